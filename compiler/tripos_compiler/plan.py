@@ -17,12 +17,18 @@ PLAN_FORMAT: Literal["tripos.plan/1"] = "tripos.plan/1"
 
 
 def canonical(value: Any) -> bytes:
-    """The one byte form of a JSON value: sorted keys, no spaces, UTF-8.
+    """The one byte form of a JSON value: sorted keys, no spaces, UTF-8; sets are sorted lists.
 
     >>> canonical({"b": 1, "a": "é"}).decode()
     '{"a":"é","b":1}'
     """
-    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    return orjson.dumps(value, default=_plain, option=orjson.OPT_SORT_KEYS)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, frozenset | set):
+        return sorted(value)
+    raise TypeError(f"not a JSON value: {type(value).__name__}")
 
 
 def digest(value: Any, *, size: int = 16) -> str:
@@ -288,6 +294,8 @@ class Ask(Part):
     samples: int = 1
     settings: Settings = Settings()
     when: Expr | None = None
+    needs: tuple[str, ...] = ()
+    """The earlier asks whose replies it uses."""
     fingerprint: str
 
 
@@ -299,20 +307,17 @@ class Let(Part):
 
 
 class Score(Part):
-    """A value computed from a response by an expression; a `bool` counts as 0 or 1."""
+    """A value computed from a response by an expression."""
 
     step: Literal["score"] = "score"
     name: str
     value: Expr
     of: str
     """The `ask` step whose reply is scored."""
+    truth: bool
+    """Whether the value is true or false, which counts as 1 or 0."""
     when: Expr | None = None
     fingerprint: str
-
-
-class Allocated(Part):
-    metric: str
-    weight: float = 1.0
 
 
 class Grade(Part):
@@ -324,7 +329,7 @@ class Grade(Part):
     args: dict[str, Expr]
     of: str
     """The `ask` step whose reply is graded."""
-    metrics: tuple[Allocated, ...] = ()
+    metrics: tuple[str, ...] = ()
     when: Expr | None = None
     fingerprint: str
 

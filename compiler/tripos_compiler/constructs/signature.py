@@ -1,0 +1,279 @@
+"""Signatures of statements: `ask NAME by ROLE [when COND] BLOCK`, parsed once and matched against heads.
+
+Lower-case words stand for themselves, upper-case ones for what fills them, `[…]` may be left out, `a|b` is a choice of
+words, and a slot that ends in `...` takes the rest of the line. `LABELS` is any number of strings, each with or without
+a language before it. `BLOCK` is a block in braces.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from tripos_compiler.source import Span
+from tripos_compiler.syntax.tree import Block, Name, Number, RangeExpr, Symbol, Syntax, Text
+
+Labels = list[tuple[Name | None, Text]]
+
+KINDS = {
+    "NAME": "a name",
+    "ROLE": "the name of a role",
+    "DATASET": "the name of a data set",
+    "SCORER": "the name of a scorer",
+    "ALIAS": "a name",
+    "LANGUAGES": "languages",
+    "DIMS": "names",
+    "PATH": "a string",
+    "STRING": "a string",
+    "VERSION": "a string",
+    "COLUMN": "a string",
+    "COUNT": "a whole number",
+    "NUMBER": "a number",
+    "RANGE": "a range such as `1..10`",
+    "LABELS": "a string",
+}
+"""What fills a slot; a slot that is not listed takes any expression."""
+
+NAME_SLOTS = frozenset({"NAME", "ROLE", "DATASET", "SCORER", "ALIAS", "LANGUAGES", "DIMS"})
+STRING_SLOTS = frozenset({"PATH", "STRING", "VERSION", "COLUMN"})
+
+
+@dataclass(frozen=True)
+class Word:
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Slot:
+    kind: str
+    many: bool = False
+
+    @property
+    def key(self) -> str:
+        """The key of the match under which the filling is found."""
+        return self.kind.lower()
+
+
+@dataclass(frozen=True)
+class Maybe:
+    items: tuple[Item, ...]
+
+
+Item = Word | Slot | Maybe
+Value = Name | Text | Number | Syntax | Labels | list[Syntax] | bool | str
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """How far a head was understood, and what was expected there."""
+
+    index: int
+    expected: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Signature:
+    """A statement's shape. `text` is what people read in errors and on the reference page."""
+
+    text: str
+    items: tuple[Item, ...] = field(init=False)
+    block: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        body, block = self.text, "none"
+        if body.endswith("[BLOCK]"):
+            body, block = body.removesuffix("[BLOCK]"), "optional"
+        elif body.endswith("BLOCK"):
+            body, block = body.removesuffix("BLOCK"), "required"
+        words = re.findall(r"\[|\]|[^\s\[\]]+", body)
+        object.__setattr__(self, "items", tuple(_items(iter(words))))
+        object.__setattr__(self, "block", block)
+
+    @cached_property
+    def takes_list(self) -> bool:
+        """Whether commas on the line belong to this statement."""
+        return any(isinstance(item, Slot) and item.many for item in _flat(self.items))
+
+    @property
+    def shown(self) -> str:
+        """The signature as people read it."""
+        return self.text.replace("[BLOCK]", "[{ … }]").replace("BLOCK", "{ … }")
+
+    def match(self, elements: Sequence[Syntax]) -> dict[str, Value] | Mismatch:
+        """What fills each slot, by the slot's name in lower case; a word is found under itself."""
+        state = _Match(elements)
+        for end, values in state.run(self.items, 0):
+            if end == len(elements):
+                return dict(values)
+            state.miss(end, "the end of the line" if self.block == "none" else "`{`")
+        return Mismatch(state.furthest, tuple(dict.fromkeys(state.expected)))
+
+
+def _items(words: Iterator[str]) -> Iterator[Item]:
+    for word in words:
+        if word == "]":
+            return
+        if word == "[":
+            yield Maybe(tuple(_items(words)))
+        elif word.isupper() or (word.endswith("...") and word[:-3].isupper()):
+            yield Slot(word.removesuffix("..."), word.endswith("..."))
+        else:
+            yield Word(tuple(word.split("|")))
+
+
+def _flat(items: Sequence[Item]) -> Iterator[Item]:
+    for item in items:
+        if isinstance(item, Maybe):
+            yield from _flat(item.items)
+        else:
+            yield item
+
+
+class _Match:
+    """Backtracking over a handful of elements; remembers the furthest place that did not fit."""
+
+    def __init__(self, elements: Sequence[Syntax]) -> None:
+        self.elements = elements
+        self.furthest = 0
+        self.expected: list[str] = []
+
+    def miss(self, index: int, expected: str) -> None:
+        if index > self.furthest:
+            self.furthest, self.expected = index, []
+        if index == self.furthest:
+            self.expected.append(expected)
+
+    def run(self, items: Sequence[Item], index: int) -> Iterator[tuple[int, dict[str, Value]]]:
+        if not items:
+            yield index, {}
+            return
+        head, rest = items[0], items[1:]
+        for end, values in self.one(head, index):
+            for last, more in self.run(rest, end):
+                yield last, {**values, **more}
+
+    def one(self, item: Item, index: int) -> Iterator[tuple[int, dict[str, Value]]]:
+        element = self.elements[index] if index < len(self.elements) else None
+        match item:
+            case Maybe(items=items):
+                yield from self.run(items, index)
+                yield index, {}
+            case Word(texts=texts):
+                if isinstance(element, Name | Symbol) and element.text in texts:
+                    yield index + 1, {element.text: True}
+                else:
+                    self.miss(index, " or ".join(f"`{text}`" for text in texts))
+            case Slot(kind="LABELS"):
+                yield from self.labels(index)
+            case Slot(many=True):
+                end = index
+                while end < len(self.elements) and _fits(item.kind, self.elements[end]):
+                    end += 1
+                if end > index:
+                    yield end, {item.key: list(self.elements[index:end])}
+                else:
+                    self.miss(index, KINDS.get(item.kind, "a value"))
+            case Slot(kind=kind):
+                if element is not None and _fits(kind, element):
+                    yield index + 1, {item.key: element}
+                else:
+                    self.miss(index, KINDS.get(kind, "a value"))
+
+    def labels(self, index: int) -> Iterator[tuple[int, dict[str, Value]]]:
+        labels: Labels = []
+        end = index
+        while end < len(self.elements):
+            element = self.elements[end]
+            following = self.elements[end + 1] if end + 1 < len(self.elements) else None
+            if isinstance(element, Text):
+                labels.append((None, element))
+                end += 1
+            elif isinstance(element, Name) and isinstance(following, Text):
+                labels.append((element, following))
+                end += 2
+            else:
+                break
+        if not labels:
+            self.miss(index, KINDS["LABELS"])
+        else:
+            yield end, {"labels": labels}
+
+
+def _fits(kind: str, element: Syntax) -> bool:
+    if kind in NAME_SLOTS:
+        return isinstance(element, Name)
+    if kind in STRING_SLOTS:
+        return isinstance(element, Text)
+    match kind:
+        case "COUNT":
+            return isinstance(element, Number) and isinstance(element.value, int) and element.value >= 0
+        case "NUMBER":
+            return isinstance(element, Number)
+        case "RANGE":
+            return isinstance(element, RangeExpr)
+    return not isinstance(element, Symbol)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """A statement that fits its signature."""
+
+    construct: str
+    span: Span
+    head: Span
+    values: dict[str, Value]
+    block: Block | None
+    body: tuple[Statement, ...]
+
+    def name(self, key: str = "name") -> Name:
+        """The name in that slot."""
+        value = self.values[key]
+        assert isinstance(value, Name)
+        return value
+
+    def find_name(self, key: str) -> Name | None:
+        """The name in that slot, if it was filled."""
+        value = self.values.get(key)
+        return value if isinstance(value, Name) else None
+
+    def text(self, key: str) -> Text:
+        """The string in that slot."""
+        value = self.values[key]
+        assert isinstance(value, Text)
+        return value
+
+    def labels(self) -> Labels:
+        """The strings of a `LABELS` slot, empty where there are none."""
+        value = self.values.get("labels", [])
+        assert isinstance(value, list)
+        return value  # type: ignore[return-value]
+
+    def syntax(self, key: str) -> Syntax:
+        """The expression in that slot."""
+        value = self.values[key]
+        assert not isinstance(value, list | bool | str)
+        return value
+
+    def find(self, key: str) -> Syntax | None:
+        """The expression in that slot, if it was filled."""
+        return self.syntax(key) if key in self.values else None
+
+    def many(self, key: str) -> list[Syntax]:
+        """The elements of a slot that takes the rest of the line."""
+        value = self.values.get(key, [])
+        assert isinstance(value, list)
+        return value  # type: ignore[return-value]
+
+    def has(self, word: str) -> bool:
+        """Whether the optional word was written."""
+        return word in self.values
+
+    def of(self, construct: str) -> list[Statement]:
+        """The statements of that kind in the block."""
+        return [statement for statement in self.body if statement.construct == construct]
+
+    def one_of(self, construct: str) -> Statement | None:
+        """The first statement of that kind in the block, or None."""
+        return next(iter(self.of(construct)), None)

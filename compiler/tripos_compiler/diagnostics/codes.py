@@ -1,0 +1,83 @@
+"""Every diagnostic code and the file name of its page; `tripos explain CODE` prints the page."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+CODES: dict[str, str] = {
+    # E01 syntax
+    "E0101": "unexpected",
+    "E0102": "unclosed string",
+    "E0103": "unpaired bracket",
+    "E0104": "unknown character",
+    "E0105": "unknown escape",
+    "E0106": "malformed statement",
+    "E0107": "statement out of place",
+    "E0108": "unreadable file",
+    # E02 names
+    "E0201": "unknown name",
+    "E0202": "declared twice",
+    "E0203": "use goes in a circle",
+    "E0204": "unknown statement",
+    "E0205": "unknown function",
+    "E0206": "missing declaration",
+    # E03 types
+    "E0301": "wrong type",
+    "E0302": "unknown type",
+    "E0303": "wrong arguments",
+    "E0304": "missing column",
+    "E0305": "value does not fit its column",
+    "E0306": "missing value possible",
+    "E0307": "data file not found",
+    "E0308": "unknown field",
+    # E04 prompts
+    "E0401": "axis never mentioned",
+    "E0402": "missing translation",
+    "E0403": "malformed hole",
+    # E05 secrecy
+    "E0501": "secret reaches the compared role",
+    # E06 coverage
+    "E0601": "scenario never scored",
+    "E0602": "allocation table not total",
+    "E0603": "empty context",
+    "E0604": "levels do not tile the scale",
+    "E0605": "row outside the context",
+    "E0606": "metric never allocated",
+    "E0607": "guard out of reach",
+    # E07 scorers
+    "E0701": "no metrics to give",
+    "E0702": "formula over different scales",
+    # R run
+    "R0101": "endpoint unreachable",
+    "R0102": "key missing or refused",
+    "R0103": "unknown model",
+    "R0104": "rate limited",
+    "R0105": "local model not installed",
+    "R0106": "model file not found",
+    "R0107": "context window exceeded",
+    "R0108": "refused by the provider",
+    "R0109": "timed out",
+    "R0110": "bad request",
+    "R0111": "server error",
+    "R0201": "role not filled",
+    "R0202": "unknown option value",
+    "R0203": "bad configuration",
+    "R0301": "stopped early",
+    # W warehouse
+    "W0101": "no store",
+    "W0102": "cannot write the store",
+    "W0103": "part missing",
+    "W0104": "newer store",
+    "W0201": "query failed",
+    "W0202": "unknown output format",
+    "W0301": "unknown run",
+}
+"""Code to headline. A test requires a page for each, with a bad example and its mend."""
+
+
+def find_page(code: str) -> str | None:
+    """The Markdown page of a code, or None where there is no such code."""
+    name = code.strip().upper()
+    if name not in CODES:
+        return None
+    return files("tripos_compiler.diagnostics").joinpath("pages", f"{name}.md").read_text("utf-8")

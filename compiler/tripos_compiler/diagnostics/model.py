@@ -1,0 +1,95 @@
+"""Diagnostics: what is wrong, where, and how to mend it."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from tripos_compiler.diagnostics.codes import CODES
+from tripos_compiler.source import Span
+
+Severity = Literal["error", "warning"]
+
+
+@dataclass(frozen=True)
+class Label:
+    """A place and what to say about it; the text may be empty."""
+
+    span: Span
+    text: str = ""
+
+
+@dataclass(frozen=True)
+class Diagnostic:
+    """One mistake. The first label is the place; `help` is the mend."""
+
+    code: str
+    message: str
+    labels: tuple[Label, ...]
+    help: str | None = None
+    notes: tuple[str, ...] = ()
+    severity: Severity = "error"
+
+
+@dataclass
+class Diagnostics:
+    """Collects diagnostics during a compilation; user errors are added here and never raised."""
+
+    items: list[Diagnostic] = field(default_factory=list)
+
+    def error(
+        self, code: str, message: str, *where: Span | Label, help: str | None = None, notes: Iterable[str] = ()
+    ) -> None:
+        """Adds an error at `where`; the first place is the primary one."""
+        self._add("error", code, message, where, help, notes)
+
+    def warning(
+        self, code: str, message: str, *where: Span | Label, help: str | None = None, notes: Iterable[str] = ()
+    ) -> None:
+        """Adds a warning at `where`; a spec with warnings compiles."""
+        self._add("warning", code, message, where, help, notes)
+
+    def _add(
+        self,
+        severity: Severity,
+        code: str,
+        message: str,
+        where: tuple[Span | Label, ...],
+        help: str | None,
+        notes: Iterable[str],
+    ) -> None:
+        if code not in CODES:
+            raise KeyError(f"undocumented diagnostic code {code}")
+        labels = tuple(place if isinstance(place, Label) else Label(place) for place in where)
+        self.items.append(Diagnostic(code, message, labels, help, tuple(notes), severity))
+
+    @property
+    def failed(self) -> bool:
+        """Whether there is any error."""
+        return any(item.severity == "error" for item in self.items)
+
+    def sorted(self) -> list[Diagnostic]:
+        """All of them in the order of their places, each once."""
+
+        def place(item: Diagnostic) -> tuple[str, int, str]:
+            if not item.labels:
+                return ("", 0, item.code)
+            span = item.labels[0].span
+            return (span.source.path, span.start, item.code)
+
+        return sorted(dict.fromkeys(self.items), key=place)
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """The one name that `word` most likely stands for, or None.
+
+    >>> nearest("candidat", ["judge", "candidate"])
+    'candidate'
+    >>> nearest("xyz", ["judge", "candidate"]) is None
+    True
+    """
+    folded = {name.casefold(): name for name in sorted(known)}
+    close = difflib.get_close_matches(word.casefold(), folded, n=1, cutoff=0.6)
+    return folded[close[0]] if close else None

@@ -1,0 +1,239 @@
+"""Lowers the small declarations: benchmark, roles, axes, dimensions and metrics."""
+
+from __future__ import annotations
+
+import re
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics import Label
+from tripos_compiler.expressions import Binding, Elaborator
+from tripos_compiler.plan import Axis, AxisValue, Benchmark, ChoiceType, Expr, Level, Metric, Role
+from tripos_compiler.program import Program
+from tripos_compiler.syntax.tree import Name, Number, RangeExpr, Syntax, described
+from tripos_compiler.types import axis_type
+
+LANGUAGES = {"en": {"en": "English", "zh": "英语"}, "zh": {"en": "Chinese", "zh": "中文"}}
+"""How languages are called in each other; any other is called by its code."""
+
+VERSION = re.compile(r"\d+\.\d+\.\d+([-+][\w.]+)?")
+
+
+def lower_benchmark(program: Program) -> None:
+    """The `benchmark` statement: names, languages and what is cited."""
+    found = program.of("benchmark")
+    if not found:
+        return
+    statement = found[0]
+    version = statement.text("version")
+    if not VERSION.fullmatch(version.value):
+        message = f'"{version.value}" is not a version'
+        program.diagnostics.error("E0106", message, version.span, help='write three numbers: "1.0.0"')
+    languages = statement.one_of("languages")
+    if languages is None:
+        message = "this benchmark names no language"
+        program.diagnostics.error("E0206", message, statement.head, help="write `languages en` in its block")
+        return
+    names = [element.text for element in languages.many("languages") if isinstance(element, Name)]
+    title, license_ = statement.one_of("title"), statement.one_of("license")
+    program.benchmark = Benchmark(
+        name=statement.name().text,
+        version=version.value,
+        title=title.text("string").value if title else statement.name().text,
+        license=license_.text("string").value if license_ else None,
+        cites=tuple(cite.text("string").value for cite in statement.of("cites")),
+        languages=tuple(dict.fromkeys(names)),
+    )
+
+
+def lower_roles(program: Program) -> None:
+    """Every `role`; one at least must be compared."""
+    for statement in program.of("role"):
+        name = statement.name().text
+        kind = "compared" if statement.has("compared") else "panel" if statement.has("panel") else "single"
+        program.roles.setdefault(name, Role(name=name, kind=kind))  # type: ignore[arg-type]
+    benchmarks = program.of("benchmark")
+    compared = [statement for statement in program.of("role") if statement.has("compared")]
+    if benchmarks and not compared:
+        message = "no role is compared"
+        help_ = "mark the role under test: `role candidate compared`"
+        program.diagnostics.error("E0206", message, benchmarks[0].head, help=help_)
+    for extra in compared[1:]:
+        label = Label(compared[0].head, "the first")
+        message = "a second role is compared"
+        program.diagnostics.error("E0202", message, extra.head, label, help="compare one role, and give the rest models")
+
+
+def lower_axes(program: Program) -> None:
+    """Every `axis`, with its groups and guards."""
+    bare: dict[str, Binding] = {}
+    for statement in program.of("axis"):
+        values = tuple(value.name().text for value in _value_statements(statement))
+        if values:
+            name = statement.name().text
+            bare[name] = Binding((name,), ChoiceType(values=values, axis=name))
+    if program.languages:
+        program.axes["language"] = _language_axis(program.languages)
+        bare["language"] = Binding(("language",), axis_type(program.axes["language"]))
+    for statement in program.of("axis"):
+        name = statement.name()
+        if name.text == "language":
+            message = "`language` is the axis of the benchmark's languages already"
+            program.diagnostics.error("E0202", message, name.span, help="take another name")
+            continue
+        axis = _axis(program, statement, bare)
+        if axis is not None:
+            program.axes.setdefault(name.text, axis)
+
+
+def _language_axis(languages: tuple[str, ...]) -> Axis:
+    return Axis(
+        name="language",
+        values=tuple(
+            AxisValue(name=code, labels={shown: LANGUAGES.get(code, {}).get(shown, code) for shown in languages})
+            for code in languages
+        ),
+    )
+
+
+def _value_statements(axis: Statement) -> list[Statement]:
+    return [
+        value
+        for inner in axis.body
+        for value in ([inner] if inner.construct == "value" else inner.of("value"))
+    ]
+
+
+def _axis(program: Program, statement: Statement, scope: dict[str, Binding]) -> Axis | None:
+    values: list[AxisValue] = []
+    seen: dict[str, Statement] = {}
+    good = True
+    for inner in statement.body:
+        guard: Expr | None = None
+        group: str | None = None
+        members = [inner]
+        if inner.construct == "group":
+            group, members = inner.name().text, inner.of("value")
+            condition = inner.find("cond")
+            if condition is not None:
+                others = {name: binding for name, binding in scope.items() if name != statement.name().text}
+                typed = Elaborator(program, others).condition(condition)
+                good = good and typed is not None
+                guard = typed.expr if typed is not None else None
+        for value in members:
+            name = value.name()
+            earlier = seen.setdefault(name.text, value)
+            if earlier is not value:
+                label = Label(earlier.head, "first written here")
+                message = f"`{name.text}` is a value of `{statement.name().text}` twice"
+                program.diagnostics.error("E0202", message, name.span, label, help="rename one")
+                good = False
+                continue
+            labels = _labels(program, value)
+            good = good and labels is not None
+            values.append(AxisValue(name=name.text, labels=labels or {}, group=group, guard=guard))
+    if not values:
+        message = f"axis `{statement.name().text}` has no values"
+        program.diagnostics.error("E0603", message, statement.head, help="write one value a line in its block")
+        return None
+    return Axis(name=statement.name().text, values=tuple(values)) if good else None
+
+
+def _labels(program: Program, value: Statement) -> dict[str, str] | None:
+    if not value.labels():
+        shown = value.name().text.replace("_", " ")
+        return dict.fromkeys(program.languages, shown)
+    return program.labels(value, f"`{value.name().text}`")
+
+
+def lower_metrics(program: Program) -> None:
+    """Every `metric` of every `dimension`."""
+    names: dict[str, Name] = {}
+    for dimension in program.of("dimension"):
+        program.labels(dimension, f"dimension `{dimension.name().text}`")
+        for statement in dimension.of("metric"):
+            name = statement.name()
+            earlier = names.setdefault(name.text, name)
+            if earlier is not name:
+                label = Label(earlier.span, "first declared here")
+                message = f"metric `{name.text}` is declared twice"
+                program.diagnostics.error("E0202", message, name.span, label, help="rename one")
+                continue
+            metric = _metric(program, dimension.name().text, statement)
+            if metric is not None:
+                program.metrics[name.text] = metric
+    program.declared["metric"] = names
+
+
+def _metric(program: Program, dimension: str, statement: Statement) -> Metric | None:
+    name = statement.name().text
+    title = program.labels(statement, f"metric `{name}`")
+    scale, asks = statement.one_of("scale"), statement.of("asks")
+    if scale is None or not asks:
+        lacking = "scale" if scale is None else "question"
+        help_ = "write `scale 1..10`" if scale is None else 'write `asks "…"`'
+        program.diagnostics.error("E0206", f"metric `{name}` has no {lacking}", statement.head, help=help_)
+        return None
+    bounds = _bounds(program, scale.syntax("range"))
+    labels = [label for ask in asks for label in ask.labels()]
+    question = program.localised(labels, asks[0].head, f"the question of `{name}`")
+    levels = _levels(program, statement, bounds)
+    if title is None or bounds is None or question is None or levels is None:
+        return None
+    return Metric(
+        name=name,
+        title=title,
+        dimension=dimension,
+        low=bounds[0],
+        high=bounds[1],
+        asks={language: text.value for language, text in question.items()},
+        levels=levels,
+    )
+
+
+def _bounds(program: Program, syntax: Syntax) -> tuple[int, int] | None:
+    match syntax:
+        case RangeExpr(low=Number(value=int() as low), high=Number(value=int() as high)) if low <= high:
+            return low, high
+    shown = described(syntax)
+    program.diagnostics.error("E0302", f"{shown} is not a range of whole numbers", syntax.span, help="write `1..10`")
+    return None
+
+
+def _levels(program: Program, statement: Statement, bounds: tuple[int, int] | None) -> tuple[Level, ...] | None:
+    """The levels from high to low. They must tile the scale: no gap, no overlap, nothing outside."""
+    levels: list[tuple[Level, Statement]] = []
+    for inner in statement.of("level"):
+        band = _bounds(program, inner.syntax("range"))
+        labels = program.labels(inner, "this level")
+        if band is None or labels is None:
+            return None
+        levels.append((Level(low=band[0], high=band[1], text=labels), inner))
+    if not levels or bounds is None:
+        return ()
+    levels.sort(key=lambda pair: pair[0].low)
+    expected = bounds[0]
+    for level, inner in levels:
+        if level.low != expected:
+            band = f"{level.low}..{level.high}"
+            if level.low > expected:
+                message = f"no level covers {_band(expected, level.low - 1)} of the scale"
+            else:
+                message = f"level {band} overlaps the one below it, or lies outside the scale"
+            help_ = f"the levels must tile {bounds[0]}..{bounds[1]}"
+            program.diagnostics.error("E0604", message, inner.head, help=help_)
+            return None
+        expected = level.high + 1
+    if expected != bounds[1] + 1:
+        last = levels[-1][1]
+        low, high = sorted((expected, bounds[1]))
+        message = f"no level covers {_band(low, high)} of the scale"
+        if expected > bounds[1]:
+            message = "this level lies above the scale"
+        help_ = f"the levels must tile {bounds[0]}..{bounds[1]}"
+        program.diagnostics.error("E0604", message, last.head, help=help_)
+        return None
+    return tuple(level for level, _ in reversed(levels))
+
+
+def _band(low: int, high: int) -> str:
+    return str(low) if low == high else f"{low}..{high}"

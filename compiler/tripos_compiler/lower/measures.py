@@ -1,0 +1,192 @@
+"""Lowers measures to SQL over a benchmark's `scores` view.
+
+A measure of `mean(x) by dims` is the mean of the scores in each group; a measure of another measure is the mean of its
+groups. The standard error is that of a mean clustered by item: each item's pull on the value is the sum over its scores
+of (score - mean of its group) / size of its group, and the variance m / (m - 1) times the sum of squared pulls over the
+m items (the cluster-robust variance of Liang and Zeger, 1986, for a mean).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import Grade, Measure, Score
+from tripos_compiler.program import Program
+from tripos_compiler.syntax.tree import CallExpr, Member, Name, Syntax
+
+FIXED_DIMS = ("scenario", "metric", "dimension", "evaluator")
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a measure is a mean of: the rows that match `condition`, averaged by `inner` first, then by `dims`."""
+
+    condition: str
+    inner: tuple[str, ...]
+    low: float | None
+    high: float | None
+    mixed: bool
+
+
+def lower_measures(program: Program) -> None:
+    """Every `measure`, those that others build on first."""
+    waiting = {statement.name().text: statement for statement in reversed(program.of("measure"))}
+    origins: dict[str, Origin] = {}
+    while waiting:
+        ready = [name for name, statement in waiting.items() if _needs(statement) not in waiting]
+        if not ready:
+            statement = next(iter(waiting.values()))
+            message = "these measures build on each other in a circle"
+            program.diagnostics.error("E0203", message, statement.head, help="let one of them build on scores")
+            return
+        for name in ready:
+            _measure(program, waiting.pop(name), origins)
+    order = list(program.declared.get("measure", {}))
+    program.measures = {name: program.measures[name] for name in order if name in program.measures}
+
+
+def _argument(value: Syntax) -> Syntax | None:
+    match value:
+        case CallExpr(function=Name(text="mean"), arguments=(only,)) if len(only.elements) == 1 and only.name is None:
+            return only.elements[0]
+    return None
+
+
+def _needs(statement: Statement) -> str | None:
+    argument = _argument(statement.syntax("value"))
+    return argument.text if isinstance(argument, Name) else None
+
+
+def _measure(program: Program, statement: Statement, origins: dict[str, Origin]) -> None:
+    value = statement.syntax("value")
+    name = statement.name().text
+    argument = _argument(value)
+    if argument is None:
+        close = None
+        if isinstance(value, CallExpr) and isinstance(value.function, Name):
+            close = nearest(value.function.text, ["mean"])
+        help_ = "did you mean `mean`?" if close else "write `mean(x)` of a scorer, a score or a measure"
+        program.diagnostics.error("E0301", "this is not an aggregate", value.span, help=help_)
+        return
+    dims = _dims(program, statement)
+    origin = _origin(program, argument, origins)
+    if dims is None or origin is None or program.benchmark is None:
+        return
+    if origin.mixed and "metric" not in dims and "metric" not in origin.inner:
+        help_ = "take it `by metric`, or give the metrics one scale"
+        program.diagnostics.error("E0702", "this averages metrics of different scales", value.span, help=help_)
+        return
+    lost = [dim for dim in dims if origin.inner and dim not in origin.inner]
+    if lost:
+        help_ = f"the measure below is by {', '.join(origin.inner)}"
+        program.diagnostics.error("E0201", f"`{lost[0]}` is averaged away already", statement.head, help=help_)
+        return
+    origins[name] = Origin(origin.condition, dims, origin.low, origin.high, origin.mixed)
+    sql = mean_sql(program.benchmark.name, origin.condition, origin.inner or dims, dims)
+    low, high = (None, None) if origin.mixed else (origin.low, origin.high)
+    program.measures[name] = Measure(name=name, by=dims, low=low, high=high, sql=sql)
+
+
+def _dims(program: Program, statement: Statement) -> tuple[str, ...] | None:
+    dims: list[str] = []
+    for element in statement.many("dims"):
+        assert isinstance(element, Name)
+        if element.text not in FIXED_DIMS and element.text not in program.axes:
+            known = [*FIXED_DIMS, *program.axes]
+            close = nearest(element.text, known)
+            help_ = f"did you mean `{close}`?" if close else f"it goes by {', '.join(known)}"
+            program.diagnostics.error("E0201", f"there is no dimension `{element.text}`", element.span, help=help_)
+            return None
+        dims.append(element.text)
+    return tuple(dict.fromkeys(dims))
+
+
+def _origin(program: Program, argument: Syntax, origins: dict[str, Origin]) -> Origin | None:
+    name, scenario = argument, None
+    if isinstance(argument, Member) and isinstance(argument.of, Name):
+        name, scenario = argument.name, argument.of.text
+    if not isinstance(name, Name):
+        help_ = "name a scorer, a score or a measure"
+        program.diagnostics.error("E0301", "a mean is taken of something with a name", argument.span, help=help_)
+        return None
+    if name.text in origins:
+        return origins[name.text]
+    if name.text in program.declared.get("measure", {}):
+        return None
+    within = f" and scenario = {_quoted(scenario)}" if scenario else ""
+    if name.text in program.declared.get("scorer", {}):
+        if name.text not in program.scorers:
+            return None
+        metrics = {metric for marked in program.allocation.get(name.text, {}).values() for metric in marked}
+        scales = {(m.low, m.high) for m in program.metrics.values() if m.name in metrics}
+        low, high = next(iter(sorted(scales)), (None, None))
+        return Origin(f"scorer = {_quoted(name.text)}{within}", (), low, high, len(scales) > 1)
+    scores = _scores(program)
+    if name.text in scores:
+        return Origin(f"metric = {_quoted(name.text)}{within}", (), *scores[name.text], False)
+    if len(program.scenarios) < len(program.declared.get("scenario", {})):
+        return None  # a scenario that does not compile may declare it
+    known = [*program.declared.get("scorer", {}), *scores, *program.declared.get("measure", {})]
+    close = nearest(name.text, known)
+    help_ = f"did you mean `{close}`?" if close else f"there is {', '.join(f'`{other}`' for other in known)}"
+    program.diagnostics.error("E0201", f"there is no score or measure `{name.text}`", name.span, help=help_)
+    return None
+
+
+def _scores(program: Program) -> dict[str, tuple[float | None, float | None]]:
+    """The named scores of all scenarios with their bounds, where they are known."""
+    found: dict[str, tuple[float | None, float | None]] = {}
+    for scenario in program.scenarios.values():
+        for step in scenario.steps:
+            if isinstance(step, Score):
+                found[step.name] = (0.0, 1.0) if step.truth else (None, None)
+            elif isinstance(step, Grade) and not step.metrics:
+                gives = program.scorers[step.scorer].gives
+                bounds = (0.0, 1.0) if gives is not None and gives.kind == "bool" else (None, None)
+                found[step.name] = bounds
+    return found
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def mean_sql(benchmark: str, condition: str, inner: tuple[str, ...], dims: tuple[str, ...]) -> str:
+    """SQL for a mean by `dims` of means by `inner`, where `inner` contains `dims`; equal ones are a plain mean."""
+    own = ["model", *(f'"{dim}"' for dim in inner)]
+    outer = ["model", *(f'"{dim}"' for dim in dims)]
+    cell, group = ", ".join(own), ", ".join(outer)
+    same_group = " and ".join(f"pulls.{name} is not distinct from groups.{name}" for name in outer)
+    join = " and ".join(f"chosen.{name} is not distinct from cells.{name}" for name in own)
+    parts = " and ".join(f"cells.{name} is not distinct from groups.{name}" for name in outer)
+    return f"""\
+with chosen as (
+  select {cell}, item_id, value
+  from "{benchmark}".scores
+  where {condition} and status <> 'not_applicable'
+), cells as (
+  select {cell}, avg(value) as value, count(value) as n, count(*) as total
+  from chosen group by {cell}
+), groups as (
+  select {group}, avg(value) as value, count(value) as parts, sum(n) as n, sum(total) as total
+  from cells group by {group}
+), pulls as (
+  select {", ".join(f"groups.{name}" for name in outer)}, chosen.item_id,
+    sum((chosen.value - cells.value) / cells.n) / any_value(groups.parts) as pull
+  from chosen
+  join cells on {join}
+  join groups on {parts}
+  where chosen.value is not null
+  group by {", ".join(f"groups.{name}" for name in outer)}, chosen.item_id
+), errors as (
+  select {group}, count(*) as items,
+    case when count(*) > 1 then sqrt(count(*) / (count(*) - 1) * sum(pull * pull)) end as standard_error
+  from pulls group by {group}
+)
+select {", ".join(f"groups.{name}" for name in outer)}, groups.value, errors.standard_error,
+  coalesce(errors.items, 0) as items, groups.n, groups.total
+from groups left join errors on {same_group.replace("pulls.", "errors.")}
+order by all
+"""

@@ -1,0 +1,238 @@
+"""Lowers scenarios: their context and rows, and the steps in order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.expressions import Binding, Elaborator
+from tripos_compiler.lower.datasets import LoadedDataset, LoadedRow, lower_dataset
+from tripos_compiler.lower.steps import Steps
+from tripos_compiler.plan import Axis, Rows, Scenario
+from tripos_compiler.program import Program
+from tripos_compiler.semantics.contexts import broken_guard, count_cells, guards_of
+from tripos_compiler.semantics.evaluate import evaluate
+from tripos_compiler.source import Span
+from tripos_compiler.syntax.tree import BinaryExpr, Name, Syntax
+from tripos_compiler.types import axis_type
+
+
+@dataclass
+class Cases:
+    """What a scenario runs over."""
+
+    axes: list[Axis]
+    cells: int
+    rows: Rows | None = None
+    count: int = 0
+    scope: dict[str, Binding] = field(default_factory=dict)
+    from_file: bool = False
+
+
+def lower_scenarios(program: Program, datasets: dict[str, LoadedDataset]) -> None:
+    """Every `scenario`."""
+    if not program.of("scenario") and program.of("benchmark"):
+        where = program.of("benchmark")[0].head
+        help_ = "write `scenario NAME { … }`"
+        program.diagnostics.error("E0206", "this benchmark has no scenario", where, help=help_)
+    for statement in program.of("scenario"):
+        scenario = _scenario(program, statement, datasets)
+        if scenario is not None and scenario.name not in program.scenarios:
+            program.scenarios[scenario.name] = scenario
+
+
+def _scenario(program: Program, statement: Statement, datasets: dict[str, LoadedDataset]) -> Scenario | None:
+    name = statement.name().text
+    title = name.replace("_", " ")
+    if statement.labels():
+        labels = program.labels(statement, f"scenario `{name}`")
+        title = labels[program.languages[0]] if labels else title
+    axes = _context(program, statement)
+    cases = _cases(program, statement, axes, datasets) if axes is not None else None
+    scope = cases.scope if cases is not None else {}
+    steps = Steps(program, name, scope, known_rows=cases is not None)
+    for inner in statement.body:
+        steps.add(inner)
+    if not steps.scored and not any(s.construct in ("score", "grade") for s in statement.body):
+        help_ = "add `score NAME = …` or `score SCORER(…)`"
+        program.diagnostics.error("E0601", f"nothing scores scenario `{name}`", statement.head, help=help_)
+        return None
+    if cases is None:
+        return None
+    _mentions(program, statement, cases, steps)
+    if not steps.good:
+        return None
+    return Scenario(
+        name=name,
+        title=title,
+        axes=tuple(axis.name for axis in cases.axes),
+        cells=cases.cells,
+        rows=cases.rows,
+        row_count=cases.count,
+        steps=tuple(steps.lowered),
+    )
+
+
+def _context(program: Program, statement: Statement) -> list[Axis] | None:
+    """The axes of a scenario in order; a benchmark of one language has it in every context."""
+    written = statement.one_of("context")
+    names = _product(program, written.syntax("axes")) if written is not None else []
+    if names is None:
+        return None
+    axes: list[Axis] = []
+    for name in names:
+        if name.text not in program.axes:
+            if name.text not in program.declared.get("axis", {}):
+                program.unknown("axis", name, tuple(program.axes))
+            return None
+        if any(axis.name == name.text for axis in axes):
+            message = f"axis `{name.text}` is in this context twice"
+            program.diagnostics.error("E0202", message, name.span, help="remove one")
+            return None
+        axes.append(program.axes[name.text])
+    present = {axis.name for axis in axes}
+    if "language" not in present and program.languages:
+        if len(program.languages) > 1:
+            where = written.head if written is not None else statement.head
+            help_ = "write `context language * …`"
+            message = "the benchmark has several languages, and this context does not say which"
+            program.diagnostics.error("E0401", message, where, help=help_)
+            return None
+        axes.insert(0, program.axes["language"])
+        present.add("language")
+    for name in names:
+        for other in sorted(guards_of(program.axes[name.text]) - present):
+            message = f"`{name.text}` is restricted by `{other}`, which is not in this context"
+            help_ = f"add it: `context … * {other} * {name.text}`"
+            program.diagnostics.error("E0607", message, name.span, help=help_)
+            return None
+    if count_cells(axes) == 0 and written is not None:
+        help_ = "look at the `when` conditions of the groups"
+        program.diagnostics.error("E0603", "no combination of these axes is allowed", written.head, help=help_)
+        return None
+    return axes
+
+
+def _product(program: Program, syntax: Syntax) -> list[Name] | None:
+    match syntax:
+        case Name():
+            return [syntax]
+        case BinaryExpr(operator="*", left=left, right=right):
+            first, second = _product(program, left), _product(program, right)
+            return None if first is None or second is None else [*first, *second]
+    help_ = "write `context language * stage * subject`"
+    program.diagnostics.error("E0106", "a context is a product of axes", syntax.span, help=help_)
+    return None
+
+
+def _cases(
+    program: Program, statement: Statement, axes: list[Axis], datasets: dict[str, LoadedDataset]
+) -> Cases | None:
+    cases = Cases(axes, count_cells(axes))
+    cases.scope = {axis.name: Binding((axis.name,), axis_type(axis)) for axis in axes}
+    over, local = statement.one_of("over"), statement.of("dataset")
+    loaded: LoadedDataset | None = None
+    alias: Name | None = None
+    if over is not None:
+        name = over.name("dataset")
+        alias = over.find_name("alias") or name
+        locals_ = {inner.name().text: inner for inner in local}
+        if name.text in locals_:
+            loaded = _local(program, statement, locals_[name.text])
+        elif name.text in program.declared.get("dataset", {}):
+            loaded = datasets.get(name.text)
+        else:
+            program.unknown("dataset", name, tuple(locals_))
+    elif local:
+        alias = local[0].name()
+        loaded = _local(program, statement, local[0])
+    else:
+        cases.count = cases.cells
+        return cases
+    if loaded is None or alias is None:
+        return None
+    if alias.text in cases.scope:
+        message = f"`{alias.text}` is an axis of this context already"
+        program.diagnostics.error("E0202", message, alias.span, help="give the rows another name: `as x`")
+        return None
+    cases.from_file = True
+    fields = {
+        f.name: Binding((alias.text, f.name), f.type, (f"{alias.text}.{f.name}",) if f.secret else ())
+        for f in loaded.dataset.fields
+    }
+    cases.scope[alias.text] = Binding((alias.text,), None, (), fields)
+    kept = _kept(program, statement, cases, loaded, alias, over)
+    if kept is None:
+        return None
+    return cases
+
+
+def _local(program: Program, scenario: Statement, statement: Statement) -> LoadedDataset | None:
+    name = f"{scenario.name().text}.{statement.name().text}"
+    loaded = lower_dataset(program, statement, name)
+    if loaded is not None:
+        program.datasets[name] = loaded.dataset
+    return loaded
+
+
+def _kept(
+    program: Program, scenario: Statement, cases: Cases, loaded: LoadedDataset, alias: Name, over: Statement | None
+) -> Cases | None:
+    """Counts the rows that are run, and checks that each lies in an allowed cell."""
+    condition = over.find("cond") if over is not None else None
+    where = Elaborator(program, cases.scope).condition(condition) if condition is not None else None
+    if condition is not None and where is None:
+        return None
+    names = {f.name: f for f in loaded.dataset.fields}
+    free = [axis for axis in cases.axes if not (axis.name == "language" and len(axis.values) == 1)]
+    for axis in free:
+        if axis.name not in names:
+            help_ = f"add `{axis.name}` to its fields, with `from` where the column has another name"
+            message = f"the rows do not say their `{axis.name}`"
+            written = scenario.one_of("context")
+            program.diagnostics.error("E0308", message, (written or scenario).head, help=help_)
+            return None
+    bad = 0
+    for row in loaded.rows:
+        cell = {axis.name: row.values.get(axis.name, axis.values[0].name) for axis in cases.axes}
+        env = {**cell, alias.text: row.values}
+        if where is not None and not evaluate(where.expr, env):
+            continue
+        cases.count += 1
+        broken = broken_guard(cell, cases.axes)
+        if broken is not None:
+            bad += 1
+            if bad == 1:
+                _outside(program, loaded, row, broken, cell)
+    if cases.count == 0:
+        span = (over or scenario).head
+        help_ = "look at `where`" if where is not None else "the file is empty"
+        program.diagnostics.error("E0603", "this scenario runs over no row", span, help=help_)
+        return None
+    cases.rows = Rows(dataset=loaded.dataset.name, alias=alias.text, where=where.expr if where else None)
+    return None if bad else cases
+
+
+def _outside(program: Program, loaded: LoadedDataset, row: LoadedRow, axis: Axis, cell: dict[str, str]) -> None:
+    span: Span = loaded.spans[axis.name]
+    others = ", ".join(f"{name} {cell[name]}" for name in sorted(guards_of(axis)))
+    message = f"row {row.number} of {row.path}: {axis.name} {cell[axis.name]} is not allowed with {others}"
+    program.diagnostics.error("E0605", message, span, help="mend the row, or the `when` of the axis's group")
+
+
+def _mentions(program: Program, statement: Statement, cases: Cases, steps: Steps) -> None:
+    """Every axis of the context should be said to somebody; rows of a file may say it in their own words."""
+    written = statement.one_of("context")
+    if written is None or not steps.good:
+        return
+    for axis in cases.axes:
+        if axis.name == "language":
+            continue
+        silent = [language for language in program.languages if axis.name not in steps.mentioned.get(language, set())]
+        if not silent:
+            continue
+        where = "" if len(silent) == len(program.languages) else f" in {' and '.join(silent)}"
+        message = f"no prompt mentions `{axis.name}`{where}"
+        help_ = f"put `{{{{ {axis.name} }}}}` in a prompt, or take it out of the context"
+        report = program.diagnostics.warning if cases.from_file else program.diagnostics.error
+        report("E0401", message, written.head, help=help_)

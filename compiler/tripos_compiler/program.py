@@ -1,0 +1,119 @@
+"""The program: all statements of a spec's files, and the tables that lowering fills."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+
+from tripos_compiler.constructs.signature import Labels, Statement
+from tripos_compiler.data import DataReader
+from tripos_compiler.diagnostics import Diagnostics, Label, nearest
+from tripos_compiler.plan import Axis, Benchmark, Dataset, Measure, Metric, Role, Scenario, Scorer
+from tripos_compiler.source import Source, Span
+from tripos_compiler.syntax.tree import Name, Text
+
+ReadText = Callable[[str], str]
+"""Reads a spec file by path. Raises `OSError` or `UnicodeDecodeError`."""
+
+KINDS = ("role", "axis", "dimension", "dataset", "scenario", "scorer", "measure")
+
+
+@dataclass
+class Program:
+    """A spec while it is compiled. The tables hold what was lowered without a mistake; a name that is in `declared`
+    but not in its table was reported already, and uses of it are passed over in silence."""
+
+    diagnostics: Diagnostics
+    data: DataReader
+    sources: list[Source] = field(default_factory=list)
+    statements: list[Statement] = field(default_factory=list)
+    declared: dict[str, dict[str, Name]] = field(default_factory=dict)
+    benchmark: Benchmark | None = None
+    roles: dict[str, Role] = field(default_factory=dict)
+    axes: dict[str, Axis] = field(default_factory=dict)
+    metrics: dict[str, Metric] = field(default_factory=dict)
+    datasets: dict[str, Dataset] = field(default_factory=dict)
+    scorers: dict[str, Scorer] = field(default_factory=dict)
+    allocation: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    scenarios: dict[str, Scenario] = field(default_factory=dict)
+    measures: dict[str, Measure] = field(default_factory=dict)
+    spans: dict[str, Span] = field(default_factory=dict)
+    row_counts: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def languages(self) -> tuple[str, ...]:
+        """The benchmark's languages; empty where they could not be read."""
+        return self.benchmark.languages if self.benchmark is not None else ()
+
+    def of(self, construct: str) -> list[Statement]:
+        """Every statement of that kind at the top of a file."""
+        return [statement for statement in self.statements if statement.construct == construct]
+
+    def unknown(self, kind: str, name: Name, extra: tuple[str, ...] = ()) -> None:
+        """Reports a name of that kind that is not declared."""
+        known = [*self.declared.get(kind, {}), *extra]
+        close = nearest(name.text, known)
+        if close is not None:
+            help_ = f"did you mean `{close}`?"
+        elif known:
+            help_ = f"there is {', '.join(f'`{other}`' for other in sorted(known)[:8])}"
+        else:
+            help_ = f"declare it: `{kind} {name.text} …`"
+        self.diagnostics.error("E0201", f"there is no {kind} `{name.text}`", name.span, help=help_)
+
+    def is_declared(self, kind: str, name: Name) -> bool:
+        """Whether the name is declared as that kind; reports it where it is not."""
+        if name.text in self.declared.get(kind, {}):
+            return True
+        self.unknown(kind, name)
+        return False
+
+    def localised(self, labels: Labels, where: Span, what: str) -> dict[str, Text] | None:
+        """A string for each language, from strings with and without a language. None where one is missing."""
+        found: dict[str, Text] = {}
+        general: Text | None = None
+        good = True
+        for language, text in labels:
+            if language is None:
+                general = text
+            elif language.text not in self.languages:
+                if self.benchmark is not None:
+                    close = nearest(language.text, self.languages)
+                    help_ = f"did you mean `{close}`?" if close else "add it to `languages` of the benchmark"
+                    message = f"`{language.text}` is not a language of this benchmark"
+                    self.diagnostics.error("E0201", message, language.span, help=help_)
+                good = False
+            elif language.text in found:
+                earlier = Label(found[language.text].span, "first written here")
+                self.diagnostics.error("E0202", f"{what} has two texts for `{language.text}`", text.span, earlier)
+            else:
+                found[language.text] = text
+        if general is not None:
+            found = {language: found.get(language, general) for language in self.languages}
+        missing = [language for language in self.languages if language not in found]
+        if missing and good:
+            message = f"{what} has no text for {' and '.join(f'`{language}`' for language in missing)}"
+            help_ = f'write `{missing[0]} "…"` beside it, or one text without a language'
+            self.diagnostics.error("E0402", message, where, help=help_)
+        return None if missing else {language: found[language] for language in self.languages}
+
+    def labels(self, statement: Statement, what: str) -> dict[str, str] | None:
+        """The labels of a statement in every language, None where one is missing."""
+        texts = self.localised(statement.labels(), statement.head, what)
+        return None if texts is None else {language: text.value for language, text in texts.items()}
+
+
+def beside(path: str, relative: str) -> str:
+    """A path as a file at `path` means it.
+
+    >>> beside("specs/edubench/edubench.tripos", "../common/scales.tripos")
+    'specs/common/scales.tripos'
+    """
+    parts: list[str] = []
+    for part in (PurePosixPath(path).parent / relative).parts:
+        if part == ".." and parts and parts[-1] != "..":
+            parts.pop()
+        else:
+            parts.append(part)
+    return str(PurePosixPath(*parts))

@@ -1,0 +1,97 @@
+"""Evaluates the expressions of a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, assert_never
+
+from tripos_compiler.plan import Binary, Call, Expr, Items, Literal_, Ref, Unary
+from tripos_compiler.semantics.library import FUNCTIONS
+
+
+class Unavailable(Exception):
+    """A value that a step did not yield, for example a field of a reply that could not be read."""
+
+    def __init__(self, step: str, status: str) -> None:
+        super().__init__(f"`{step}` has no value: {status}")
+        self.step = step
+        self.status = status
+
+
+class Missing:
+    """Stands in a record for what a step did not yield; reading it raises `Unavailable`."""
+
+    def __init__(self, step: str, status: str) -> None:
+        self.step = step
+        self.status = status
+
+
+def evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
+    """The value of an expression. Raises `Unavailable` where it needs what a step did not yield, `ZeroDivisionError`
+    where it divides by zero.
+
+    >>> evaluate(Binary(operator="+", left=Literal_(value=1), right=Ref(path=("item", "n"))), {"item": {"n": 2}})
+    3
+    """
+    match expr:
+        case Literal_(value=value):
+            return value
+        case Ref(path=path):
+            return _look_up(path, names)
+        case Items(values=values):
+            return [evaluate(value, names) for value in values]
+        case Unary(operator=operator, value=value):
+            inner = evaluate(value, names)
+            return -inner if operator == "-" else not inner
+        case Call(function=function, args=args, named=named):
+            arguments = [evaluate(arg, names) for arg in args]
+            keywords = {name: evaluate(arg, names) for name, arg in named.items()}
+            return FUNCTIONS[function].python(*arguments, **keywords)
+        case Binary():
+            return _binary(expr, names)
+    assert_never(expr)
+
+
+def _look_up(path: tuple[str, ...], names: Mapping[str, Any]) -> Any:
+    value: Any = names
+    for part in path:
+        value = value[part]
+        if isinstance(value, Missing):
+            raise Unavailable(value.step, value.status)
+    return value
+
+
+def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
+    left = evaluate(expr.left, names)
+    match expr.operator:
+        case "and":
+            return bool(left) and bool(evaluate(expr.right, names))
+        case "or":
+            return bool(left) or bool(evaluate(expr.right, names))
+    right = evaluate(expr.right, names)
+    match expr.operator:
+        case "==":
+            return left == right
+        case "!=":
+            return left != right
+        case "in":
+            return left in right
+        case "not in":
+            return left not in right
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "/":
+            return left / right
+        case "<":
+            return left < right
+        case "<=":
+            return left <= right
+        case ">":
+            return left > right
+        case ">=":
+            return left >= right
+    assert_never(expr.operator)

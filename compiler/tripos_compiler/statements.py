@@ -1,0 +1,145 @@
+"""Syntax to statements: every entry is matched against the signature of its construct."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tripos_compiler.constructs.signature import Mismatch, Statement
+from tripos_compiler.constructs.table import FILE, Construct, constructs_in, places_of
+from tripos_compiler.diagnostics import Diagnostics, Label, nearest
+from tripos_compiler.syntax.tree import Block, Entry, Line, Name, Syntax, TableRow, described
+
+PLACES = {
+    "file": "at the top of a file",
+    "axis group": "in a `group` of an axis",
+    "record": "in a record",
+}
+
+
+def read_statements(block: Block, diagnostics: Diagnostics, body: str = FILE) -> tuple[Statement, ...]:
+    """The statements of a block, in order; what fits nothing is reported and left out."""
+    table = constructs_in(body)
+    seen: dict[str, Statement] = {}
+    statements: list[Statement] = []
+    for entry in _entries(block, table):
+        statement = _read(entry, table, body, diagnostics)
+        if statement is None:
+            continue
+        construct = next(c for group in table.values() for c in group if c.name == statement.construct)
+        earlier = seen.setdefault(construct.name, statement)
+        if construct.once and earlier is not statement:
+            message = f"`{construct.starts_with}` is written twice"
+            diagnostics.error("E0202", message, statement.head, Label(earlier.head, "first written here"))
+            continue
+        statements.append(statement)
+    return tuple(statements)
+
+
+def _entries(block: Block, table: dict[str, list[Construct]]) -> Iterator[Entry]:
+    """Entries, with the commas of a line given to the statement that takes lists."""
+    for line in block.lines:
+        yield from _joined(line, table)
+
+
+def _joined(line: Line, table: dict[str, list[Construct]]) -> Iterator[Entry]:
+    first, *rest = line.entries
+    keyword = _keyword(first)
+    takes_list = any(construct.shape.takes_list for construct in table.get(keyword or "", []) if keyword)
+    if not takes_list or any(entry.block for entry in rest) or first.broken:
+        yield from (entry for entry in line.entries if not entry.broken)
+        return
+    elements = first.elements + tuple(element for entry in rest for element in entry.elements)
+    yield Entry(line.span, elements, first.block)
+
+
+def _keyword(entry: Entry) -> str | None:
+    first = entry.elements[0] if entry.elements else None
+    if isinstance(first, Name):
+        return first.text
+    return None
+
+
+def _read(entry: Entry, table: dict[str, list[Construct]], body: str, diagnostics: Diagnostics) -> Statement | None:
+    keyword = _keyword(entry)
+    known = keyword is not None and keyword in table and not (body == "record")
+    candidates = table[keyword] if known and keyword is not None else table.get("", [])
+    first = entry.elements[0]
+    if not candidates:
+        _unknown(entry, first, keyword, table, body, diagnostics)
+        return None
+    misses: list[tuple[Mismatch, Construct]] = []
+    for construct in candidates:
+        shape = construct.shape
+        matched = shape.match(entry.elements)
+        if isinstance(matched, Mismatch):
+            misses.append((matched, construct))
+        elif _block_fits(entry, construct, diagnostics):
+            inner: tuple[Statement, ...] = ()
+            if entry.block is not None and construct.body is not None:
+                inner = read_statements(entry.block, diagnostics, construct.body)
+            head = first.span.to(entry.elements[-1].span)
+            return Statement(construct.name, entry.span, head, matched, entry.block, inner)
+        else:
+            return None
+    miss, construct = max(misses, key=lambda pair: pair[0].index)
+    if not known and table.keys() != {""} and isinstance(first, Name):
+        close = nearest(first.text, [word for word in table if word])
+        if close is not None:
+            _unknown(entry, first, keyword, table, body, diagnostics)
+            return None
+    _mismatched(entry, miss, construct, diagnostics)
+    return None
+
+
+def _block_fits(entry: Entry, construct: Construct, diagnostics: Diagnostics) -> bool:
+    first = entry.elements[0]
+    if entry.block is None and construct.shape.block == "required":
+        help_ = f"it is written `{construct.shape.shown}`"
+        diagnostics.error("E0106", f"{described(first)} needs a block in braces", first.span, help=help_)
+        return False
+    if entry.block is not None and construct.shape.block == "none":
+        opening = entry.block.span
+        place = type(opening)(opening.source, opening.start, opening.start + 1)
+        help_ = f"it is written `{construct.shape.shown}`"
+        diagnostics.error("E0106", f"{described(first)} takes no block", place, help=help_)
+        return False
+    return True
+
+
+def _unknown(
+    entry: Entry,
+    first: Syntax,
+    keyword: str | None,
+    table: dict[str, list[Construct]],
+    body: str,
+    diagnostics: Diagnostics,
+) -> None:
+    here = PLACES.get(body, f"in a `{body}`")
+    if isinstance(first, TableRow):
+        diagnostics.error("E0107", f"a table row means nothing {here}", first.span, help="tables belong in `allocate`")
+        return
+    if keyword is None:
+        message = f"a statement cannot begin with {described(first)}"
+        diagnostics.error("E0106", message, first.span, help=f"{here} a statement begins with a word")
+        return
+    places = places_of(keyword)
+    if places:
+        where = " or ".join(PLACES.get(place, f"in a `{place}`") for place in places)
+        diagnostics.error("E0107", f"`{keyword}` does not belong {here}", first.span, help=f"it stands {where}")
+        return
+    close = nearest(keyword, [word for word in table if word])
+    known = ", ".join(f"`{word}`" for word in sorted(word for word in table if word))
+    help_ = f"did you mean `{close}`?" if close else f"{here} there can be {known}"
+    diagnostics.error("E0204", f"there is no statement `{keyword}`", first.span, help=help_)
+
+
+def _mismatched(entry: Entry, miss: Mismatch, construct: Construct, diagnostics: Diagnostics) -> None:
+    wanted = " or ".join(miss.expected[:3])
+    help_ = f"it is written `{construct.shape.shown}`"
+    if miss.index < len(entry.elements):
+        element = entry.elements[miss.index]
+        diagnostics.error("E0106", f"expected {wanted}, found {described(element)}", element.span, help=help_)
+    else:
+        last = entry.elements[-1].span
+        place = type(last)(last.source, last.end, last.end + 1)
+        diagnostics.error("E0106", f"expected {wanted} here", Label(entry.elements[0].span), Label(place), help=help_)

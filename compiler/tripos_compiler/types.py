@@ -1,0 +1,147 @@
+"""Types: reading them from syntax, and which fits where."""
+
+from __future__ import annotations
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import (
+    Axis,
+    BoolType,
+    ChoiceType,
+    DialogueType,
+    IntegerType,
+    ListType,
+    NumberType,
+    OptionalType,
+    RecordType,
+    SetType,
+    TextType,
+    Type,
+)
+from tripos_compiler.program import Program
+from tripos_compiler.semantics.library import shown
+from tripos_compiler.statements import read_statements
+from tripos_compiler.syntax.tree import (
+    Argument,
+    CallExpr,
+    Generic,
+    Name,
+    Number,
+    OptionalExpr,
+    RangeExpr,
+    Record,
+    Syntax,
+    described,
+)
+
+SIMPLE: dict[str, Type] = {
+    "text": TextType(),
+    "integer": IntegerType(),
+    "number": NumberType(),
+    "bool": BoolType(),
+    "dialogue": DialogueType(),
+}
+GENERIC = ("list", "set")
+
+
+def axis_type(axis: Axis) -> Type:
+    """The type whose values are those of an axis."""
+    return ChoiceType(values=tuple(value.name for value in axis.values), axis=axis.name)
+
+
+def read_type(program: Program, syntax: Syntax) -> Type | None:
+    """The type that is written, or None, reported, where it is not one."""
+    match syntax:
+        case Name(text=text):
+            return _named(program, syntax, text)
+        case OptionalExpr(of=of):
+            inner = read_type(program, of)
+            return None if inner is None else OptionalType(of=inner)
+        case Generic(name=name, of=of):
+            inner = read_type(program, of)
+            if inner is None:
+                return None
+            return SetType(of=inner) if name.text == "set" else ListType(of=inner)
+        case RangeExpr(low=Number(value=int() as low), high=Number(value=int() as high)):
+            if low < high:
+                return IntegerType(low=low, high=high)
+            program.diagnostics.error("E0302", f"the range {low}..{high} is empty", syntax.span, help="write low..high")
+            return None
+        case CallExpr(function=Name(text="choice"), arguments=arguments):
+            return _choice(program, syntax, arguments)
+        case Record(block=block):
+            return record_type(program, read_statements(block, program.diagnostics, "record"))
+    help_ = "types are text, integer, number, bool, 1..5, choice(A, B), list<text>, set<text>, { a text }, dialogue"
+    program.diagnostics.error("E0302", f"{described(syntax)} is not a type", syntax.span, help=help_)
+    return None
+
+
+def record_type(program: Program, fields: tuple[Statement, ...]) -> Type | None:
+    """The record type of the fields in a block."""
+    types: dict[str, Type] = {}
+    good = True
+    for field in fields:
+        name = field.name()
+        inner = read_type(program, field.syntax("type"))
+        if name.text in types:
+            program.diagnostics.error("E0202", f"field `{name.text}` is declared twice", name.span, help="rename one")
+        if inner is None:
+            good = False
+        else:
+            types[name.text] = inner
+    return RecordType(fields=types) if good and types else None
+
+
+def fits(given: Type, wanted: Type) -> bool:
+    """Whether a value of type `given` may stand where `wanted` is asked for.
+
+    >>> fits(IntegerType(low=1, high=5), NumberType()), fits(OptionalType(of=TextType()), TextType())
+    (True, False)
+    """
+    if wanted.kind == "optional":
+        return fits(given.of if given.kind == "optional" else given, wanted.of)
+    if given.kind == "optional":
+        return False
+    if given.kind == "choice" and wanted.kind == "text":
+        return True
+    if wanted.kind == "number":
+        return given.kind in ("number", "integer")
+    if given.kind in ("list", "set") and wanted.kind in ("list", "set"):
+        return (given.kind == wanted.kind or wanted.kind == "list") and fits(given.of, wanted.of)  # type: ignore[union-attr]
+    if given.kind == "choice" and wanted.kind == "choice":
+        return set(given.values) <= set(wanted.values)
+    return given.kind == wanted.kind
+
+
+def _named(program: Program, syntax: Name, text: str) -> Type | None:
+    if text in SIMPLE:
+        return SIMPLE[text]
+    if text in program.axes:
+        return axis_type(program.axes[text])
+    if text in program.declared.get("axis", {}):
+        return None  # the axis itself was reported
+    close = nearest(text, [*SIMPLE, *GENERIC, "choice", *program.declared.get("axis", {})])
+    if text in GENERIC:
+        help_: str | None = f"write what it holds: `{text}<text>`"
+    else:
+        help_ = f"did you mean `{close}`?" if close else "types are text, integer, number, bool, dialogue, list<…>, …"
+    program.diagnostics.error("E0302", f"there is no type `{text}`", syntax.span, help=help_)
+    return None
+
+
+def _choice(program: Program, syntax: Syntax, arguments: tuple[Argument, ...]) -> Type | None:
+    values: list[str] = []
+    for argument in arguments:
+        element = argument.elements[0]
+        if argument.name is not None or len(argument.elements) > 1 or not isinstance(element, Name):
+            program.diagnostics.error("E0302", "a choice lists names", argument.span, help="write `choice(A, B, C)`")
+            return None
+        values.append(element.text)
+    if len(values) < 2 or len(set(values)) < len(values):
+        message = "a choice needs at least two different names"
+        program.diagnostics.error("E0302", message, syntax.span, help="write `choice(A, B)`")
+        return None
+    return ChoiceType(values=tuple(values))
+
+
+__all__ = ["axis_type", "fits", "read_type", "record_type", "shown"]

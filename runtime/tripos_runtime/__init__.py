@@ -1,0 +1,1 @@
+"""The runtime: a plan in, model calls and scores out."""

@@ -1,0 +1,152 @@
+"""Answers: one query run safely, and its table written to a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import re
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.grid import render_table
+
+__all__ = ["render_table", "run_query", "write_answer"]
+
+# DuckDB calls a statement that pivots MULTI, and so a `copy (pivot …) to …`, and an `explain` runs what it
+# explains: in both the first word decides.
+_READS = re.compile(
+    r"""(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*
+    (?:explain(?:\s+analyze\b|\s*\([^)]*\))?(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*)?
+    (?:select|from|with|values|table|pivot|pivot_wider|unpivot|pivot_longer|show|describe|desc|summarize|\()""",
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+_HARMLESS = frozenset({"SELECT", "CREATE", "DROP"})
+
+
+def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+    """The table that a query gives; of several statements, that of the last.
+
+    Statements may read, and make or drop views and tables of the connection's own memory. Raises
+    `StoreError`: W0201 where DuckDB refuses, with its message in one line, W0203 for a statement that could
+    do more than that.
+
+    >>> run_query(duckdb.connect(), "select 1 as one").to_pylist()
+    [{'one': 1}]
+    """
+    try:
+        statements = connection.extract_statements(sql)
+        for statement in statements:
+            if statement.type.name not in _HARMLESS and not _reads(statement):
+                raise StoreError(
+                    "W0203",
+                    f"`{' '.join(statement.query.split())[:60]}` is not a query",
+                    "ask with `select`; `-o FILE` writes the answer to a file",
+                )
+        answer = pa.table({})
+        for statement in statements:
+            relation = connection.sql(statement.query)
+            answer = pa.table({}) if relation is None else relation.to_arrow_table()
+    except duckdb.Error as error:
+        raise StoreError("W0201", _one_line(str(error)), _next_step(str(error))) from error
+    return answer
+
+
+def write_answer(table: pa.Table, path: str | Path) -> None:
+    """Writes `table` to `path` as its extension says: `.csv`, `.parquet`, `.json` (one array) or `.jsonl`.
+
+    The file appears whole or not at all. Raises `StoreError`: W0202 for another extension, W0102 where the
+    disk refuses.
+    """
+    target = Path(path)
+    if (form := _FORMS.get(target.suffix.lower())) is None:
+        forms = ", ".join(f"`{each}`" for each in _FORMS)
+        raise StoreError("W0202", f"cannot write `{target.suffix or target.name}` files", f"end the name in {forms}")
+    content = form(table)
+    try:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            Path(temporary).chmod(0o644)
+            Path(temporary).replace(target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise StoreError("W0102", f"cannot write `{target}`: {error.strerror}", "write it somewhere else") from error
+
+
+def _reads(statement: duckdb.Statement) -> bool:
+    return statement.type.name in {"MULTI", "EXPLAIN"} and _READS.match(statement.query) is not None
+
+
+def _one_line(message: str) -> str:
+    """DuckDB's message without the excerpt of the query, which the user has before them."""
+    told = message.partition("\n\nLINE ")[0]
+    return " ".join(told.split())
+
+
+def _next_step(message: str) -> str:
+    if "Table with name" in message:
+        return "`show all tables` lists what there is"
+    return ""
+
+
+def _csv(table: pa.Table) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.column_names)
+    for batch in table.to_batches():
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            writer.writerow([_cell(value) for value in row])
+    return text.getvalue().encode()
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, dict | list):
+        return _json_text(value)
+    return {None: "", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else value
+
+
+def _parquet(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(table, sink, compression="zstd")
+    return sink.getvalue()
+
+
+def _json(table: pa.Table) -> bytes:
+    lines = [_json_text(row) for row in _records(table)]
+    return ("[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n").encode()
+
+
+def _jsonl(table: pa.Table) -> bytes:
+    return "".join(_json_text(row) + "\n" for row in _records(table)).encode()
+
+
+def _records(table: pa.Table) -> list[dict[str, Any]]:
+    return [dict(row) for row in table.to_pylist(maps_as_pydicts="lossy")]
+
+
+def _json_text(value: Any) -> str:
+    options = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z
+    return orjson.dumps(value, default=_plain, option=options).decode()
+
+
+def _plain(value: Any) -> Any:
+    from decimal import Decimal
+
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() and abs(value) < 2**53 else float(value)
+    return str(value)
+
+
+_FORMS: dict[str, Callable[[pa.Table], bytes]] = {".csv": _csv, ".parquet": _parquet, ".json": _json, ".jsonl": _jsonl}

@@ -1,0 +1,202 @@
+"""The schema of one benchmark: what is current of it, with the axes as columns.
+
+Current are the rows whose fingerprint the shown run has. So what an earlier run paid for shows as long
+as nothing that determines it has changed, and what a changed prompt left behind does not. Where the
+reader asked for one run, its models, its judges and its items are all that shows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+from pydantic import ValidationError
+from tripos_compiler.plan import Metric, Plan
+
+from tripos_warehouse import sql
+from tripos_warehouse.errors import StoreError
+
+_RESERVED = frozenset({"main", "temp", "system", "information_schema", "pg_catalog"})
+
+_SCORES = """
+  {context},
+  score.model, score.metric, metric.dimension, score.evaluator, score.value, score.status,
+  metric.low, metric.high,
+  score.item_id, score.sample_id, score.judgement_id, score.score_id, score.scorer, score.run_id,
+  score.fingerprint, score.created_at
+"""
+_SAMPLES = """
+  {context},
+  sample.step, sample.role, sample.model, sample.model_served, sample.sample_number, sample.status,
+  sample.reply, sample.parsed, sample.messages, sample.error, sample.finish_reason, sample.attempts,
+  sample.tokens_in, sample.tokens_out, sample.cost_usd, sample.latency_s,
+  sample.item_id, sample.sample_id, sample.run_id, sample.fingerprint, sample.created_at
+"""
+_JUDGEMENTS = """
+  {context},
+  sample.model, judgement.scorer, judgement.evaluator, judgement.status,
+  judgement.reply, judgement.parsed, judgement.messages, judgement.error, judgement.finish_reason,
+  judgement.attempts, judgement.tokens_in, judgement.tokens_out, judgement.cost_usd, judgement.latency_s,
+  sample.item_id, judgement.sample_id, judgement.judgement_id, judgement.run_id, judgement.fingerprint,
+  judgement.created_at
+"""
+_ITEMS = "{context}, item.dataset, item.item_id, item.fields"
+
+_TAKEN = frozenset(
+    word.rpartition(".")[2].strip()
+    for columns in (_SCORES, _SAMPLES, _JUDGEMENTS, _ITEMS, "scenario, language, reason")
+    for word in columns.replace("{context},", "").split(",")
+)
+
+
+@dataclass(frozen=True)
+class Current:
+    """The run that decides what shows. `exact`: it was asked for by name, so nothing else may show."""
+
+    run_id: str
+    plan: Plan
+    fingerprints: tuple[str, ...]
+    roles: dict[str, tuple[str, ...]]
+    compared_role: str
+    models: tuple[str, ...]
+    exact: bool
+
+    @classmethod
+    def of_row(cls, row: tuple[Any, ...], exact: bool) -> Current:
+        """From `run_id, benchmark, plan, fingerprints, roles, compared_role, models`.
+
+        Raises `StoreError` W0104 where the plan is of a format that we do not know.
+        """
+        run_id, benchmark, plan, fingerprints, roles, compared_role, models = row
+        return cls(
+            run_id,
+            read_plan(plan, run_id, benchmark),
+            tuple(fingerprints),
+            {role: tuple(names) for role, names in orjson.loads(roles).items()},
+            compared_role,
+            tuple(models),
+            exact,
+        )
+
+
+def read_plan(text: str, run_id: str, benchmark: str) -> Plan:
+    """The plan that a run was made from. Raises `StoreError` W0104 where it is of an unknown format."""
+    try:
+        return Plan.model_validate_json(text)
+    except ValidationError as error:
+        problem = error.errors()[0]
+        where = ".".join(str(part) for part in problem["loc"])
+        raise StoreError(
+            "W0104",
+            f"the plan of run `{run_id}` of `{benchmark}` is not one that this Tripos reads: {where}: {problem['msg']}",
+            "update Tripos, or run the benchmark again",
+        ) from error
+
+
+def schema_name(benchmark: str) -> str:
+    """The SQL schema of a benchmark: its own name, unless DuckDB has taken that.
+
+    >>> schema_name("edubench"), schema_name("main")
+    ('edubench', 'main_')
+    """
+    return f"{benchmark}_" if benchmark.lower() in _RESERVED else benchmark
+
+
+def axis_columns(plan: Plan) -> dict[str, str]:
+    """The column of each axis, in plan order: its name, with `_axis` behind it where that is taken."""
+    columns: dict[str, str] = {}
+    taken = set(_TAKEN)
+    for axis in plan.axes:
+        column = axis.name
+        while column.lower() in taken:
+            column += "_axis"
+        taken.add(column.lower())
+        columns[axis.name] = column
+    return columns
+
+
+def benchmark_views(current: Current) -> list[str]:
+    """The statements that make the schema: `items`, `samples`, `judgements`, `metrics`, `scores`, `rationales`."""
+    plan = current.plan
+    schema = sql.name(schema_name(plan.benchmark.name))
+    context = _context(axis_columns(plan))
+    mine = f"benchmark = {sql.text(plan.benchmark.name)}"
+    # `in (…)` and not `list_contains`: only the former is compared with the statistics of a Parquet file.
+    fresh = f"{mine} and fingerprint in ({', '.join(map(sql.text, current.fingerprints)) or 'NULL'})"
+    items, samples, judgements, scores = _only(current)
+    item_key = "item.benchmark = {0}.benchmark and item.scenario = {0}.scenario and item.item_id = {0}.item_id"
+    return [
+        f"create schema if not exists {schema}",
+        f"""create or replace view {schema}.items as
+        select {_ITEMS.format(context=context.format(row="item", context="item.context"))}
+        from main.items as item where {mine}{items}""",
+        f"""create or replace view {schema}.samples as
+        select {_SAMPLES.format(context=context.format(row="sample", context="sample.context"))}
+        from (from main.samples where {fresh}{samples}) as sample
+        left join main.items as item on {item_key.format("sample")}""",
+        f"""create or replace view {schema}.judgements as
+        select {_JUDGEMENTS.format(context=context.format(row="judgement", context="sample.context"))}
+        from (from main.judgements where {fresh}{judgements}) as judgement
+        left join main.samples as sample on sample.sample_id = judgement.sample_id
+        left join main.items as item on {item_key.format("sample")}""",
+        f"create or replace view {schema}.metrics as {_metrics(plan.metrics, plan.benchmark.languages)}",
+        f"""create or replace view {schema}.scores as
+        select {_SCORES.format(context=context.format(row="score", context="item.context"))}
+        from (from main.scores where {fresh}{scores}) as score
+        left join main.items as item on {item_key.format("score")}
+        left join {schema}.metrics as metric on metric.metric = score.metric""",
+        f"""create or replace view {schema}.rationales as
+        select score.*, given.reason from {schema}.scores as score
+        join (
+          select judgement.judgement_id, part.key as metric, part.value ->> '$.reason' as reason
+          from (from main.judgements where {fresh}) as judgement,
+            json_each(case when json_valid(judgement.parsed) then judgement.parsed end) as part
+        ) as given on given.judgement_id = score.judgement_id and given.metric = score.metric""",
+    ]
+
+
+def _context(axes: dict[str, str]) -> str:
+    """The columns that say where a row stands, as a pattern over its alias and its context map."""
+    columns = ["{row}.scenario", "item.language"]
+    for axis, column in axes.items():
+        key, name = (part.replace("{", "{{").replace("}", "}}") for part in (sql.text(axis), sql.name(column)))
+        columns.append(f"{{context}}[{key}] as {name}")
+    return ", ".join(columns)
+
+
+def _only(current: Current) -> tuple[str, str, str, str]:
+    """Further conditions on items, samples, judgements and scores where one run was asked for."""
+    if not current.exact:
+        return "", "", "", ""
+    covered = f"from main.run_items where run_id = {sql.text(current.run_id)}"
+    items = f" and (scenario, item_id) in (select (scenario, item_id) {covered})"
+    filling = {**current.roles, current.compared_role: current.models}
+    by_role = [f"(role = {sql.text(role)} and {_among('model', models)})" for role, models in sorted(filling.items())]
+    samples = f"{items} and ({' or '.join(by_role)})"
+    judges = sorted({model for models in current.roles.values() for model in models})
+    judgements = (
+        f" and {_among('evaluator', judges)} and sample_id in (select sample_id from"
+        f" {sql.name(schema_name(current.plan.benchmark.name))}.samples)"
+    )
+    scores = f"{items} and {_among('model', current.models)} and (evaluator is null or {_among('evaluator', judges)})"
+    return items, samples, judgements, scores
+
+
+def _among(column: str, values: Iterable[str]) -> str:
+    return f"list_contains({sql.texts(values)}::varchar[], {column})"
+
+
+def _metrics(metrics: tuple[Metric, ...], languages: tuple[str, ...]) -> str:
+    """A table of what the plan says of each metric; the title is that of the first language."""
+    columns = "metric, title, dimension, low, high"
+    if not metrics:
+        empty = "NULL::varchar, NULL::varchar, NULL::varchar, NULL::double, NULL::double"
+        return f"select * from (values ({empty})) as metric ({columns}) where false"
+    rows = ", ".join(
+        f"({sql.text(metric.name)}, {sql.text(metric.title.get(languages[0], metric.name) if languages else metric.name)},"
+        f" {sql.text(metric.dimension)}, {sql.number(metric.low)}::double, {sql.number(metric.high)}::double)"
+        for metric in metrics
+    )
+    return f"select * from (values {rows}) as metric ({columns})"

@@ -1,0 +1,34 @@
+"""What the warehouse raises: one exception that carries a code, what is wrong and how to mend it."""
+
+from __future__ import annotations
+
+
+class StoreError(Exception):
+    """A failure that the user can do something about.
+
+    | code  | meaning                                             |
+    | ----- | --------------------------------------------------- |
+    | W0101 | no store at that path                               |
+    | W0102 | the store cannot be written                         |
+    | W0103 | a committed file is missing or unreadable           |
+    | W0104 | the store was written by a newer Tripos             |
+    | W0105 | a row does not fit its table                        |
+    | W0201 | the database refused a query                        |
+    | W0202 | no such answer format                               |
+    | W0203 | a statement that does more than read                |
+    | W0301 | no such run                                         |
+
+    >>> print(StoreError("W0101", "no store at `results`", "run a benchmark first"))
+    W0101: no store at `results`
+      help: run a benchmark first
+    """
+
+    def __init__(self, code: str, message: str, hint: str = "") -> None:
+        super().__init__(code, message, hint)
+        self.code = code
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"{self.code}: {self.message}"
+        return f"{text}\n  help: {self.hint}" if self.hint else text

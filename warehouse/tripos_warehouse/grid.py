@@ -1,0 +1,150 @@
+"""Tables as text: columns that line up in a terminal, also where a character takes two cells."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+
+import pyarrow as pa
+from rich.cells import cell_len, set_cell_size
+
+GAP = "  "
+NARROWEST = 6
+NOTHING = "—"
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of texts under a heading; numbers stand to the right."""
+
+    heading: str
+    cells: tuple[str, ...]
+    right: bool = False
+
+    @property
+    def width(self) -> int:
+        """The cells that its widest text takes."""
+        return max(map(cell_len, (self.heading, *self.cells)))
+
+
+def grid(columns: Sequence[Column], width: int) -> list[str]:
+    """The lines of a table: headings, a rule and the rows, none wider than `width` cells.
+
+    Where they do not fit, the widest columns of text give way first and what is cut ends in `…`.
+
+    >>> print("\\n".join(grid([Column("名称", ("数学", "abc")), Column("n", ("1", "12"), True)], 40)))
+    名称   n
+    ────  ──
+    数学   1
+    abc   12
+    """
+    widths = fit([column.width for column in columns], [column.right for column in columns], width)
+    texts = [[column.heading, *column.cells] for column in columns]
+    lines = []
+    for cells in zip(*texts, strict=True):
+        padded = [
+            _pad(text, room, column.right) for text, room, column in zip(cells, widths, columns, strict=True)
+        ]
+        lines.append(GAP.join(padded).rstrip())
+    lines.insert(1, GAP.join("─" * room for room in widths))
+    return lines
+
+
+def fit(widths: Sequence[int], fixed: Sequence[bool], width: int) -> list[int]:
+    """Widths that add up to no more than `width` with the gaps, where that can be; `fixed` ones shrink last.
+
+    >>> fit([30, 10, 4], [False, False, True], 40)
+    [22, 10, 4]
+    """
+    room = list(widths)
+    spare = width - len(GAP) * (len(room) - 1) - sum(room)
+    for shrinks in ([not each for each in fixed], [True] * len(room)):
+        while spare < 0:
+            open_to = [index for index, each in enumerate(shrinks) if each and room[index] > NARROWEST]
+            if not open_to:
+                break
+            widest = max(open_to, key=lambda index: room[index])
+            room[widest] -= 1
+            spare += 1
+    return room
+
+
+def render_table(table: pa.Table, width: int, max_rows: int = 40) -> str:
+    """`table` as readable text, at most `width` cells wide and `max_rows` rows long, with a footer.
+
+    Numbers stand to the right and share their decimals within a column; a null is `—`, a line break in a
+    text a space. Columns for which there is no room at all are named in the footer.
+
+    >>> print(render_table(pa.table({"科目": ["数学", None], "value": [7.25, 10.0]}), 40))
+    科目  value
+    ────  ─────
+    数学   7.25
+    —     10.00
+    <BLANKLINE>
+    2 rows
+    """
+    shown = table.slice(0, max_rows)
+    columns = [_column(name, shown.column(index)) for index, name in enumerate(table.column_names)]
+    kept = len(columns)
+    while kept > 1 and sum(min(each.width, NARROWEST) for each in columns[:kept]) + len(GAP) * (kept - 1) > width:
+        kept -= 1
+    lines = grid(columns[:kept], width) if columns else []
+    count = "1 row" if table.num_rows == 1 else f"{table.num_rows:,} rows"
+    notes = [count]
+    if table.num_rows > max_rows:
+        notes = [f"{count}, the first {max_rows} shown; `limit`, or `-o FILE` for all of them"]
+    if kept < len(columns):
+        hidden = ", ".join(column.heading for column in columns[kept:])
+        notes.append(f"no room for {hidden}")
+    return "\n".join([*lines, "", *notes])
+
+
+def figures(values: Sequence[Any]) -> list[str]:
+    """Numbers with as many decimals as the column needs for two or three figures that count.
+
+    >>> figures([7.4213, 10, None]), figures([0.51234, 0.0312]), figures([1200.5, 3.25]), figures([0.00012])
+    (['7.42', '10.00', '—'], ['0.512', '0.031'], ['1200.5', '3.2'], ['0.00012'])
+    """
+    known = [abs(float(value)) for value in values if value is not None and math.isfinite(value)]
+    largest = max(known, default=0.0)
+    decimals = 1 if largest >= 1000 else 2 if largest >= 1 else 3
+    if 0 < largest < 0.01:
+        decimals = 1 - math.floor(math.log10(largest))
+    return [NOTHING if value is None else f"{value:.{decimals}f}" for value in values]
+
+
+def _column(name: str, values: pa.ChunkedArray) -> Column:
+    type = values.type
+    cells = values.to_pylist()
+    if pa.types.is_floating(type) or (pa.types.is_decimal(type) and type.scale > 0):
+        return Column(name, tuple(figures([float(cell) if isinstance(cell, Decimal) else cell for cell in cells])), True)
+    right = pa.types.is_integer(type) or pa.types.is_decimal(type)
+    return Column(_line(name), tuple(_text(cell) for cell in cells), right)
+
+
+def _text(value: Any) -> str:
+    match value:
+        case None:
+            return NOTHING
+        case bool():
+            return "true" if value else "false"
+        case datetime():
+            return f"{value:%Y-%m-%d %H:%M:%S}"
+        case _:
+            return _line(str(value))
+
+
+def _line(text: str) -> str:
+    # Escape sequences in a reply must not reach the terminal.
+    return "".join(each if each.isprintable() else " " for each in " ".join(text.split()))
+
+
+def _pad(text: str, room: int, right: bool) -> str:
+    size = cell_len(text)
+    if size > room:
+        return set_cell_size(set_cell_size(text, room - 1).rstrip() + "…", room)
+    return " " * (room - size) + text if right else text + " " * (room - size)

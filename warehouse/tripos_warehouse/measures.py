@@ -1,0 +1,110 @@
+"""Measures: runs the SQL that the compiler made and puts an interval and a coverage on every value."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+from tripos_compiler.plan import Measure, Plan
+
+from tripos_warehouse import dimensions
+from tripos_warehouse.answers import run_query
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.statistics import t_quantile
+
+CONFIDENCE = 0.95
+
+
+@dataclass(frozen=True)
+class MeasureRow:
+    """One value of a measure, for one model and one value of each dimension.
+
+    `interval_low` and `interval_high` bound the 95 % interval. `items` are the independent rows behind the
+    value, `n` the scores that count, `total` those that should; `coverage` is `n / total`.
+    """
+
+    model: str
+    by: tuple[Any, ...]
+    value: float | None
+    standard_error: float | None
+    interval_low: float | None
+    interval_high: float | None
+    items: int
+    n: int
+    total: int
+    coverage: float | None
+
+    @property
+    def half_width(self) -> float | None:
+        """Half the width of the interval as it would be without the bounds of the scale."""
+        return _half_width(self.standard_error, self.items)
+
+
+@dataclass(frozen=True)
+class MeasureTable:
+    """A measure's values: rows in plan order of their dimensions, and within those by model."""
+
+    measure: Measure
+    rows: tuple[MeasureRow, ...]
+
+    def to_rows(self) -> list[dict[str, Any]]:
+        """A flat mapping a row: `measure`, `model`, the dimensions by name, then the numbers."""
+        return [
+            {
+                "measure": self.measure.name,
+                "model": row.model,
+                **dict(zip(self.measure.by, row.by, strict=True)),
+                "value": row.value,
+                "standard_error": row.standard_error,
+                "low": row.interval_low,
+                "high": row.interval_high,
+                "items": row.items,
+                "n": row.n,
+                "total": row.total,
+                "coverage": row.coverage,
+            }
+            for row in self.rows
+        ]
+
+
+def evaluate(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) -> MeasureTable:
+    """The values of `measure` with 95 % intervals.
+
+    The interval is `value ± t · standard_error`, with the 97.5 % quantile of Student's t at `items - 1`
+    degrees of freedom, clipped to the measure's bounds; there is none for fewer than two items.
+
+    Raises `StoreError` W0201 where the SQL fails or lacks a column.
+    """
+    table = run_query(connection, measure.sql)
+    needed = {"model", *measure.by, "value", "standard_error", "items", "n", "total"}
+    if missing := sorted(needed - set(table.column_names)):
+        raise StoreError("W0201", f"internal error: the SQL of measure `{measure.name}` lacks the column `{missing[0]}`")
+    rows = [_row(measure, found) for found in table.to_pylist()]
+    places = [dimensions.place(plan, name) for name in measure.by]
+    rows.sort(key=lambda row: ([place(value) for place, value in zip(places, row.by, strict=True)], row.model))
+    return MeasureTable(measure, tuple(rows))
+
+
+def _row(measure: Measure, found: dict[str, Any]) -> MeasureRow:
+    value, error = _finite(found["value"]), _finite(found["standard_error"])
+    items, n, total = (int(found[name] or 0) for name in ("items", "n", "total"))
+    low = high = None
+    half = _half_width(error, items)
+    if value is not None and half is not None:
+        low, high = value - half, value + half
+        low = low if measure.low is None else max(low, measure.low)
+        high = high if measure.high is None else min(high, measure.high)
+    by = tuple(found[name] for name in measure.by)
+    coverage = n / total if total else None
+    return MeasureRow(str(found["model"]), by, value, error, low, high, items, n, total, coverage)
+
+
+def _half_width(standard_error: float | None, items: int) -> float | None:
+    quantile = t_quantile((1 + CONFIDENCE) / 2, items - 1)
+    return None if quantile is None or standard_error is None else quantile * standard_error
+
+
+def _finite(value: Any) -> float | None:
+    return float(value) if value is not None and math.isfinite(value) else None

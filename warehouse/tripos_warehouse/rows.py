@@ -1,0 +1,97 @@
+"""Rows to Arrow: checks each against its table's schema and says which value does not fit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.schemas import TABLES, Table
+
+Row = Mapping[str, Any]
+
+_ARROW_REFUSES = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError, OverflowError)
+
+
+def get_table(name: str) -> Table:
+    """The table of that name. Raises `StoreError` W0105 where there is none."""
+    if name not in TABLES:
+        raise StoreError("W0105", f"no table `{name}`", f"the tables are {', '.join(sorted(TABLES))}")
+    return TABLES[name]
+
+
+def to_arrow(table: str, rows: Sequence[Row]) -> pa.Table:
+    """`rows` as an Arrow table with exactly the schema of `table`.
+
+    Every column must be given in every row, a nullable one as `None`; times are aware. A map column takes
+    a mapping. A lone surrogate, which a model can send and UTF-8 cannot hold, becomes `\\ufffd`.
+
+    Raises `StoreError` W0105 that names the table, the column and the value.
+
+    >>> to_arrow("run_items", [{"run_id": "r", "scenario": "QA", "item_id": "1"}]).num_rows
+    1
+    >>> to_arrow("run_items", [{"run_id": "r", "scenario": "QA", "item_id": 1}])
+    Traceback (most recent call last):
+    tripos_warehouse.errors.StoreError: W0105: `run_items.item_id` takes string, not `1`
+    """
+    schema = get_table(table).schema
+    names = set(schema.names)
+    for row in rows:
+        if row.keys() != names:
+            unknown, missing = sorted(row.keys() - names), sorted(names - row.keys())
+            if unknown:
+                raise StoreError("W0105", f"`{table}` has no column `{unknown[0]}` (value `{_show(row[unknown[0]])}`)")
+            raise StoreError("W0105", f"a row of `{table}` lacks the column `{missing[0]}`")
+    columns = [_column(table, field, [row[field.name] for row in rows]) for field in schema]
+    return pa.Table.from_arrays(columns, schema=schema)
+
+
+def _column(table: str, field: pa.Field, values: list[Any]) -> pa.Array:
+    if pa.types.is_timestamp(field.type):
+        _refuse(table, field, values, lambda value: not isinstance(value, datetime) or value.tzinfo is None)
+    elif pa.types.is_map(field.type):
+        _refuse(table, field, values, lambda value: not isinstance(value, Mapping))
+        values = [None if value is None else list(value.items()) for value in values]
+    elif pa.types.is_floating(field.type):
+        _refuse(table, field, values, lambda value: isinstance(value, bool))
+    if not field.nullable:
+        for value in values:
+            if value is None:
+                raise StoreError("W0105", f"`{table}.{field.name}` must have a value, not `None`")
+    try:
+        return pa.array(values, type=field.type)
+    except UnicodeEncodeError:
+        return pa.array([_encodable(value) for value in values], type=field.type)
+    except _ARROW_REFUSES:
+        _refuse(table, field, values, lambda value: not _fits(value, field.type))
+        raise
+
+
+def _refuse(table: str, field: pa.Field, values: list[Any], is_wrong: Any) -> None:
+    for value in values:
+        if value is not None and is_wrong(value):
+            raise StoreError("W0105", f"`{table}.{field.name}` takes {field.type}, not `{_show(value)}`")
+
+
+def _fits(value: Any, type: pa.DataType) -> bool:
+    try:
+        pa.array([value], type=type)
+    except _ARROW_REFUSES:
+        return False
+    return True
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list | tuple):
+        return type(value)(_encodable(part) for part in value)
+    return value
+
+
+def _show(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:59] + "…"

@@ -1,0 +1,152 @@
+"""The runs of a store: listed newest first, and found by the start of their id."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import duckdb
+import orjson
+from tripos_compiler.plan import Plan
+
+from tripos_warehouse.benchmark_views import read_plan
+from tripos_warehouse.errors import StoreError
+
+_COLUMNS = (
+    "run_id, benchmark, version, plan_digest, roles, compared_role, models, scenarios, status, message,"
+    " asked, reused, failed, cost_usd, started_at, finished_at"
+)
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run; times are UTC without a zone. What the end of a run tells is `None` while it is `unfinished`."""
+
+    run_id: str
+    benchmark: str
+    version: str
+    plan_digest: str
+    roles: dict[str, tuple[str, ...]]
+    compared_role: str
+    models: tuple[str, ...]
+    scenarios: tuple[str, ...]
+    status: str
+    message: str | None
+    asked: int | None
+    reused: int | None
+    failed: int | None
+    cost_usd: float | None
+    started_at: datetime
+    finished_at: datetime | None
+
+    @property
+    def evaluators(self) -> dict[str, tuple[str, ...]]:
+        """The models of every role but the compared one."""
+        return {role: models for role, models in self.roles.items() if role != self.compared_role}
+
+
+@dataclass(frozen=True)
+class ListedRun:
+    """A run with what it covers, reused results included: samples of the compared role, and scores."""
+
+    run: Run
+    samples: int
+    scores: int
+    scored: int
+
+    @property
+    def scored_share(self) -> float | None:
+        """The share of its scores that have a value; `None` without any score."""
+        return self.scored / self.scores if self.scores else None
+
+    def to_row(self) -> dict[str, Any]:
+        """A flat mapping for a table or JSON."""
+        run = self.run
+        return {
+            "run_id": run.run_id,
+            "benchmark": run.benchmark,
+            "version": run.version,
+            "models": list(run.models),
+            "samples": self.samples,
+            "scored_share": self.scored_share,
+            "status": run.status,
+            "started_at": run.started_at,
+            "cost_usd": run.cost_usd,
+        }
+
+
+def list_runs(connection: duckdb.DuckDBPyConnection) -> list[ListedRun]:
+    """Every run, newest first, with counts over what is current for it."""
+    counts = {
+        run_id: counted
+        for run_id, *counted in connection.execute(
+            """
+            with mine as (
+              select run_id, benchmark, models, compared_role, unnest(fingerprints) as fingerprint,
+                json_extract_string(roles, '$.*[*]') as evaluators
+              from main.runs),
+            sampled as (
+              select mine.run_id, count(*) as samples from main.samples as sample
+              join mine using (benchmark, fingerprint)
+              semi join main.run_items as item
+                on item.run_id = mine.run_id and item.scenario = sample.scenario and item.item_id = sample.item_id
+              where sample.role = mine.compared_role and list_contains(mine.models, sample.model)
+              group by all),
+            scored as (
+              select mine.run_id, count(*) as scores, count(*) filter (score.status = 'scored') as scored
+              from main.scores as score
+              join mine using (benchmark, fingerprint)
+              semi join main.run_items as item
+                on item.run_id = mine.run_id and item.scenario = score.scenario and item.item_id = score.item_id
+              where list_contains(mine.models, score.model)
+                and (score.evaluator is null or list_contains(mine.evaluators, score.evaluator))
+              group by all)
+            select run_id, coalesce(samples, 0), coalesce(scores, 0), coalesce(scored, 0)
+            from main.runs left join sampled using (run_id) left join scored using (run_id)
+            """
+        ).fetchall()
+    }
+    return [ListedRun(run, *counts[run.run_id]) for run in _runs(connection)]
+
+
+def find_run(connection: duckdb.DuckDBPyConnection, text: str | None = None) -> Run:
+    """The run whose id is `text` or alone begins with it; without `text` the latest.
+
+    Raises `StoreError` W0301 where there is none, or more than one.
+    """
+    runs = _runs(connection)
+    if not runs:
+        raise StoreError("W0301", "the store has no runs yet", "`tripos run SPEC --model MODEL` makes one")
+    if text is None:
+        return runs[0]
+    exact = [run for run in runs if run.run_id == text]
+    found = exact or [run for run in runs if run.run_id.startswith(text)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(f"`{run.run_id}`" for run in found[:3]) + (", …" if len(found) > 3 else "")
+        raise StoreError("W0301", f"`{text}` could be {len(found)} runs: {names}", "write more of the id")
+    nearest = difflib.get_close_matches(text, [run.run_id for run in runs], n=1, cutoff=0.5)
+    hint = f"did you mean `{nearest[0]}`?" if nearest else f"`tripos list` shows the runs; the latest is `{runs[0].run_id}`"
+    raise StoreError("W0301", f"no run `{text}`", hint)
+
+
+def get_plan(connection: duckdb.DuckDBPyConnection, run: Run) -> Plan:
+    """The plan that `run` was made from. Raises `StoreError` W0104 where it is of a format that we do not know."""
+    found = connection.execute("select plan from main.runs where run_id = ?", [run.run_id]).fetchone()
+    if found is None:
+        raise StoreError("W0301", f"no run `{run.run_id}`")
+    return read_plan(found[0], run.run_id, run.benchmark)
+
+
+def _runs(connection: duckdb.DuckDBPyConnection) -> list[Run]:
+    rows = connection.execute(f"select {_COLUMNS} from main.runs order by started_at desc, run_id desc").fetchall()
+    return [_run(*row) for row in rows]
+
+
+def _run(run_id: str, benchmark: str, version: str, plan_digest: str, roles: str, compared: str, *rest: Any) -> Run:
+    models, scenarios, *others = rest
+    filling = {role: tuple(names) for role, names in orjson.loads(roles).items()}
+    return Run(run_id, benchmark, version, plan_digest, filling, compared, tuple(models), tuple(scenarios), *others)

@@ -1,0 +1,195 @@
+"""The tables of the warehouse: an Arrow schema each, with a version and how it lies on disk.
+
+Every part is written with the schema that stands here; a change of a schema raises its version, and a
+reader refuses a part with a newer one. Columns called JSON hold JSON text. On disk a column that repeats
+itself is dictionary encoded; in Arrow and SQL it is plain text, so every reader sees strings.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import pyarrow as pa
+
+COMPRESSION = "zstd"
+COMPRESSION_LEVEL = 3
+
+TIMESTAMP = pa.timestamp("us", tz="UTC")
+CONTEXT = pa.map_(pa.string(), pa.string())
+TEXTS = pa.list_(pa.field("element", pa.string(), nullable=False))
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table.
+
+    `key` are the columns that name a row: where a key occurs more than once, one row counts (`views`).
+    `repeating` are the leaf columns that are dictionary encoded on disk.
+    """
+
+    name: str
+    version: int
+    schema: pa.Schema
+    key: tuple[str, ...]
+    repeating: tuple[str, ...]
+
+
+def _table(name: str, version: int, key: str, repeating: str, *fields: pa.Field) -> Table:
+    return Table(name, version, pa.schema(fields), tuple(key.split()), tuple(repeating.split()))
+
+
+def _need(name: str, type: pa.DataType) -> pa.Field:
+    return pa.field(name, type, nullable=False)
+
+
+def _may(name: str, type: pa.DataType) -> pa.Field:
+    return pa.field(name, type)
+
+
+_CONTEXT_LEAVES = "context.key_value.key context.key_value.value"
+
+# What is known of one model call; `samples` and `judgements` end with these. A cost or a count that
+# nobody told us is null, never zero.
+_CALL = (
+    _need("status", pa.string()),
+    _may("error", pa.string()),
+    _may("finish_reason", pa.string()),
+    _need("attempts", pa.int64()),
+    _may("tokens_in", pa.int64()),
+    _may("tokens_out", pa.int64()),
+    _may("cost_usd", pa.float64()),
+    _may("latency_s", pa.float64()),
+    _need("created_at", TIMESTAMP),
+)
+
+RUNS = _table(
+    "runs",
+    1,
+    "run_id",
+    "benchmark version plan_digest compared_role tool_version",
+    _need("run_id", pa.string()),
+    _need("benchmark", pa.string()),
+    _need("version", pa.string()),
+    _need("plan_digest", pa.string()),
+    _need("plan", pa.string()),  # JSON
+    _need("fingerprints", TEXTS),
+    _need("roles", pa.string()),  # JSON, {"candidate": ["m1", "m2"], "judge": ["m3"]}
+    _need("compared_role", pa.string()),
+    _need("models", TEXTS),
+    _need("scenarios", TEXTS),
+    _need("options", pa.string()),  # JSON
+    _need("tool_version", pa.string()),
+    _need("started_at", TIMESTAMP),
+)
+
+RUN_ENDS = _table(
+    "run_ends",
+    1,
+    "run_id",
+    "status",
+    _need("run_id", pa.string()),
+    _need("status", pa.string()),  # finished, interrupted, stopped or failed
+    _may("message", pa.string()),
+    _need("asked", pa.int64()),
+    _need("reused", pa.int64()),
+    _need("failed", pa.int64()),
+    _may("cost_usd", pa.float64()),
+    _need("finished_at", TIMESTAMP),
+)
+
+RUN_ITEMS = _table(
+    "run_items",
+    1,
+    "run_id scenario item_id",
+    "run_id scenario item_id",
+    _need("run_id", pa.string()),
+    _need("scenario", pa.string()),
+    _need("item_id", pa.string()),
+)
+
+ITEMS = _table(
+    "items",
+    1,
+    "benchmark scenario item_id",
+    f"benchmark scenario dataset language {_CONTEXT_LEAVES}",
+    _need("item_id", pa.string()),
+    _need("benchmark", pa.string()),
+    _need("scenario", pa.string()),
+    _may("dataset", pa.string()),
+    _may("language", pa.string()),
+    _need("context", CONTEXT),
+    _need("fields", pa.string()),  # JSON
+)
+
+# `messages` repeats from model to model; where it does not, the encoder falls back by itself.
+SAMPLES = _table(
+    "samples",
+    1,
+    "sample_id",
+    "run_id benchmark scenario step fingerprint item_id role model model_served messages status finish_reason "
+    + _CONTEXT_LEAVES,
+    _need("sample_id", pa.string()),
+    _need("run_id", pa.string()),  # the run that made it, not every run that uses it
+    _need("benchmark", pa.string()),
+    _need("scenario", pa.string()),
+    _need("step", pa.string()),
+    _need("fingerprint", pa.string()),
+    _need("item_id", pa.string()),
+    _need("context", CONTEXT),
+    _need("role", pa.string()),
+    _need("model", pa.string()),
+    _may("model_served", pa.string()),
+    _need("sample_number", pa.int64()),
+    _need("messages", pa.string()),  # JSON
+    _may("reply", pa.string()),
+    _may("parsed", pa.string()),  # JSON
+    *_CALL,
+)
+
+JUDGEMENTS = _table(
+    "judgements",
+    1,
+    "judgement_id",
+    "run_id benchmark scenario scorer fingerprint evaluator status finish_reason",
+    _need("judgement_id", pa.string()),
+    _need("sample_id", pa.string()),
+    _need("run_id", pa.string()),
+    _need("benchmark", pa.string()),
+    _need("scenario", pa.string()),
+    _need("scorer", pa.string()),
+    _need("fingerprint", pa.string()),
+    _need("evaluator", pa.string()),  # model
+    _need("messages", pa.string()),  # JSON
+    _may("reply", pa.string()),
+    _may("parsed", pa.string()),  # JSON, {metric: {"score": 7, "reason": "…"}}
+    *_CALL,
+)
+
+SCORES = _table(
+    "scores",
+    1,
+    "score_id",
+    "sample_id judgement_id run_id benchmark scenario item_id model scorer metric evaluator status fingerprint",
+    _need("score_id", pa.string()),
+    _need("sample_id", pa.string()),
+    _may("judgement_id", pa.string()),
+    _need("run_id", pa.string()),
+    _need("benchmark", pa.string()),
+    _need("scenario", pa.string()),
+    _need("item_id", pa.string()),
+    _need("model", pa.string()),
+    _need("scorer", pa.string()),
+    _need("metric", pa.string()),
+    _may("evaluator", pa.string()),
+    _may("value", pa.float64()),
+    _need("status", pa.string()),  # scored, parse_failure, provider_error, refused or not_applicable
+    _need("fingerprint", pa.string()),
+    _need("created_at", TIMESTAMP),
+)
+
+TABLES: Mapping[str, Table] = MappingProxyType(
+    {table.name: table for table in (RUNS, RUN_ENDS, RUN_ITEMS, ITEMS, SAMPLES, JUDGEMENTS, SCORES)}
+)
+"""Every table by its name."""

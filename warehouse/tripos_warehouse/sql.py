@@ -1,0 +1,64 @@
+"""Pieces of SQL: quoted names and texts, and the DuckDB type of an Arrow type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import pyarrow as pa
+
+
+def name(text: str) -> str:
+    """`text` as a SQL name.
+
+    >>> name('edu"bench')
+    '"edu""bench"'
+    """
+    return '"' + text.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """`value` as a SQL text.
+
+    >>> text("it's")
+    "'it''s'"
+    """
+    return "'" + value.replace("'", "''") + "'"
+
+
+def texts(values: Iterable[str]) -> str:
+    """A list of texts, in the order given, for `in` and for `read_parquet`.
+
+    >>> texts(["b", "a"])
+    "['b', 'a']"
+    """
+    return "[" + ", ".join(text(value) for value in values) + "]"
+
+
+def number(value: float | None) -> str:
+    """A number, or `NULL`.
+
+    >>> number(0.5), number(None)
+    ('0.5', 'NULL')
+    """
+    return "NULL" if value is None else repr(float(value))
+
+
+def type_of(type: pa.DataType) -> str:
+    """The DuckDB type of an Arrow type that a schema of ours uses. Raises `ValueError` for any other.
+
+    >>> type_of(pa.list_(pa.string()))
+    'VARCHAR[]'
+    """
+    if pa.types.is_string(type):
+        return "VARCHAR"
+    if pa.types.is_int64(type):
+        return "BIGINT"
+    if pa.types.is_float64(type):
+        return "DOUBLE"
+    if pa.types.is_timestamp(type):
+        return "TIMESTAMP"
+    if pa.types.is_list(type):
+        return f"{type_of(type.value_type)}[]"
+    if pa.types.is_map(type):
+        return f"MAP({type_of(type.key_type)}, {type_of(type.item_type)})"
+    raise ValueError(f"no SQL type for {type}")

@@ -1,0 +1,160 @@
+"""Views over the committed parts, in a DuckDB that can read them and nothing else.
+
+A connection is a snapshot: it sees what was committed when it was opened. Schema `main` has the tables
+over all runs; each benchmark has a schema of its own (`benchmark_views`).
+"""
+
+from __future__ import annotations
+
+import atexit
+import tempfile
+import uuid
+import weakref
+from pathlib import Path
+
+import duckdb
+
+from tripos_warehouse import sql
+from tripos_warehouse.benchmark_views import Current, benchmark_views
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.schemas import RUN_ENDS, RUNS, TABLES, Table
+from tripos_warehouse.statistics import t_quantile
+from tripos_warehouse.store import FAILED, Store
+
+INTERNAL = "tripos internal"
+"""The schema of our own bookkeeping. Its name has a space, so no benchmark can be called that."""
+
+
+def connect(store: Store, run_id: str | None = None) -> duckdb.DuckDBPyConnection:
+    """An in-memory DuckDB with views over the store, without access to anything else.
+
+    With `run_id` the schema of that run's benchmark shows exactly that run; every other shows what is
+    current for the latest run of its benchmark. Threads need a cursor each.
+
+    Raises `StoreError`: W0103, W0104 as `Store.parts` does, W0301 for a run that the store lacks.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     connection = connect(Store.open(folder, create=True))
+    ...     connection.sql("select count(*) from scores").fetchone()
+    (0,)
+    """
+    connection = duckdb.connect(
+        ":memory:",
+        config={
+            "python_enable_replacements": False,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            # Large sorts spill here; the folder exists only while they do.
+            "temp_directory": str(Path(tempfile.gettempdir()) / f"tripos-{uuid.uuid4().hex}"),
+        },
+    )
+    _open.add(connection)
+    try:
+        connection.create_function("t_quantile", t_quantile, ["DOUBLE", "DOUBLE"], "DOUBLE", null_handling="special")
+        connection.execute(f"create schema {sql.name(INTERNAL)}")
+        files = {table.name: [str(path) for path in store.parts(table.name)] for table in TABLES.values()}
+        for table in TABLES.values():
+            _table_view(connection, table, files[table.name])
+        _runs_view(connection)
+        for current in _currents(connection, run_id):
+            for statement in benchmark_views(current):
+                connection.execute(statement)
+        _lock(connection, [path for paths in files.values() for path in paths])
+    except duckdb.Error as error:
+        connection.close()
+        raise StoreError("W0103", f"the store cannot be read: {' '.join(str(error).split())}") from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _table_view(connection: duckdb.DuckDBPyConnection, table: Table, paths: list[str]) -> None:
+    """`main.<table>`, one row a key; `run_ends` is internal, since `runs` shows its columns."""
+    target = f"{sql.name(INTERNAL)}.{table.name}" if table in (RUNS, RUN_ENDS) else f"main.{table.name}"
+    if not paths:
+        columns = ", ".join(
+            f"cast(NULL as {sql.type_of(field.type)}) as {sql.name(field.name)}" for field in table.schema
+        )
+        connection.execute(f"create view {target} as select {columns} where false")
+        return
+    source = f"read_parquet({sql.texts(paths)})"
+    columns = ", ".join(_column(field.name, sql.type_of(field.type)) for field in table.schema)
+    lost = _lost_rows(connection, table, source)
+    connection.execute(f"create view {target} as select {columns} from {source} as part {lost}")
+
+
+def _column(name: str, type: str) -> str:
+    # A time with a zone needs pytz in Python and the zone of the session in SQL; ours are UTC without one.
+    return f"make_timestamp(epoch_us({name})) as {name}" if type == "TIMESTAMP" else name
+
+
+def _lost_rows(connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> str:
+    """A condition without the rows that another row of their key replaces; empty where there are none.
+
+    The row that did not fail wins, then the one committed last. The places of the others are kept, so
+    that a view over wide rows needs no sort: doubles are few, as only failed units are tried again.
+    """
+    key = ", ".join(table.key)
+    doubles = f"select {key} from {source} group by {key} having count(*) > 1"
+    failed_last = f"status = {sql.text(FAILED)}, " if "status" in table.schema.names else ""
+    lost = f"{sql.name(INTERNAL)}.{sql.name('lost ' + table.name)}"
+    connection.execute(
+        f"""create table {lost} as
+        select file_index, file_row_number from (
+          select file_index, file_row_number,
+            row_number() over (partition by {key}
+              order by {failed_last}file_index desc, file_row_number desc) as place
+          from {source} semi join ({doubles}) using ({key}))
+        where place > 1"""
+    )
+    if connection.execute(f"select count(*) from {lost}").fetchone() == (0,):
+        return ""
+    return (
+        f"where not exists (from {lost} as lost"
+        " where lost.file_index = part.file_index and lost.file_row_number = part.file_row_number)"
+    )
+
+
+def _runs_view(connection: duckdb.DuckDBPyConnection) -> None:
+    ends = ", ".join(f"run_ends.{field.name}" for field in RUN_ENDS.schema if field.name not in ("run_id", "status"))
+    connection.execute(
+        f"""create view main.runs as
+        select runs.*, coalesce(run_ends.status, 'unfinished') as status, {ends}
+        from {sql.name(INTERNAL)}.runs left join {sql.name(INTERNAL)}.run_ends using (run_id)"""
+    )
+
+
+def _currents(connection: duckdb.DuckDBPyConnection, run_id: str | None) -> list[Current]:
+    """The run that each benchmark's schema shows, by benchmark name."""
+    chosen = {}
+    columns = "run_id, benchmark, plan, fingerprints, roles, compared_role, models"
+    for row in connection.execute(
+        f"""select {columns} from main.runs
+        qualify row_number() over (partition by benchmark order by started_at desc, run_id desc) = 1"""
+    ).fetchall():
+        chosen[row[1]] = Current.of_row(row, exact=False)
+    if run_id is not None:
+        row = connection.execute(f"select {columns} from main.runs where run_id = ?", [run_id]).fetchone()
+        if row is None:
+            raise StoreError("W0301", f"the store has no run `{run_id}`", "`tripos list` shows the runs")
+        chosen[row[1]] = Current.of_row(row, exact=True)
+    return [chosen[benchmark] for benchmark in sorted(chosen)]
+
+
+def _lock(connection: duckdb.DuckDBPyConnection, paths: list[str]) -> None:
+    """Leaves the committed files readable, and shuts the rest of the machine and the settings for good."""
+    if paths:
+        connection.execute(f"set allowed_paths = {sql.texts(paths)}")
+    connection.execute("set enable_external_access = false")
+    connection.execute("set lock_configuration = true")
+
+
+_open: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_open() -> None:
+    # A connection with a Python function that outlives the interpreter makes DuckDB complain on stderr.
+    for connection in list(_open):
+        connection.close()
