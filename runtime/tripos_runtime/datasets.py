@@ -145,17 +145,20 @@ def _parquet(path: Path) -> Iterator[dict[str, Any]]:
         raise DataError(f"cannot read {path.name}: {error}", "check that it is a Parquet file") from error
 
 
-def files_of(reader: DataFolders, source: str, near: str, wanted: Mapping[str, str]) -> Iterator[FoundFile]:
-    """The files of a data set again, at run time; `wanted` maps path to SHA-256.
+def files_of(
+    reader: DataFolders, source: str, spec_files: tuple[str, ...], wanted: Mapping[str, str]
+) -> Iterator[FoundFile]:
+    """The files of a data set again, at run time: those that were compiled, by path and SHA-256 (`wanted`).
 
-    Raises `DataError` where one has changed since it was compiled.
+    Raises `DataError` where one has gone or changed since.
     """
-    found = {file.path: file for file in reader.find(source, near)}
+    found: dict[tuple[str, str], FoundFile] = {}
+    for near in spec_files:
+        try:
+            found.update({(file.path, file.sha256): file for file in reader.find(source, near)})
+        except DataError:
+            continue
     for path, sha256 in wanted.items():
-        file = found.get(path)
-        if file is None or file.sha256 != sha256:
+        if (path, sha256) not in found:
             raise DataError(f"`{path}` changed while the run was starting", "run again")
-        yield file
-
-
-__all__ = ["DataFolders", "files_of"]
+        yield found[path, sha256]

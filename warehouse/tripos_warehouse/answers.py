@@ -15,7 +15,6 @@ import duckdb
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
-
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.grid import render_table
 
@@ -29,15 +28,12 @@ _READS = re.compile(
     (?:select|from|with|values|table|pivot|pivot_wider|unpivot|pivot_longer|show|describe|desc|summarize|\()""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
-_HARMLESS = frozenset({"SELECT", "CREATE", "DROP"})
-
 
 def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
     """The table that a query gives; of several statements, that of the last.
 
-    Statements may read, and make or drop views and tables of the connection's own memory. Raises
-    `StoreError`: W0201 where DuckDB refuses, with its message in one line, W0203 for a statement that could
-    do more than that.
+    Raises `StoreError`: W0201 where DuckDB refuses, with its message in one line, W0203 for a statement
+    that could do more than read.
 
     >>> run_query(duckdb.connect(), "select 1 as one").to_pylist()
     [{'one': 1}]
@@ -45,7 +41,7 @@ def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
     try:
         statements = connection.extract_statements(sql)
         for statement in statements:
-            if statement.type.name not in _HARMLESS and not _reads(statement):
+            if not _reads(statement):
                 raise StoreError(
                     "W0203",
                     f"`{' '.join(statement.query.split())[:60]}` is not a query",
@@ -86,7 +82,13 @@ def write_answer(table: pa.Table, path: str | Path) -> None:
 
 
 def _reads(statement: duckdb.Statement) -> bool:
-    return statement.type.name in {"MULTI", "EXPLAIN"} and _READS.match(statement.query) is not None
+    match statement.type.name:
+        case "SELECT":
+            return True
+        case "MULTI" | "EXPLAIN":
+            return _READS.match(statement.query) is not None
+        case _:
+            return False
 
 
 def _one_line(message: str) -> str:

@@ -14,7 +14,6 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 from tripos_compiler.plan import Metric, Plan
-
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 
@@ -27,6 +26,7 @@ _SCORES = """
   score.item_id, score.sample_id, score.judgement_id, score.score_id, score.scorer, score.run_id,
   score.fingerprint, score.created_at
 """
+_AFTER_VALUE = "status, low, high, item_id, sample_id, judgement_id, score_id, scorer, run_id, fingerprint, created_at"
 _SAMPLES = """
   {context},
   sample.step, sample.role, sample.model, sample.model_served, sample.sample_number, sample.status,
@@ -53,7 +53,7 @@ _TAKEN = frozenset(
 
 @dataclass(frozen=True)
 class Current:
-    """The run that decides what shows. `exact`: it was asked for by name, so nothing else may show."""
+    """The run that decides what shows of its benchmark. `exact`: it was asked for by name, so nothing else may show."""
 
     run_id: str
     plan: Plan
@@ -148,7 +148,9 @@ def benchmark_views(current: Current) -> list[str]:
         left join main.items as item on {item_key.format("score")}
         left join {schema}.metrics as metric on metric.metric = score.metric""",
         f"""create or replace view {schema}.rationales as
-        select score.*, given.reason from {schema}.scores as score
+        select score.* exclude ({_AFTER_VALUE}), given.reason, score.item_id, score.sample_id,
+          score.judgement_id, score.score_id
+        from {schema}.scores as score
         join (
           select judgement.judgement_id, part.key as metric, part.value ->> '$.reason' as reason
           from (from main.judgements where {fresh}) as judgement,
@@ -192,11 +194,11 @@ def _metrics(metrics: tuple[Metric, ...], languages: tuple[str, ...]) -> str:
     """A table of what the plan says of each metric; the title is that of the first language."""
     columns = "metric, title, dimension, low, high"
     if not metrics:
-        empty = "NULL::varchar, NULL::varchar, NULL::varchar, NULL::double, NULL::double"
+        empty = "NULL::varchar, NULL::varchar, NULL::varchar, NULL::bigint, NULL::bigint"
         return f"select * from (values ({empty})) as metric ({columns}) where false"
     rows = ", ".join(
-        f"({sql.text(metric.name)}, {sql.text(metric.title.get(languages[0], metric.name) if languages else metric.name)},"
-        f" {sql.text(metric.dimension)}, {sql.number(metric.low)}::double, {sql.number(metric.high)}::double)"
+        f"({sql.text(metric.name)}, {sql.text(metric.title.get(languages[0]) or metric.name)},"
+        f" {sql.text(metric.dimension)}, {metric.low}::bigint, {metric.high}::bigint)"
         for metric in metrics
     )
     return f"select * from (values {rows}) as metric ({columns})"

@@ -6,7 +6,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from decimal import Decimal
 from typing import Any
 
 import pyarrow as pa
@@ -14,16 +13,19 @@ from rich.cells import cell_len, set_cell_size
 
 GAP = "  "
 NARROWEST = 6
+READABLE = 12
+"""A column of a query's answer is left out rather than cut below this."""
 NOTHING = "—"
 
 
 @dataclass(frozen=True)
 class Column:
-    """A column of texts under a heading; numbers stand to the right."""
+    """A column of texts under a heading; numbers stand to the `right`. A column to keep `whole` is cut last."""
 
     heading: str
     cells: tuple[str, ...]
     right: bool = False
+    whole: bool = False
 
     @property
     def width(self) -> int:
@@ -42,13 +44,11 @@ def grid(columns: Sequence[Column], width: int) -> list[str]:
     数学   1
     abc   12
     """
-    widths = fit([column.width for column in columns], [column.right for column in columns], width)
+    widths = fit([column.width for column in columns], [column.right or column.whole for column in columns], width)
     texts = [[column.heading, *column.cells] for column in columns]
     lines = []
     for cells in zip(*texts, strict=True):
-        padded = [
-            _pad(text, room, column.right) for text, room, column in zip(cells, widths, columns, strict=True)
-        ]
+        padded = [_pad(text, room, column.right) for text, room, column in zip(cells, widths, columns, strict=True)]
         lines.append(GAP.join(padded).rstrip())
     lines.insert(1, GAP.join("─" * room for room in widths))
     return lines
@@ -90,7 +90,7 @@ def render_table(table: pa.Table, width: int, max_rows: int = 40) -> str:
     shown = table.slice(0, max_rows)
     columns = [_column(name, shown.column(index)) for index, name in enumerate(table.column_names)]
     kept = len(columns)
-    while kept > 1 and sum(min(each.width, NARROWEST) for each in columns[:kept]) + len(GAP) * (kept - 1) > width:
+    while kept > 1 and sum(min(each.width, READABLE) for each in columns[:kept]) + len(GAP) * (kept - 1) > width:
         kept -= 1
     lines = grid(columns[:kept], width) if columns else []
     count = "1 row" if table.num_rows == 1 else f"{table.num_rows:,} rows"
@@ -103,26 +103,25 @@ def render_table(table: pa.Table, width: int, max_rows: int = 40) -> str:
     return "\n".join([*lines, "", *notes])
 
 
-def figures(values: Sequence[Any]) -> list[str]:
-    """Numbers with as many decimals as the column needs for two or three figures that count.
+def decimals_of(values: Sequence[float | None]) -> int:
+    """How many decimals a column of numbers needs for two or three figures that count.
 
-    >>> figures([7.4213, 10, None]), figures([0.51234, 0.0312]), figures([1200.5, 3.25]), figures([0.00012])
-    (['7.42', '10.00', '—'], ['0.512', '0.031'], ['1200.5', '3.2'], ['0.00012'])
+    >>> [decimals_of(values) for values in ([7.4213, 10, None], [0.5], [1200.5, 3.25], [0.00012])]
+    [2, 3, 1, 5]
     """
-    known = [abs(float(value)) for value in values if value is not None and math.isfinite(value)]
+    known = [abs(value) for value in values if value is not None and math.isfinite(value)]
     largest = max(known, default=0.0)
-    decimals = 1 if largest >= 1000 else 2 if largest >= 1 else 3
     if 0 < largest < 0.01:
-        decimals = 1 - math.floor(math.log10(largest))
-    return [NOTHING if value is None else f"{value:.{decimals}f}" for value in values]
+        return 1 - math.floor(math.log10(largest))
+    return 1 if largest >= 1000 else 2 if largest >= 1 else 3
 
 
-def _column(name: str, values: pa.ChunkedArray) -> Column:
-    type = values.type
-    cells = values.to_pylist()
-    if pa.types.is_floating(type) or (pa.types.is_decimal(type) and type.scale > 0):
-        return Column(name, tuple(figures([float(cell) if isinstance(cell, Decimal) else cell for cell in cells])), True)
-    right = pa.types.is_integer(type) or pa.types.is_decimal(type)
+def _column(name: str, values: pa.ChunkedArray[Any]) -> Column:
+    kind, cells = values.type, values.to_pylist(maps_as_pydicts="lossy")
+    if pa.types.is_floating(kind) or (pa.types.is_decimal(kind) and kind.scale > 0):
+        decimals = decimals_of([None if cell is None else float(cell) for cell in cells])
+        return Column(_line(name), tuple(NOTHING if cell is None else f"{cell:.{decimals}f}" for cell in cells), True)
+    right = pa.types.is_integer(kind) or pa.types.is_decimal(kind)
     return Column(_line(name), tuple(_text(cell) for cell in cells), right)
 
 
@@ -132,6 +131,8 @@ def _text(value: Any) -> str:
             return NOTHING
         case bool():
             return "true" if value else "false"
+        case list():
+            return ", ".join(map(_text, value))
         case datetime():
             return f"{value:%Y-%m-%d %H:%M:%S}"
         case _:

@@ -8,7 +8,6 @@ from typing import Any
 
 import duckdb
 from tripos_compiler.plan import Measure, Plan
-
 from tripos_warehouse import dimensions
 from tripos_warehouse.answers import run_query
 from tripos_warehouse.errors import StoreError
@@ -80,7 +79,9 @@ def evaluate(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure
     table = run_query(connection, measure.sql)
     needed = {"model", *measure.by, "value", "standard_error", "items", "n", "total"}
     if missing := sorted(needed - set(table.column_names)):
-        raise StoreError("W0201", f"internal error: the SQL of measure `{measure.name}` lacks the column `{missing[0]}`")
+        raise StoreError(
+            "W0201", f"internal error: the SQL of measure `{measure.name}` lacks the column `{missing[0]}`"
+        )
     rows = [_row(measure, found) for found in table.to_pylist()]
     places = [dimensions.place(plan, name) for name in measure.by]
     rows.sort(key=lambda row: ([place(value) for place, value in zip(places, row.by, strict=True)], row.model))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
-
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.schemas import TABLES, Table
 
@@ -49,7 +48,7 @@ def to_arrow(table: str, rows: Sequence[Row]) -> pa.Table:
     return pa.Table.from_arrays(columns, schema=schema)
 
 
-def _column(table: str, field: pa.Field, values: list[Any]) -> pa.Array:
+def _column(table: str, field: pa.Field[Any], values: list[Any]) -> pa.Array[Any]:
     if pa.types.is_timestamp(field.type):
         _refuse(table, field, values, lambda value: not isinstance(value, datetime) or value.tzinfo is None)
     elif pa.types.is_map(field.type):
@@ -61,16 +60,18 @@ def _column(table: str, field: pa.Field, values: list[Any]) -> pa.Array:
         for value in values:
             if value is None:
                 raise StoreError("W0105", f"`{table}.{field.name}` must have a value, not `None`")
+    array: pa.Array[Any]
     try:
-        return pa.array(values, type=field.type)
+        array = pa.array(values, type=field.type)
     except UnicodeEncodeError:
-        return pa.array([_encodable(value) for value in values], type=field.type)
+        array = pa.array([_encodable(value) for value in values], type=field.type)
     except _ARROW_REFUSES:
         _refuse(table, field, values, lambda value: not _fits(value, field.type))
         raise
+    return array
 
 
-def _refuse(table: str, field: pa.Field, values: list[Any], is_wrong: Any) -> None:
+def _refuse(table: str, field: pa.Field[Any], values: list[Any], is_wrong: Callable[[Any], bool]) -> None:
     for value in values:
         if value is not None and is_wrong(value):
             raise StoreError("W0105", f"`{table}.{field.name}` takes {field.type}, not `{_show(value)}`")

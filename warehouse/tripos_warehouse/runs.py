@@ -10,7 +10,6 @@ from typing import Any
 import duckdb
 import orjson
 from tripos_compiler.plan import Plan
-
 from tripos_warehouse.benchmark_views import read_plan
 from tripos_warehouse.errors import StoreError
 
@@ -129,7 +128,7 @@ def find_run(connection: duckdb.DuckDBPyConnection, text: str | None = None) -> 
         names = ", ".join(f"`{run.run_id}`" for run in found[:3]) + (", …" if len(found) > 3 else "")
         raise StoreError("W0301", f"`{text}` could be {len(found)} runs: {names}", "write more of the id")
     nearest = difflib.get_close_matches(text, [run.run_id for run in runs], n=1, cutoff=0.5)
-    hint = f"did you mean `{nearest[0]}`?" if nearest else f"`tripos list` shows the runs; the latest is `{runs[0].run_id}`"
+    hint = f"did you mean `{nearest[0]}`?" if nearest else f"`tripos list` shows the runs, such as `{runs[0].run_id}`"
     raise StoreError("W0301", f"no run `{text}`", hint)
 
 
@@ -143,10 +142,10 @@ def get_plan(connection: duckdb.DuckDBPyConnection, run: Run) -> Plan:
 
 def _runs(connection: duckdb.DuckDBPyConnection) -> list[Run]:
     rows = connection.execute(f"select {_COLUMNS} from main.runs order by started_at desc, run_id desc").fetchall()
-    return [_run(*row) for row in rows]
+    return [_run(row) for row in rows]
 
 
-def _run(run_id: str, benchmark: str, version: str, plan_digest: str, roles: str, compared: str, *rest: Any) -> Run:
-    models, scenarios, *others = rest
+def _run(row: tuple[Any, ...]) -> Run:
+    run_id, benchmark, version, plan_digest, roles, compared, models, scenarios, *end = row
     filling = {role: tuple(names) for role, names in orjson.loads(roles).items()}
-    return Run(run_id, benchmark, version, plan_digest, filling, compared, tuple(models), tuple(scenarios), *others)
+    return Run(run_id, benchmark, version, plan_digest, filling, compared, tuple(models), tuple(scenarios), *end)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any
 
 import pyarrow as pa
 
@@ -36,15 +37,15 @@ class Table:
     repeating: tuple[str, ...]
 
 
-def _table(name: str, version: int, key: str, repeating: str, *fields: pa.Field) -> Table:
+def _table(name: str, version: int, key: str, repeating: str, *fields: pa.Field[Any]) -> Table:
     return Table(name, version, pa.schema(fields), tuple(key.split()), tuple(repeating.split()))
 
 
-def _need(name: str, type: pa.DataType) -> pa.Field:
+def _need(name: str, type: pa.DataType) -> pa.Field[Any]:
     return pa.field(name, type, nullable=False)
 
 
-def _may(name: str, type: pa.DataType) -> pa.Field:
+def _may(name: str, type: pa.DataType) -> pa.Field[Any]:
     return pa.field(name, type)
 
 

@@ -34,15 +34,6 @@ def texts(values: Iterable[str]) -> str:
     return "[" + ", ".join(text(value) for value in values) + "]"
 
 
-def number(value: float | None) -> str:
-    """A number, or `NULL`.
-
-    >>> number(0.5), number(None)
-    ('0.5', 'NULL')
-    """
-    return "NULL" if value is None else repr(float(value))
-
-
 def type_of(type: pa.DataType) -> str:
     """The DuckDB type of an Arrow type that a schema of ours uses. Raises `ValueError` for any other.
 

@@ -28,7 +28,6 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore
-
 from tripos_warehouse.commits import COMMITS, Commit, Part, check_name, publish, read_commit, sync
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.rows import Row, get_table, to_arrow
@@ -155,9 +154,10 @@ class Store:
         failed: dict[str, str] = {}
         answered: dict[str, str] = {}
         for content in self._scan(table, [key, "fingerprint", "status"], "fingerprint", wanted):
-            bad = pc.equal(content["status"], FAILED)
+            bad = pc.equal(content["status"], pa.scalar(FAILED))
             for rows, into in ((content.filter(bad), failed), (content.filter(pc.invert(bad)), answered)):
-                into.update(zip(rows[key].to_pylist(), rows["status"].to_pylist(), strict=True))
+                pairs: Any = zip(rows[key].to_pylist(), rows["status"].to_pylist(), strict=True)
+                into.update(pairs)
         return failed | answered
 
     def rows(self, table: str, ids: Iterable[str], columns: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
@@ -177,7 +177,7 @@ class Store:
                 into[row[key]] = {name: row[name] for name in names}
         return failed | answered
 
-    def _scan(self, table: str, columns: list[str], key: str, wanted: pa.Array | None) -> Iterable[pa.Table]:
+    def _scan(self, table: str, columns: list[str], key: str, wanted: pa.Array[Any] | None) -> Iterable[pa.Table]:
         """The columns of each part, cut to the rows whose `key` is wanted; the key is read first, alone."""
         for path in self.parts(table):
             try:
@@ -198,15 +198,14 @@ class Store:
         full = self.root / path
         full.parent.mkdir(parents=True, exist_ok=True)
         known = TABLES[table]
+        options: Any = {
+            "compression": COMPRESSION,
+            "compression_level": COMPRESSION_LEVEL,
+            "use_dictionary": list(known.repeating),
+        }
         try:
             with full.open("xb") as file:
-                pq.write_table(
-                    content,
-                    file,
-                    compression=COMPRESSION,
-                    compression_level=COMPRESSION_LEVEL,
-                    use_dictionary=list(known.repeating),
-                )
+                pq.write_table(content, file, **options)
                 file.flush()
                 os.fsync(file.fileno())
             full.chmod(0o444)

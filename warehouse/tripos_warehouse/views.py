@@ -13,7 +13,7 @@ import weakref
 from pathlib import Path
 
 import duckdb
-
+from duckdb.func import SPECIAL
 from tripos_warehouse import sql
 from tripos_warehouse.benchmark_views import Current, benchmark_views
 from tripos_warehouse.errors import StoreError
@@ -35,8 +35,8 @@ def connect(store: Store, run_id: str | None = None) -> duckdb.DuckDBPyConnectio
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     connection = connect(Store.open(folder, create=True))
-    ...     connection.sql("select count(*) from scores").fetchone()
-    (0,)
+    ...     connection.sql("select count(*) from scores").fetchall()
+    [(0,)]
     """
     connection = duckdb.connect(
         ":memory:",
@@ -50,12 +50,13 @@ def connect(store: Store, run_id: str | None = None) -> duckdb.DuckDBPyConnectio
     )
     _open.add(connection)
     try:
-        connection.create_function("t_quantile", t_quantile, ["DOUBLE", "DOUBLE"], "DOUBLE", null_handling="special")
+        connection.create_function("t_quantile", t_quantile, ["double", "double"], "double", null_handling=SPECIAL)
         connection.execute(f"create schema {sql.name(INTERNAL)}")
         files = {table.name: [str(path) for path in store.parts(table.name)] for table in TABLES.values()}
-        for table in TABLES.values():
-            _table_view(connection, table, files[table.name])
-        _runs_view(connection)
+        selects = {table.name: _select(connection, table, files[table.name]) for table in TABLES.values()}
+        connection.execute(_runs_view(selects.pop(RUNS.name), selects.pop(RUN_ENDS.name)))
+        for table, select in selects.items():
+            connection.execute(f"create view main.{table} as {select}")
         for current in _currents(connection, run_id):
             for statement in benchmark_views(current):
                 connection.execute(statement)
@@ -69,19 +70,14 @@ def connect(store: Store, run_id: str | None = None) -> duckdb.DuckDBPyConnectio
     return connection
 
 
-def _table_view(connection: duckdb.DuckDBPyConnection, table: Table, paths: list[str]) -> None:
-    """`main.<table>`, one row a key; `run_ends` is internal, since `runs` shows its columns."""
-    target = f"{sql.name(INTERNAL)}.{table.name}" if table in (RUNS, RUN_ENDS) else f"main.{table.name}"
+def _select(connection: duckdb.DuckDBPyConnection, table: Table, paths: list[str]) -> str:
+    """The query for the rows of a table, one a key."""
     if not paths:
-        columns = ", ".join(
-            f"cast(NULL as {sql.type_of(field.type)}) as {sql.name(field.name)}" for field in table.schema
-        )
-        connection.execute(f"create view {target} as select {columns} where false")
-        return
+        columns = (f"cast(NULL as {sql.type_of(field.type)}) as {sql.name(field.name)}" for field in table.schema)
+        return f"select {', '.join(columns)} where false"
     source = f"read_parquet({sql.texts(paths)})"
-    columns = ", ".join(_column(field.name, sql.type_of(field.type)) for field in table.schema)
-    lost = _lost_rows(connection, table, source)
-    connection.execute(f"create view {target} as select {columns} from {source} as part {lost}")
+    columns = (_column(field.name, sql.type_of(field.type)) for field in table.schema)
+    return f"select {', '.join(columns)} from {source} as part {_without_lost(connection, table, source)}"
 
 
 def _column(name: str, type: str) -> str:
@@ -89,7 +85,7 @@ def _column(name: str, type: str) -> str:
     return f"make_timestamp(epoch_us({name})) as {name}" if type == "TIMESTAMP" else name
 
 
-def _lost_rows(connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> str:
+def _without_lost(connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> str:
     """A condition without the rows that another row of their key replaces; empty where there are none.
 
     The row that did not fail wins, then the one committed last. The places of the others are kept, so
@@ -109,6 +105,7 @@ def _lost_rows(connection: duckdb.DuckDBPyConnection, table: Table, source: str)
         where place > 1"""
     )
     if connection.execute(f"select count(*) from {lost}").fetchone() == (0,):
+        connection.execute(f"drop table {lost}")
         return ""
     return (
         f"where not exists (from {lost} as lost"
@@ -116,13 +113,11 @@ def _lost_rows(connection: duckdb.DuckDBPyConnection, table: Table, source: str)
     )
 
 
-def _runs_view(connection: duckdb.DuckDBPyConnection) -> None:
+def _runs_view(runs: str, run_ends: str) -> str:
     ends = ", ".join(f"run_ends.{field.name}" for field in RUN_ENDS.schema if field.name not in ("run_id", "status"))
-    connection.execute(
-        f"""create view main.runs as
+    return f"""create view main.runs as
         select runs.*, coalesce(run_ends.status, 'unfinished') as status, {ends}
-        from {sql.name(INTERNAL)}.runs left join {sql.name(INTERNAL)}.run_ends using (run_id)"""
-    )
+        from ({runs}) as runs left join ({run_ends}) as run_ends using (run_id)"""
 
 
 def _currents(connection: duckdb.DuckDBPyConnection, run_id: str | None) -> list[Current]:
@@ -135,10 +130,10 @@ def _currents(connection: duckdb.DuckDBPyConnection, run_id: str | None) -> list
     ).fetchall():
         chosen[row[1]] = Current.of_row(row, exact=False)
     if run_id is not None:
-        row = connection.execute(f"select {columns} from main.runs where run_id = ?", [run_id]).fetchone()
-        if row is None:
+        found = connection.execute(f"select {columns} from main.runs where run_id = ?", [run_id]).fetchone()
+        if found is None:
             raise StoreError("W0301", f"the store has no run `{run_id}`", "`tripos list` shows the runs")
-        chosen[row[1]] = Current.of_row(row, exact=True)
+        chosen[found[1]] = Current.of_row(found, exact=True)
     return [chosen[benchmark] for benchmark in sorted(chosen)]
 
 

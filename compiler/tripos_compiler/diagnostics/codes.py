@@ -68,8 +68,10 @@ CODES: dict[str, str] = {
     "W0102": "cannot write the store",
     "W0103": "part missing",
     "W0104": "newer store",
+    "W0105": "row does not fit its table",
     "W0201": "query failed",
     "W0202": "unknown output format",
+    "W0203": "statement not allowed",
     "W0301": "unknown run",
 }
 """Code to headline. A test requires a page for each, with a bad example and its mend."""

@@ -30,11 +30,14 @@ class LoadedRow:
 
 @dataclass(frozen=True)
 class LoadedDataset:
-    """A lowered data set with the rows that were read to check it."""
+    """A lowered data set with the rows that were read to check it. Where it is not `sound`, something about it was
+    reported, `rows` says nothing, and `poisoned` are the fields that have no known type."""
 
     dataset: Dataset
     rows: tuple[LoadedRow, ...]
     spans: dict[str, Span]
+    poisoned: tuple[str, ...] = ()
+    sound: bool = True
 
 
 def lower_datasets(program: Program) -> dict[str, LoadedDataset]:
@@ -43,20 +46,22 @@ def lower_datasets(program: Program) -> dict[str, LoadedDataset]:
     for statement in program.of("dataset"):
         name = statement.name().text
         found = lower_dataset(program, statement, name)
-        if found is not None and name not in loaded:
+        if name not in loaded:
             loaded[name] = found
             program.datasets[name] = found.dataset
     return loaded
 
 
-def lower_dataset(program: Program, statement: Statement, name: str) -> LoadedDataset | None:
-    """A data set under the name it has in the plan. None, reported, where anything about it is wrong."""
+def lower_dataset(program: Program, statement: Statement, name: str) -> LoadedDataset:
+    """A data set under the name it has in the plan."""
     fields: list[DataField] = []
+    poisoned: list[str] = []
     spans: dict[str, Span] = {}
     good = True
     for inner in statement.body:
         field = _field(program, inner)
         if field is None:
+            poisoned.append(inner.name().text)
             good = False
         elif field.name in spans:
             message = f"field `{field.name}` is declared twice"
@@ -68,16 +73,16 @@ def lower_dataset(program: Program, statement: Statement, name: str) -> LoadedDa
     if not fields and good:
         help_ = "write a field a line: `question text`"
         program.diagnostics.error("E0206", "this data set has no fields", statement.head, help=help_)
+        good = False
     path = statement.text("path")
+    dataset = Dataset(name=name, source=path.value, fields=tuple(fields), files=())
+    unsound = LoadedDataset(dataset, (), spans, tuple(poisoned), sound=False)
     try:
         files = program.data.find(path.value, statement.span.source.path)
     except DataError as error:
         program.diagnostics.error("E0307", error.message, path.span, help=error.help)
-        return None
-    if not good or not fields:
-        return None
-    dataset = Dataset(name=name, source=path.value, fields=tuple(fields), files=())
-    return _read(program, dataset, files, spans, path.span)
+        return unsound
+    return (_read(program, dataset, files, spans, path.span) if good else None) or unsound
 
 
 def _field(program: Program, statement: Statement) -> DataField | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.expressions import Binding, Elaborator
@@ -19,14 +19,16 @@ from tripos_compiler.types import axis_type
 
 @dataclass
 class Cases:
-    """What a scenario runs over."""
+    """What a scenario runs over. Where it is not `sound`, something about it was reported; its scope still binds every
+    name, those without a known type too, so that the steps are checked and nothing is reported twice."""
 
     axes: list[Axis]
-    cells: int
+    scope: dict[str, Binding]
+    cells: int = 0
     rows: Rows | None = None
     count: int = 0
-    scope: dict[str, Binding] = field(default_factory=dict)
     from_file: bool = False
+    sound: bool = True
 
 
 def lower_scenarios(program: Program, datasets: dict[str, LoadedDataset]) -> None:
@@ -47,21 +49,17 @@ def _scenario(program: Program, statement: Statement, datasets: dict[str, Loaded
     if statement.labels():
         labels = program.labels(statement, f"scenario `{name}`")
         title = labels[program.languages[0]] if labels else title
-    axes = _context(program, statement)
-    cases = _cases(program, statement, axes, datasets) if axes is not None else None
-    scope = cases.scope if cases is not None else {}
-    steps = Steps(program, name, scope, known_rows=cases is not None)
+    cases = _cases(program, statement, _context(program, statement), datasets)
+    steps = Steps(program, name, cases.scope)
     for inner in statement.body:
         steps.add(inner)
-    if not steps.scored and not any(s.construct in ("score", "grade") for s in statement.body):
+    if not any(inner.construct in ("score", "grade") for inner in statement.body):
         help_ = "add `score NAME = …` or `score SCORER(…)`"
         program.diagnostics.error("E0601", f"nothing scores scenario `{name}`", statement.head, help=help_)
         return None
-    if cases is None:
+    if not cases.sound or not steps.good:
         return None
     _mentions(program, statement, cases, steps)
-    if not steps.good:
-        return None
     return Scenario(
         name=name,
         title=title,
@@ -73,44 +71,46 @@ def _scenario(program: Program, statement: Statement, datasets: dict[str, Loaded
     )
 
 
-def _context(program: Program, statement: Statement) -> list[Axis] | None:
+def _context(program: Program, statement: Statement) -> Cases:
     """The axes of a scenario in order; a benchmark of one language has it in every context."""
     written = statement.one_of("context")
     names = _product(program, written.syntax("axes")) if written is not None else []
-    if names is None:
-        return None
-    axes: list[Axis] = []
-    for name in names:
-        if name.text not in program.axes:
+    cases = Cases([], {}, sound=names is not None)
+    for name in names or ():
+        axis = program.axes.get(name.text)
+        if axis is None:
+            cases.sound = False
+            cases.scope[name.text] = Binding((name.text,))
             if name.text not in program.declared.get("axis", {}):
                 program.unknown("axis", name, tuple(program.axes))
-            return None
-        if any(axis.name == name.text for axis in axes):
+        elif axis in cases.axes:
             message = f"axis `{name.text}` is in this context twice"
             program.diagnostics.error("E0202", message, name.span, help="remove one")
-            return None
-        axes.append(program.axes[name.text])
-    present = {axis.name for axis in axes}
-    if "language" not in present and program.languages:
+            cases.sound = False
+        else:
+            cases.axes.append(axis)
+    language = program.axes["language"]
+    if language not in cases.axes and names is not None:
         if len(program.languages) > 1:
             where = written.head if written is not None else statement.head
             help_ = "write `context language * …`"
             message = "the benchmark has several languages, and this context does not say which"
             program.diagnostics.error("E0401", message, where, help=help_)
-            return None
-        axes.insert(0, program.axes["language"])
-        present.add("language")
-    for name in names:
-        for other in sorted(guards_of(program.axes[name.text]) - present):
+            cases.sound = False
+        cases.axes.insert(0, language)
+    cases.scope |= {axis.name: Binding((axis.name,), axis_type(axis)) for axis in cases.axes}
+    for name in names or ():
+        for other in sorted(guards_of(program.axes[name.text]) - set(cases.scope)) if name.text in program.axes else ():
             message = f"`{name.text}` is restricted by `{other}`, which is not in this context"
             help_ = f"add it: `context … * {other} * {name.text}`"
             program.diagnostics.error("E0607", message, name.span, help=help_)
-            return None
-    if count_cells(axes) == 0 and written is not None:
+            cases.sound = False
+    cases.cells = count_cells(cases.axes) if cases.sound else 0
+    if cases.sound and cases.cells == 0 and written is not None:
         help_ = "look at the `when` conditions of the groups"
         program.diagnostics.error("E0603", "no combination of these axes is allowed", written.head, help=help_)
-        return None
-    return axes
+        cases.sound = False
+    return cases
 
 
 def _product(program: Program, syntax: Syntax) -> list[Name] | None:
@@ -125,92 +125,85 @@ def _product(program: Program, syntax: Syntax) -> list[Name] | None:
     return None
 
 
-def _cases(
-    program: Program, statement: Statement, axes: list[Axis], datasets: dict[str, LoadedDataset]
-) -> Cases | None:
-    cases = Cases(axes, count_cells(axes))
-    cases.scope = {axis.name: Binding((axis.name,), axis_type(axis)) for axis in axes}
-    over, local = statement.one_of("over"), statement.of("dataset")
+def _cases(program: Program, statement: Statement, cases: Cases, datasets: dict[str, LoadedDataset]) -> Cases:
+    """Adds the rows to a context."""
+    over = statement.one_of("over")
+    local = {inner.name().text: inner for inner in statement.of("dataset")}
     loaded: LoadedDataset | None = None
-    alias: Name | None = None
     if over is not None:
         name = over.name("dataset")
         alias = over.find_name("alias") or name
-        locals_ = {inner.name().text: inner for inner in local}
-        if name.text in locals_:
-            loaded = _local(program, statement, locals_[name.text])
+        if name.text in local:
+            loaded = _local(program, statement, local[name.text])
         elif name.text in program.declared.get("dataset", {}):
             loaded = datasets.get(name.text)
         else:
-            program.unknown("dataset", name, tuple(locals_))
+            program.unknown("dataset", name, tuple(local))
     elif local:
-        alias = local[0].name()
-        loaded = _local(program, statement, local[0])
+        alias = next(iter(local.values())).name()
+        loaded = _local(program, statement, local[alias.text])
     else:
         cases.count = cases.cells
         return cases
-    if loaded is None or alias is None:
-        return None
     if alias.text in cases.scope:
         message = f"`{alias.text}` is an axis of this context already"
         program.diagnostics.error("E0202", message, alias.span, help="give the rows another name: `as x`")
-        return None
+        cases.sound = False
+        return cases
+    cases.scope[alias.text] = Binding((alias.text,))
+    if loaded is None:
+        cases.sound = False
+        return cases
     cases.from_file = True
     fields = {
         f.name: Binding((alias.text, f.name), f.type, (f"{alias.text}.{f.name}",) if f.secret else ())
         for f in loaded.dataset.fields
     }
+    fields |= {name: Binding((alias.text, name)) for name in loaded.poisoned}
     cases.scope[alias.text] = Binding((alias.text,), None, (), fields)
-    kept = _kept(program, statement, cases, loaded, alias, over)
-    if kept is None:
-        return None
+    _keep(program, statement, cases, loaded, alias, over)
     return cases
 
 
-def _local(program: Program, scenario: Statement, statement: Statement) -> LoadedDataset | None:
+def _local(program: Program, scenario: Statement, statement: Statement) -> LoadedDataset:
     name = f"{scenario.name().text}.{statement.name().text}"
     loaded = lower_dataset(program, statement, name)
-    if loaded is not None:
-        program.datasets[name] = loaded.dataset
+    program.datasets[name] = loaded.dataset
     return loaded
 
 
-def _kept(
+def _keep(
     program: Program, scenario: Statement, cases: Cases, loaded: LoadedDataset, alias: Name, over: Statement | None
-) -> Cases | None:
+) -> None:
     """Counts the rows that are run, and checks that each lies in an allowed cell."""
     condition = over.find("cond") if over is not None else None
     where = Elaborator(program, cases.scope).condition(condition) if condition is not None else None
-    if condition is not None and where is None:
-        return None
-    names = {f.name: f for f in loaded.dataset.fields}
-    free = [axis for axis in cases.axes if not (axis.name == "language" and len(axis.values) == 1)]
-    for axis in free:
-        if axis.name not in names:
+    cases.sound = cases.sound and loaded.sound and (where is not None or condition is None)
+    names = {f.name for f in loaded.dataset.fields} | set(loaded.poisoned)
+    for axis in cases.axes:
+        if axis.name not in names and not (axis.name == "language" and len(axis.values) == 1):
             help_ = f"add `{axis.name}` to its fields, with `from` where the column has another name"
             message = f"the rows do not say their `{axis.name}`"
             written = scenario.one_of("context")
             program.diagnostics.error("E0308", message, (written or scenario).head, help=help_)
-            return None
-    bad = 0
+            cases.sound = False
+    if not cases.sound:
+        return
     for row in loaded.rows:
         cell = {axis.name: row.values.get(axis.name, axis.values[0].name) for axis in cases.axes}
-        env = {**cell, alias.text: row.values}
-        if where is not None and not evaluate(where.expr, env):
+        if where is not None and not evaluate(where.expr, {**cell, alias.text: row.values}):
             continue
         cases.count += 1
         broken = broken_guard(cell, cases.axes)
-        if broken is not None:
-            bad += 1
-            if bad == 1:
-                _outside(program, loaded, row, broken, cell)
+        if broken is not None and cases.sound:
+            _outside(program, loaded, row, broken, cell)
+            cases.sound = False
     if cases.count == 0:
         span = (over or scenario).head
         help_ = "look at `where`" if where is not None else "the file is empty"
         program.diagnostics.error("E0603", "this scenario runs over no row", span, help=help_)
-        return None
+        cases.sound = False
     cases.rows = Rows(dataset=loaded.dataset.name, alias=alias.text, where=where.expr if where else None)
-    return None if bad else cases
 
 
 def _outside(program: Program, loaded: LoadedDataset, row: LoadedRow, axis: Axis, cell: dict[str, str]) -> None:
@@ -223,7 +216,7 @@ def _outside(program: Program, loaded: LoadedDataset, row: LoadedRow, axis: Axis
 def _mentions(program: Program, statement: Statement, cases: Cases, steps: Steps) -> None:
     """Every axis of the context should be said to somebody; rows of a file may say it in their own words."""
     written = statement.one_of("context")
-    if written is None or not steps.good:
+    if written is None:
         return
     for axis in cases.axes:
         if axis.name == "language":

@@ -25,11 +25,8 @@ class Steps:
     program: Program
     scenario: str
     scope: dict[str, Binding]
-    known_rows: bool
-    """False where the rows were reported: then a step's mistakes may follow from that, and are not reported."""
     lowered: list[Step] = field(default_factory=list)
     good: bool = True
-    scored: bool = False
     mentioned: dict[str, set[str]] = field(default_factory=dict)
     needs: dict[str, set[str]] = field(default_factory=dict)
     """For every named value the asks it depends on."""
@@ -39,9 +36,6 @@ class Steps:
     def add(self, statement: Statement) -> None:
         """Lowers a statement of the scenario's body, if it is a step."""
         if statement.construct not in STEPS:
-            return
-        if not self.known_rows:
-            self.good = False
             return
         match statement.construct:
             case "ask":
@@ -236,7 +230,6 @@ class Steps:
         self.lowered.append(
             Score(name=name.text, value=typed.expr, of=of, truth=truth, when=condition, fingerprint=named)
         )
-        self.scored = True
         return True
 
     def _scored(self, syntax: Syntax, *exprs: Expr) -> str | None:
@@ -285,7 +278,6 @@ class Steps:
                 fingerprint=named,
             )
         )
-        self.scored = True
         return True
 
     def _metrics(self, scorer: Scorer, statement: Statement, name: Name | None) -> tuple[str, ...] | None:

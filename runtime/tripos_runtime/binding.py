@@ -1,0 +1,71 @@
+"""Who runs a plan: which models fill its roles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import Plan
+
+
+class BindingError(Exception):
+    """The roles of a plan and the models given do not go together."""
+
+    def __init__(self, code: str, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Binding:
+    """The models of every role, by the role's name."""
+
+    models: Mapping[str, tuple[str, ...]]
+    compared: str
+
+    def of(self, role: str) -> tuple[str, ...]:
+        """The models that fill a role."""
+        return self.models[role]
+
+    @property
+    def every(self) -> tuple[str, ...]:
+        """Every model once, sorted."""
+        return tuple(sorted({model for models in self.models.values() for model in models}))
+
+
+def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, ...]]) -> Binding:
+    """Fills the roles of a plan: `compared` models the compared role, `others` the rest by name. A role that is not
+    given a model takes the compared one, where there is only one of that.
+
+    Raises `BindingError` where a role stays empty, is unknown, or gets more models than it takes.
+    """
+    role = next(role for role in plan.roles if role.kind == "compared")
+    known = {r.name: r for r in plan.roles}
+    for name in others:
+        if name not in known:
+            close = nearest(name, known)
+            hint = f"did you mean `{close}`?" if close else f"its roles are {', '.join(known)}"
+            raise BindingError("R0201", f"the benchmark has no role `{name}`", hint)
+    models = {role.name: compared or tuple(others.get(role.name, ()))}
+    if not models[role.name]:
+        raise BindingError("R0201", f"no model fills the role `{role.name}`", "give one: --model PROVIDER/MODEL")
+    used = {step.role for scenario in plan.scenarios for step in scenario.steps if step.step == "ask"}
+    used |= {scorer.role for scorer in plan.scorers}
+    for name, other in known.items():
+        if name == role.name:
+            continue
+        given = tuple(dict.fromkeys(others.get(name, ())))
+        if not given and name in used:
+            if len(models[role.name]) != 1:
+                hint = f"give one: --role {name}=PROVIDER/MODEL"
+                raise BindingError("R0201", f"no model fills the role `{name}`", hint)
+            given = models[role.name]
+        if len(given) > 1 and other.kind == "single":
+            hint = f"give one model, or declare `role {name} panel`"
+            raise BindingError("R0201", f"role `{name}` takes one model, not {len(given)}", hint)
+        models[name] = given
+    models[role.name] = tuple(dict.fromkeys(models[role.name]))
+    return Binding(models, role.name)

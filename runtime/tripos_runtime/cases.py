@@ -1,0 +1,119 @@
+"""The cases of a plan: for every scenario its rows, each in its context, made one at a time."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tripos_compiler.data import FoundFile
+from tripos_compiler.plan import Axis, Dataset, Plan, Rows, Scenario, digest
+from tripos_compiler.semantics.contexts import cells
+from tripos_compiler.semantics.evaluate import evaluate
+from tripos_compiler.semantics.rows import Misfit, item_id, read_row
+from tripos_runtime.datasets import DataFolders, files_of
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of one scenario: `context` maps each axis to a value, `names` is what expressions see."""
+
+    scenario: Scenario
+    item_id: str
+    context: Mapping[str, str]
+    fields: Mapping[str, Any]
+    dataset: str | None
+    names: Mapping[str, Any]
+
+    @property
+    def language(self) -> str:
+        """The language in which the case is asked and graded."""
+        return self.context["language"]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which cases of a plan are run: all, or `limit` a scenario, the first ones or drawn with `seed`."""
+
+    scenarios: tuple[str, ...] = ()
+    limit: int | None = None
+    seed: int | None = None
+
+    def chosen(self, plan: Plan) -> tuple[Scenario, ...]:
+        """The scenarios that are run, in the order of the plan."""
+        return tuple(s for s in plan.scenarios if not self.scenarios or s.name in self.scenarios)
+
+    def count(self, scenario: Scenario) -> int:
+        """How many cases of a scenario are run."""
+        return scenario.row_count if self.limit is None else min(self.limit, scenario.row_count)
+
+
+@dataclass(frozen=True)
+class CaseSource:
+    """Makes the cases of a plan from its data files, which are looked for beside `spec_files`, the paths of the spec's
+    files, and in the reader's folders."""
+
+    plan: Plan
+    reader: DataFolders
+    spec_files: tuple[str, ...]
+    axes: Mapping[str, Axis] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "axes", {axis.name: axis for axis in self.plan.axes})
+
+    def cases(self, selection: Selection) -> Iterator[Case]:
+        """The cases in turn, one of each scenario at a time, so that a run that is cut short has some of each."""
+        waiting = [self.of(scenario, selection) for scenario in selection.chosen(self.plan)]
+        while waiting:
+            going = []
+            for source in waiting:
+                case = next(source, None)
+                if case is not None:
+                    yield case
+                    going.append(source)
+            waiting = going
+
+    def of(self, scenario: Scenario, selection: Selection) -> Iterator[Case]:
+        """The selected cases of one scenario."""
+        every = self._every(scenario)
+        if selection.limit is None:
+            yield from every
+        elif selection.seed is None:
+            for _, case in zip(range(selection.limit), every, strict=False):
+                yield case
+        else:
+            # The rows with the smallest seeded digests: the same draw whatever the order of the file.
+            yield from heapq.nsmallest(
+                selection.limit, every, key=lambda case: digest([selection.seed, scenario.name, case.item_id])
+            )
+
+    def _every(self, scenario: Scenario) -> Iterator[Case]:
+        if scenario.rows is None:
+            axes = [self.axes[name] for name in scenario.axes]
+            for cell in cells(axes):
+                yield Case(scenario, digest(cell), cell, {}, None, cell)
+            return
+        rows = scenario.rows
+        dataset = self.plan.dataset(rows.dataset)
+        for file in self._files(dataset):
+            for record in self.reader.rows(file):
+                row = read_row(dataset, {**file.captures, **record}, self.axes)
+                if isinstance(row, Misfit):
+                    raise AssertionError(f"row of {file.path} did not fit after compilation: {row}")
+                case = self._case(scenario, rows, dataset, row)
+                if case is not None:
+                    yield case
+
+    def _case(self, scenario: Scenario, rows: Rows, dataset: Dataset, row: dict[str, Any]) -> Case | None:
+        context = {
+            name: row[name] if name in row else self.axes[name].values[0].name for name in scenario.axes
+        }
+        names = {**context, rows.alias: row}
+        if rows.where is not None and not evaluate(rows.where, names):
+            return None
+        return Case(scenario, item_id(row), context, row, dataset.name, names)
+
+    def _files(self, dataset: Dataset) -> Iterator[FoundFile]:
+        wanted = {file.path: file.sha256 for file in dataset.files}
+        return files_of(self.reader, dataset.source, self.spec_files, wanted)

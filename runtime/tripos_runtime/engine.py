@@ -1,0 +1,392 @@
+"""Runs a plan: workers pull cases from an iterator, ask, read, score, and hand rows to the ledger.
+
+Nothing that was answered is asked again: a call whose result the ledger has is read from there. Memory does not grow
+with the run, since cases are made one at a time and results leave with every flush.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import json
+import time
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from tripos_compiler.plan import Ask, Grade, Let, Plan, Score, digest
+from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_runtime.asking import Answer, Outcome, Question, messages, put
+from tripos_runtime.binding import Binding
+from tripos_runtime.calling import Caller, Stopped
+from tripos_runtime.cases import Case, CaseSource, Selection
+from tripos_runtime.grading import grade_reader, grade_schema, score_rows
+from tripos_runtime.ledger import Ledger, Row, score_id
+from tripos_runtime.reading import read, schema_of
+from tripos_runtime.tally import Tally
+from tripos_runtime.units import FAILED, Names, Unit, ask_of
+
+PREFETCH = 64
+"""So many cases are looked up in the ledger at once."""
+FLUSH_S = 2.0
+
+
+@dataclass
+class Engine:
+    """One run. `run` returns when everything is done, when it is stopped, or when a model cannot be had at all."""
+
+    plan: Plan
+    binding: Binding
+    source: CaseSource
+    selection: Selection
+    callers: Mapping[str, Caller]
+    ledger: Ledger
+    run_id: str
+    workers: int
+    tally: Tally = field(default_factory=Tally)
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    stopping: bool = False
+    known: dict[str, dict[str, str]] = field(default_factory=dict)
+    trouble: Exception | None = None
+    """What stopped the run, if anything did."""
+
+    async def run(self) -> None:
+        """Runs to the end. Raises `Stopped` where a model cannot be had, and what the ledger raises where it cannot
+        keep results; what was answered before is kept in every case."""
+        self._plan_calls()
+        prints = {step.fingerprint for s in self.plan.scenarios for step in s.steps if not isinstance(step, Let)}
+        tables = ("samples", "judgements", "scores")
+        self.known = {table: dict(self.ledger.known(table, prints)) for table in tables}
+        pending = self._units()
+        workers = [asyncio.create_task(self._work(pending)) for _ in range(self.workers)]
+        flusher = asyncio.create_task(self._flush_often())
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            flusher.cancel()
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(flusher, *workers, return_exceptions=True)
+            self.ledger.flush()
+        if self.trouble is not None:
+            raise self.trouble
+
+    def _plan_calls(self) -> None:
+        chosen = {scenario.name: scenario for scenario in self.selection.chosen(self.plan)}
+        for count in self.plan.calls:
+            if count.scenario not in chosen:
+                continue
+            scenario = chosen[count.scenario]
+            times = 1
+            for role in count.times:
+                times *= len(self.binding.of(role))
+            calls = count.calls * self.selection.count(scenario) // max(scenario.row_count, 1)
+            self.tally.planned[count.role, count.scenario] += calls * times
+
+    def _units(self) -> Iterator[tuple[Case, Mapping[str, Row]]]:
+        """Cases with the rows of the ledger that they need, looked up in batches."""
+        cases = self.source.cases(self.selection)
+        while batch := list(itertools.islice(cases, PREFETCH)):
+            wanted: dict[str, set[str]] = {"samples": set(), "judgements": set()}
+            for case in batch:
+                for unit in self._of(case):
+                    if not self._complete(unit):
+                        for table, name, _ in unit.call_names(self.plan):
+                            if self._kept(table, name):
+                                wanted[table].add(name)
+            rows: dict[str, Row] = {}
+            for table, names in wanted.items():
+                if names:
+                    rows.update(self.ledger.rows(table, names))
+            for case in batch:
+                yield case, rows
+
+    def _of(self, case: Case) -> list[Unit]:
+        samples = max((s.samples for s in case.scenario.steps if isinstance(s, Ask)), default=1)
+        models = self.binding.of(self.binding.compared)
+        return [Unit(case, model, number, self.binding) for model in models for number in range(samples)]
+
+    def _kept(self, table: str, name: str) -> bool:
+        return self.known[table].get(name, FAILED) != FAILED
+
+    def _complete(self, unit: Unit) -> bool:
+        """Whether the ledger has every result of a unit."""
+        if not all(self._kept(table, name) for table, name, _ in unit.call_names(self.plan)):
+            return False
+        scores = [step for step in unit.case.scenario.steps if isinstance(step, Score)]
+        return all(self._kept("scores", unit.score_of(step)) for step in scores)
+
+    async def _work(self, pending: Iterator[tuple[Case, Mapping[str, Row]]]) -> None:
+        for case, rows in pending:
+            if self.stopping:
+                return
+            try:
+                await self._case(case, rows)
+            except asyncio.CancelledError:
+                raise
+            except Exception as error:  # the other workers finish what they have under way
+                self.trouble = self.trouble or error
+                self.stopping = True
+                return
+
+    async def _case(self, case: Case, rows: Mapping[str, Row]) -> None:
+        self._add_case(case)
+        shared: dict[str, asyncio.Future[Answer]] = {}
+        todo: list[Coroutine[Any, Any, None]] = []
+        for unit in self._of(case):
+            if self._complete(unit):
+                self._reuse(unit)
+            else:
+                todo.append(self._unit(unit, rows, shared))
+        await _together(todo)
+        await asyncio.sleep(0)  # let the others in where nothing had to be awaited
+
+    def _add_case(self, case: Case) -> None:
+        scenario = case.scenario.name
+        item = {
+            "item_id": case.item_id,
+            "benchmark": self.plan.benchmark.name,
+            "scenario": scenario,
+            "dataset": case.dataset,
+            "language": case.language,
+            "context": dict(case.context),
+            "fields": json.dumps(case.fields, ensure_ascii=False, sort_keys=True, default=sorted),
+        }
+        membership = {"run_id": self.run_id, "scenario": scenario, "item_id": case.item_id}
+        self.ledger.add_all({"items": [item], "run_items": [membership]})
+
+    def _reuse(self, unit: Unit) -> None:
+        for table, name, role in unit.call_names(self.plan):
+            self.tally.reused[role, unit.case.scenario.name] += 1
+            if table == "samples":
+                self.tally.samples[self.known[table][name]] += 1
+
+    async def _unit(self, unit: Unit, rows: Mapping[str, Row], shared: dict[str, asyncio.Future[Answer]]) -> None:
+        names = Names(dict(unit.case.names))
+        for step in unit.case.scenario.steps:
+            match step:
+                case Let():
+                    names.let(step)
+                case Ask():
+                    await self._ask(unit, step, names, rows, shared)
+                case Score():
+                    self._score(unit, step, names)
+                case Grade():
+                    await self._grade(unit, step, names, rows)
+
+    async def _ask(
+        self,
+        unit: Unit,
+        step: Ask,
+        names: Names,
+        rows: Mapping[str, Row],
+        shared: dict[str, asyncio.Future[Answer]],
+    ) -> None:
+        key = (step.role, unit.case.scenario.name)
+        status = names.holds(step)
+        if status is not None:
+            self.tally.skipped[key] += 1
+            names.skipped(step)
+            return
+        name = unit.sample_of(step)
+        if name in shared:  # another unit of this case asks the same
+            answer = await asyncio.shield(shared[name])
+        else:
+            shared[name] = asyncio.get_running_loop().create_future()
+            try:
+                answer = await self._sample(unit, step, names, name, rows)
+            except BaseException as error:
+                shared[name].set_exception(error)
+                shared[name].exception()  # seen: nobody else may be waiting
+                raise
+            shared[name].set_result(answer)
+        names.answered(step, answer.text, answer.value, answer.status, answer.prompt)
+
+    async def _sample(self, unit: Unit, step: Ask, names: Names, name: str, rows: Mapping[str, Row]) -> Answer:
+        key = (step.role, unit.case.scenario.name)
+        schema = schema_of(step.returns) if step.returns is not None else None
+        question = Question(step.system, step.prompt, step.settings, schema)
+        reader = _reply_reader(step)
+        try:
+            sent = messages(question, names.values, unit.case.language, self.source.axes)
+        except Unavailable as reason:
+            self.tally.skipped[key] += 1
+            return Answer(reason.status, None, None, "", {})
+        prompt = "\n\n".join(message.content for message in sent)
+        if self._kept("samples", name):
+            row = rows[name]
+            self.tally.reused[key] += 1
+            self.tally.samples[row["status"]] += 1
+            text = row["reply"]
+            value = reader(text).value if text is not None and row["status"] == "ok" else None
+            return Answer(row["status"], text, value, prompt, {})
+        model = unit.model_of(step)
+        answer = await put(self.callers[model], question, sent, unit.case.language, reader)
+        self._count(key, answer)
+        self.tally.samples[answer.status] += 1
+        row = {
+            "sample_id": name,
+            **self._common(unit, step.fingerprint),
+            "step": step.name,
+            "item_id": unit.case.item_id,
+            "context": dict(unit.case.context),
+            "role": step.role,
+            "model": model,
+            "sample_number": unit.number_of(step),
+            **answer.columns,
+        }
+        self.ledger.add_all({"samples": [row]})
+        return answer
+
+    def _common(self, unit: Unit, fingerprint: str) -> dict[str, Any]:
+        return {
+            "run_id": self.run_id,
+            "benchmark": self.plan.benchmark.name,
+            "scenario": unit.case.scenario.name,
+            "fingerprint": fingerprint,
+            "created_at": self.now(),
+        }
+
+    def _count(self, key: tuple[str, str], answer: Answer) -> None:
+        columns = answer.columns
+        if answer.status == FAILED:
+            self.tally.failed[key] += 1
+            self.tally.errors[str(columns["error"]).split(" ", 1)[0]] += 1
+            return
+        self.tally.asked[key] += 1
+        self.tally.tokens_in += columns["tokens_in"] or 0
+        self.tally.tokens_out += columns["tokens_out"] or 0
+        if columns["cost_usd"] is None:
+            self.tally.cost_unknown += 1
+        else:
+            self.tally.cost_usd += columns["cost_usd"]
+
+    def _score(self, unit: Unit, step: Score, names: Names) -> None:
+        status = names.holds(step) or "scored"
+        value: float | None = None
+        if status == "scored":
+            try:
+                value = float(evaluate(step.value, names.values))
+            except Unavailable as reason:
+                status = reason.status
+            except (TypeError, ZeroDivisionError, OverflowError):
+                status = "not_applicable"  # no number comes of it, for example of a division by zero
+        name = unit.score_of(step)
+        if not self._kept("scores", name):
+            self.ledger.add_all({"scores": self._scores(unit, step, None, None, {step.name: (value, status)}, step.name)})
+
+    async def _grade(self, unit: Unit, step: Grade, names: Names, rows: Mapping[str, Row]) -> None:
+        scorer = self.plan.scorer(step.scorer)
+        metrics = [self.plan.metric(metric) for metric in step.metrics]
+        key = (scorer.role, unit.case.scenario.name)
+        status = names.holds(step)
+        args: dict[str, Any] = {}
+        if status is None:
+            try:
+                args = {param: evaluate(expr, names.values) for param, expr in step.args.items()}
+            except Unavailable as reason:
+                status = reason.status
+        titles = [metric.name for metric in metrics] or [step.name]
+        question = Question(scorer.system, scorer.prompt, scorer.settings, grade_schema(scorer, metrics))
+        reader = grade_reader(scorer, metrics, step.name)
+
+        async def judge(evaluator: str, name: str) -> None:
+            if status is not None:
+                self.tally.skipped[key] += 1
+                empty = dict.fromkeys(titles, (None, status))
+                self.ledger.add_all({"scores": self._scores(unit, step, None, evaluator, empty, scorer.name)})
+                return
+            if self._kept("judgements", name):
+                self.tally.reused[key] += 1
+                return  # its scores were committed with it
+            language = unit.case.language
+            sent = messages(question, args, language, self.source.axes, metrics)
+            answer = await put(self.callers[evaluator], question, sent, language, reader)
+            self._count(key, answer)
+            judgement = self._judgement(unit, step, evaluator, name, answer)
+            scores = self._scores(unit, step, name, evaluator, score_rows(titles, answer), scorer.name)
+            self.ledger.add_all({"judgements": [judgement], "scores": scores})
+
+        await _together([judge(evaluator, name) for evaluator, name in unit.judgements(step, self.plan)])
+
+    def _judgement(self, unit: Unit, step: Grade, evaluator: str, name: str, answer: Answer) -> Row:
+        return {
+            "judgement_id": name,
+            "sample_id": unit.sample_of(ask_of(unit.case.scenario, step.of)),
+            **self._common(unit, step.fingerprint),
+            "scorer": step.scorer,
+            "evaluator": evaluator,
+            **{key: value for key, value in answer.columns.items() if key != "model_served"},
+        }
+
+    def _scores(
+        self,
+        unit: Unit,
+        step: Score | Grade,
+        judgement: str | None,
+        evaluator: str | None,
+        values: Mapping[str, tuple[float | None, str]],
+        scorer: str,
+    ) -> list[Row]:
+        sample = unit.sample_of(ask_of(unit.case.scenario, step.of))
+        self.tally.scores.update(status for _, status in values.values())
+        return [
+            {
+                "score_id": score_id(step.fingerprint, sample, metric, evaluator),
+                "sample_id": sample,
+                "judgement_id": judgement,
+                **self._common(unit, step.fingerprint),
+                "item_id": unit.case.item_id,
+                "model": unit.model,
+                "scorer": scorer,
+                "metric": metric,
+                "evaluator": evaluator,
+                "value": value,
+                "status": status,
+            }
+            for metric, (value, status) in values.items()
+        ]
+
+    async def _flush_often(self) -> None:
+        while True:
+            await asyncio.sleep(FLUSH_S)
+            try:
+                self.ledger.flush()
+            except Exception as error:  # the ledger cannot keep results: ask for no more
+                self.trouble = self.trouble or error
+                self.stopping = True
+                return
+
+
+async def _together(todo: list[Coroutine[Any, Any, None]]) -> None:
+    """Runs all to their end, also where one fails, and then raises what the first of those raised: a reply under way is
+    worth waiting for."""
+    if len(todo) == 1:
+        await todo[0]
+        return
+    for outcome in await asyncio.gather(*todo, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome
+
+
+def _reply_reader(step: Ask) -> Callable[[str], Outcome]:
+    returns = step.returns
+    if returns is None:
+        return lambda text: Outcome(text, None)
+
+    def reader(text: str) -> Outcome:
+        found = read(returns, text)
+        if found.error is not None:
+            return Outcome(None, None, found.error, found.status)
+        return Outcome(found.value, found.value)
+
+    return reader
+
+
+def new_run_id(now: datetime) -> str:
+    """A name for a run that sorts by time: `20261121-060431-3fa9`."""
+    return f"{now:%Y%m%d-%H%M%S}-{digest([now.isoformat(), time.perf_counter_ns()])[:4]}"
+
+
+__all__ = ["Engine", "Stopped", "new_run_id"]

@@ -1,0 +1,52 @@
+"""Access to models: `open_model` turns a name into something that answers requests.
+
+`mock/…` answers without a network, `local/…` runs a model on this machine, and every other name is one that litellm
+knows, such as `openai/gpt-4o`. A library is imported only when a model that needs it is opened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+
+from tripos_runtime.models.base import Endpoint, Message, Model, ModelError, Reply, Request
+
+__all__ = ["Endpoint", "Message", "Model", "ModelError", "Reply", "Request", "open_model"]
+
+
+def open_model(
+    name: str,
+    endpoints: Mapping[str, Endpoint] = {},
+    *,
+    slots: int = 4,
+    timeout_s: float = 300.0,
+    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+) -> Model:
+    """The model of that name, ready to be asked.
+
+    `endpoints` says where else a model or a whole provider is reached, by name (`openai/gpt-4o`) or prefix
+    (`openai`). `slots` is how many requests a local model answers at a time; only 1 gives exact repeats.
+    Raises `ModelError` where the name is unknown or what the model needs is missing.
+
+    >>> open_model("mock/careful").name
+    'mock/careful'
+    >>> open_model("mock/carefull")
+    Traceback (most recent call last):
+    tripos_runtime.models.base.ModelError: there is no model `mock/carefull`
+    """
+    if name != name.strip() or not name:
+        raise ModelError("R0103", f"`{name}` is not the name of a model", "write `provider/model`", fatal=True)
+    match name.split("/", 1):
+        case ["mock", character]:
+            from tripos_runtime.models.mock import open_mock
+
+            return open_mock(character, sleep)
+        case ["local", which]:
+            from tripos_runtime.models.local import LocalModel
+
+            return LocalModel(which, slots=slots, timeout_s=timeout_s)
+        case [provider, *_]:
+            from tripos_runtime.models.litellm_client import LitellmModel
+
+            return LitellmModel(name, endpoints.get(name) or endpoints.get(provider), timeout_s=timeout_s)
+    raise AssertionError(name)

@@ -1,0 +1,107 @@
+"""What every model has in common: a request goes in, a reply or a `ModelError` comes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Protocol
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of a conversation."""
+
+    role: str
+    """`system`, `user` or `assistant`."""
+    content: str
+
+
+@dataclass(frozen=True)
+class Request:
+    """Everything that is sent. `None` leaves a setting to the model.
+
+    >>> Request("mock/careful", (Message("user", "Why is the sky blue?"),)).temperature is None
+    True
+    """
+
+    model: str
+    messages: tuple[Message, ...]
+    temperature: float | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    seed: int | None = None
+    schema: dict[str, Any] | None = None
+    """JSON Schema that the reply should fit. Only models with `structured` are held to it."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back. `None` means unknown: a count or a cost is never 0 for want of a better answer."""
+
+    text: str
+    model_served: str
+    finish_reason: str | None
+    tokens_in: int | None
+    tokens_out: int | None
+    cost_usd: float | None
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a model is reached in place of its provider's own address. `api_key_env` names the environment variable
+    that holds the key; `None` sends none."""
+
+    base_url: str
+    api_key_env: str | None = None
+
+
+class ModelError(Exception):
+    """A call that gave no reply.
+
+    >>> error = ModelError("R0104", "rate limited", "lower `--max-connections`", retryable=True, retry_after_s=7.0)
+    >>> error.code, error.status, error.fatal, str(error)
+    ('R0104', 'provider_error', False, 'rate limited')
+    """
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        hint: str,
+        *,
+        status: Literal["provider_error", "refused"] = "provider_error",
+        retryable: bool = False,
+        fatal: bool = False,
+        retry_after_s: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        """R0101 unreachable, R0102 key, R0103 unknown model, R0104 rate limited, R0105 local model not installed,
+        R0106 no such model file, R0107 context exceeded, R0108 content refused, R0109 timeout, R0110 bad request,
+        R0111 server error."""
+        self.message = message
+        self.hint = hint
+        self.status = status
+        self.retryable = retryable
+        """The same call may succeed later."""
+        self.fatal = fatal
+        """No further call to this model can succeed."""
+        self.retry_after_s = retry_after_s
+        """How long the endpoint asks to be left alone, in seconds."""
+
+
+class Model(Protocol):
+    """Something that answers requests. `structured`: it holds its replies to the schema of a request."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def structured(self) -> bool: ...
+
+    async def ask(self, request: Request) -> Reply:
+        """The reply to a request. Raises `ModelError`."""
+        ...
+
+    async def close(self) -> None:
+        """Lets go of connections and processes. The model must not be asked again."""
+        ...

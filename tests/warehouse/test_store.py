@@ -1,0 +1,272 @@
+"""The store: what is committed is whole, what is not is invisible."""
+
+from __future__ import annotations
+
+import errno
+import json
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import obstore.exceptions
+import pyarrow.parquet as pq
+import pytest
+from tripos_warehouse import commits, store as store_module
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.schemas import TABLES
+from tripos_warehouse.store import Store
+from tripos_warehouse.writer import Writer
+
+Build = Callable[..., dict[str, list[dict[str, Any]]]]
+
+
+def test_rows_come_back_as_they_were_written(store: Store, run_rows: Build) -> None:
+    rows = run_rows("r1")
+    store.append(rows)
+    wanted = {row["sample_id"]: row for row in rows["samples"]}
+    assert Store.open(store.root, create=False).rows("samples", wanted) == wanted
+
+
+def test_only_the_named_columns_and_the_known_ids_come_back(store: Store, run_rows: Build) -> None:
+    rows = run_rows("r1")
+    store.append(rows)
+    first = rows["judgements"][0]
+    found = store.rows("judgements", [first["judgement_id"], "nobody"], columns=["reply"])
+    assert found == {first["judgement_id"]: {"reply": "{}"}}
+
+
+def test_one_commit_makes_all_tables_visible(store: Store, run_rows: Build) -> None:
+    commit = store.append(run_rows("r1"))
+    assert {part.table for part in commit.parts} == set(TABLES)
+    assert [path.name for path in (store.root / "commits").iterdir()] == [f"{commit.name}.json"]
+    assert all(len(store.parts(table)) == 1 for table in TABLES)
+
+
+def test_parts_without_a_commit_and_rubbish_are_invisible(store: Store, run_rows: Build) -> None:
+    store.append(run_rows("r1"))
+    [part] = store.parts("scores")
+    (part.parent / "orphan.parquet").write_bytes(part.read_bytes())
+    (part.parent / ".half.parquet.tmp").write_bytes(b"half")
+    (store.root / "commits" / "half.json#1").write_bytes(b"{")
+    again = Store.open(store.root, create=False)
+    assert again.parts("scores") == [part]
+
+
+def test_a_name_commits_once(store: Store, run_rows: Build) -> None:
+    first = store.append({"scores": run_rows("r1")["scores"]}, name="unit-7")
+    second = store.append({"scores": run_rows("r1")["scores"]}, name="unit-7")
+    assert not first.repeated
+    assert second.repeated
+    assert second.parts == first.parts
+    assert len(list((store.root / "parts/scores").iterdir())) == 1
+
+
+def test_who_loses_the_race_for_a_name_leaves_nothing_behind(
+    store: Store, run_rows: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = {"scores": run_rows("r1")["scores"]}
+    write = Store._write_part
+
+    def other_is_faster(self: Store, table: str, content: Any) -> Any:
+        monkeypatch.setattr(Store, "_write_part", write)
+        Store.open(store.root, create=False).append(rows, name="unit-7")
+        return write(self, table, content)
+
+    monkeypatch.setattr(Store, "_write_part", other_is_faster)
+    assert store.append(rows, name="unit-7").repeated
+    assert [path for path in (store.root / "parts/scores").iterdir()] == store.parts("scores")
+
+
+def test_a_name_that_is_no_file_name_is_a_bug(store: Store) -> None:
+    with pytest.raises(ValueError, match="not a commit name"):
+        store.append({}, name="../evil")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"colour": "red"}, "`run_items` has no column `colour` (value `'red'`)"),
+        ({"item_id": 7}, "`run_items.item_id` takes string, not `7`"),
+        ({"item_id": None}, "`run_items.item_id` must have a value, not `None`"),
+    ],
+)
+def test_a_wrong_row_is_named(store: Store, change: dict[str, Any], message: str) -> None:
+    row = {"run_id": "r", "scenario": "QA", "item_id": "i"} | change
+    with pytest.raises(StoreError) as caught:
+        store.append({"run_items": [row]})
+    assert (caught.value.code, caught.value.message) == ("W0105", message)
+    assert store.commits() == []
+
+
+def test_a_missing_column_is_named(store: Store) -> None:
+    with pytest.raises(StoreError, match="a row of `run_items` lacks the column `item_id`"):
+        store.append({"run_items": [{"run_id": "r", "scenario": "QA"}]})
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [("created_at", datetime(2026, 1, 1)), ("value", True), ("value", "7"), ("created_at", 5)],
+)
+def test_a_value_of_a_wrong_kind_is_refused(store: Store, run_rows: Build, column: str, value: Any) -> None:
+    rows = run_rows("r1")["scores"]
+    rows[3][column] = value
+    with pytest.raises(StoreError, match=rf"`scores\.{column}` takes"):
+        store.append({"scores": rows})
+
+
+def test_a_lone_surrogate_in_a_reply_does_not_stop_a_run(store: Store, run_rows: Build) -> None:
+    rows = run_rows("r1")["samples"][:1]
+    rows[0]["reply"] = "a\ud800b"
+    store.append({"samples": rows})
+    [row] = store.rows("samples", [rows[0]["sample_id"]]).values()
+    assert row["reply"] == "a\ufffdb"
+
+
+def test_known_gives_the_status_by_fingerprint(store: Store, run_rows: Build) -> None:
+    store.append(run_rows("r1", items=1, models=("m",)))
+    store.append(run_rows("r2", items=1, models=("m",), fingerprints=("aa", "bb")))
+    assert store.known("samples", {"aa"}) == {"aa-m-i0": "ok"}
+    assert len(store.known("samples", None)) == 2
+    assert store.known("samples", set()) == {}
+
+
+@pytest.mark.parametrize("order", [("ok", "provider_error"), ("provider_error", "ok")])
+def test_a_reply_counts_before_a_failure_whenever_it_came(store: Store, run_rows: Build, order: tuple[str, str]) -> None:
+    for minutes, status in enumerate(order):
+        store.append(run_rows("r1", items=1, models=("m",), status=status, minutes=minutes))
+    [(sample_id, status)] = store.known("samples", None).items()
+    assert status == "ok"
+    assert store.rows("samples", [sample_id])[sample_id]["reply"] == "答 0"
+
+
+def test_no_store_at_a_path_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(StoreError) as caught:
+        Store.open(tmp_path / "nowhere", create=False)
+    assert caught.value.code == "W0101"
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_creating_a_store_twice_changes_nothing(store: Store, run_rows: Build) -> None:
+    store.append(run_rows("r1"))
+    assert len(Store.open(store.root, create=True).commits()) == 1
+
+
+@pytest.mark.parametrize(
+    ("number", "words"), [(errno.ENOSPC, "the disk is full"), (errno.EACCES, "permission denied"), (errno.EIO, "Input")]
+)
+def test_a_disk_that_refuses_a_part_keeps_earlier_commits(
+    store: Store, run_rows: Build, monkeypatch: pytest.MonkeyPatch, number: int, words: str
+) -> None:
+    store.append(run_rows("r1"))
+    before = sorted(store.root.rglob("*"))
+
+    def refuse(table: Any, file: Any, **_: Any) -> None:
+        file.write(b"half a part")
+        raise OSError(number, "Input/output error")
+
+    monkeypatch.setattr(pq, "write_table", refuse)
+    with pytest.raises(StoreError, match=words) as caught:
+        store.append(run_rows("r2"))
+    assert caught.value.code == "W0102"
+    assert "everything committed so far is kept" in caught.value.hint
+    assert sorted(store.root.rglob("*")) == before
+    assert len(store.known("samples", None)) == 8
+
+
+def test_a_disk_that_refuses_the_commit_leaves_no_part(
+    store: Store, run_rows: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise obstore.exceptions.GenericError("No space left on device\n\nDebug source: …")
+
+    monkeypatch.setattr(commits.obstore, "put", refuse)
+    with pytest.raises(StoreError, match="W0102: .*No space left on device"):
+        store.append(run_rows("r1"))
+    assert list((store.root / "parts/scores").iterdir()) == []
+
+
+def test_a_part_that_is_gone_or_cut_short_is_named(store: Store, run_rows: Build) -> None:
+    store.append(run_rows("r1"))
+    [part] = store.parts("scores")
+    part.chmod(0o644)
+    part.write_bytes(part.read_bytes()[:-7])
+    with pytest.raises(StoreError, match=f"W0103: .*{part.name}.*bytes, the file has"):
+        store.parts("scores")
+    part.unlink()
+    with pytest.raises(StoreError, match=f"W0103: .*{part.name}.*No such file"):
+        store.parts("scores")
+
+
+def test_a_part_of_rubbish_is_named(store: Store, run_rows: Build) -> None:
+    store.append(run_rows("r1"))
+    [part] = store.parts("samples")
+    part.chmod(0o644)
+    part.write_bytes(b"x" * part.stat().st_size)
+    with pytest.raises(StoreError, match=f"W0103: .*{part.name}"):
+        store.known("samples", None)
+
+
+def test_a_damaged_commit_is_named(store: Store) -> None:
+    (store.root / "commits" / "broken.json").write_text("{")
+    with pytest.raises(StoreError, match="W0103: .*broken.json"):
+        store.commits()
+
+
+def test_a_newer_store_commit_or_table_is_refused(store: Store, run_rows: Build) -> None:
+    commit = store.append(run_rows("r1"))
+    path = store.root / "commits" / f"{commit.name}.json"
+    body = json.loads(path.read_text())
+    for part in body["parts"]:
+        part["version"] += 1
+    path.write_text(json.dumps(body))
+    with pytest.raises(StoreError, match="W0104: `scores` has version 2"):
+        Store.open(store.root, create=False).parts("scores")
+    path.write_text(json.dumps({"format": "tripos.commit/2"}))
+    with pytest.raises(StoreError, match="W0104: .*tripos.commit/2"):
+        Store.open(store.root, create=False).commits()
+    (store.root / store_module.MARKER).write_text('{"format":"tripos.store/2"}')
+    with pytest.raises(StoreError, match="W0104: .*tripos.store/2"):
+        Store.open(store.root, create=False)
+
+
+def test_parts_are_plain_parquet_with_dictionaries_where_values_repeat(store: Store, run_rows: Build) -> None:
+    store.append(run_rows("r1"))
+    [part] = store.parts("samples")
+    group = pq.ParquetFile(part).metadata.row_group(0)
+    columns = [group.column(index) for index in range(group.num_columns)]
+    encoded = {column.path_in_schema for column in columns if column.has_dictionary_page}
+    assert encoded == set(TABLES["samples"].repeating)
+    assert {column.compression for column in columns} == {"ZSTD"}
+
+
+def test_the_writer_commits_what_waits_and_then_nothing(store: Store, run_rows: Build) -> None:
+    writer = Writer(store)
+    assert writer.flush() is None
+    rows = run_rows("r1")
+    writer.add_all({"samples": rows["samples"], "scores": rows["scores"]})
+    assert (writer.waiting, store.commits()) == (24, [])
+    commit = writer.flush()
+    assert commit is not None
+    assert {part.table for part in commit.parts} == {"samples", "scores"}
+    assert writer.flush() is None
+
+
+def test_a_full_writer_flushes_by_itself(store: Store) -> None:
+    writer = Writer(store, max_rows=3)
+    for number in range(7):
+        writer.add("run_items", {"run_id": "r", "scenario": "QA", "item_id": str(number)})
+    assert ([part.rows for commit in store.commits() for part in commit.parts], writer.waiting) == ([3, 3], 1)
+
+
+def test_a_writer_keeps_its_rows_where_the_disk_refuses(
+    store: Store, run_rows: Build, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = Writer(store)
+    writer.add_all({"scores": run_rows("r1")["scores"]})
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "append", lambda *_: (_ for _ in ()).throw(StoreError("W0102", "full")))
+        with pytest.raises(StoreError):
+            writer.flush()
+    assert writer.flush() is not None
+    assert writer.waiting == 0

@@ -1,0 +1,244 @@
+"""The views: one row a key, what is current, axes as columns, and no way out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+from tripos_compiler.plan import Plan
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.schemas import TABLES
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect
+
+Build = Callable[..., dict[str, list[dict[str, Any]]]]
+
+STALE = ("0d" * 16, "0e" * 16)
+
+
+def ask(connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple[Any, ...]]:
+    return connection.execute(query).fetchall()
+
+
+def test_an_empty_store_has_every_table_with_its_columns(store: Store) -> None:
+    connection = connect(store)
+    for name, table in TABLES.items():
+        if name != "run_ends":
+            assert ask(connection, f"from {name}") == []
+            assert set(table.schema.names) <= set(connection.sql(f"from {name}").columns)
+
+
+@pytest.mark.parametrize("table", ["runs", "samples", "scores"])
+def test_a_column_has_the_same_type_with_and_without_rows(store: Store, run_rows: Build, table: str) -> None:
+    empty = connect(store).sql(f"from {table}").types
+    store.append(run_rows("r1"))
+    assert connect(store).sql(f"from {table}").types == empty
+
+
+def test_a_run_without_an_end_is_unfinished(store: Store, run_rows: Build) -> None:
+    rows = run_rows("r1")
+    store.append({"runs": rows["runs"]})
+    assert ask(connect(store), "select status, asked from runs") == [("unfinished", None)]
+    store.append({"run_ends": rows["run_ends"]})
+    assert ask(connect(store), "select status, asked from runs") == [("finished", 8)]
+
+
+@pytest.mark.parametrize("order", [("ok", "provider_error"), ("provider_error", "ok")])
+def test_a_retried_unit_counts_once_and_by_its_reply(store: Store, run_rows: Build, order: tuple[str, str]) -> None:
+    for minutes, status in enumerate(order):
+        store.append(run_rows("r1", status=status, minutes=minutes))
+    connection = connect(store)
+    assert ask(connection, "select status, count(*) from samples group by all") == [("ok", 8)]
+    assert ask(connection, "select status, count(*) from scores group by all") == [("scored", 16)]
+    assert ask(connection, "select count(*) from items") == [(4,)]
+    assert ask(connection, "select count(*) from runs") == [(1,)]
+
+
+def test_of_two_good_rows_the_last_one_counts(store: Store, run_rows: Build) -> None:
+    store.append(run_rows("r1", value=lambda model, item: 1.0))
+    store.append(run_rows("r2", value=lambda model, item: 2.0))
+    assert ask(connect(store), "select distinct value, run_id from scores") == [(2.0, "r2")]
+
+
+def test_axes_are_columns_in_plan_order(store: Store, run_rows: Build) -> None:
+    store.append(run_rows("r1"))
+    connection = connect(store)
+    for view in ("scores", "samples", "judgements", "items", "rationales"):
+        assert connection.sql(f"from edubench.{view}").columns[:4] == ["scenario", "language", "subject", "level"]
+        assert ask(connection, f"select distinct language, level, subject from edubench.{view} order by 3") == [
+            ("zh", "primary", "history"),
+            ("zh", "primary", "maths"),
+        ]
+
+
+def test_scores_carry_the_dimension_and_the_scale_of_their_metric(store: Store, run_rows: Build) -> None:
+    store.append(run_rows("r1"))
+    query = "select distinct metric, dimension, low, high from edubench.scores order by 1"
+    assert ask(connect(store), query) == [
+        ("accuracy", "factuality", 1, 10),
+        ("instruction_following", "scenario_adaptation", 1, 10),
+    ]
+
+
+def test_rationales_are_one_a_score(store: Store, run_rows: Build) -> None:
+    store.append(run_rows("r1"))
+    query = "select count(*), count(distinct score_id), min(reason) from edubench.rationales"
+    assert ask(connect(store), query) == [(16, 16, "accuracy: 因为")]
+
+
+def test_a_reply_that_is_no_json_has_no_rationale(store: Store, run_rows: Build) -> None:
+    rows = run_rows("r1")
+    for number, row in enumerate(rows["judgements"]):
+        row["parsed"] = (None, "oops", "[1]", "7", '{"accuracy": 3}', '{"accuracy": {"reason": "ok"}}')[number % 6]
+    store.append(rows)
+    query = "select reason, count(*) from edubench.rationales group by all order by all"
+    assert ask(connect(store), query) == [("ok", 1), (None, 1)]
+
+
+def test_stale_results_do_not_show_and_paid_ones_do(store: Store, run_rows: Build) -> None:
+    store.append(run_rows("old", ("stale",), fingerprints=STALE, minutes=0))
+    store.append(run_rows("first", ("m1",), minutes=1))
+    store.append(run_rows("second", ("m2",), minutes=2))
+    connection = connect(store)
+    for view in ("scores", "samples", "judgements"):
+        assert ask(connection, f"select distinct model from edubench.{view} order by 1") == [("m1",), ("m2",)]
+    assert ask(connection, "select count(distinct model) from samples") == [(3,)]
+
+
+def test_a_run_asked_for_shows_itself_alone(store: Store, run_rows: Build) -> None:
+    store.append(run_rows("stale", ("m0",), fingerprints=STALE, minutes=0))
+    store.append(run_rows("small", ("m1",), items=2, minutes=1))
+    store.append(run_rows("large", ("m1", "m2"), items=4, minutes=2))
+    store.append(run_rows("judged", ("m1",), items=4, judge="openai/other", minutes=3))
+    small = connect(store, "small")
+    assert ask(small, "select count(*) from edubench.items") == [(2,)]
+    assert ask(small, "select model, item_id from edubench.samples order by 2") == [("m1", "i0"), ("m1", "i1")]
+    assert ask(small, "select distinct evaluator, model from edubench.scores") == [("openai/judge", "m1")]
+    assert ask(small, "select count(*), min(evaluator) from edubench.judgements") == [(2, "openai/judge")]
+    assert ask(small, "select count(*) from edubench.rationales") == [(4,)]
+    assert ask(connect(store, "stale"), "select distinct model from edubench.scores") == [("m0",)]
+    assert ask(connect(store), "select count(*) from edubench.scores") == [(8 + 8 + 8,)]
+
+
+def test_a_run_that_is_not_there_is_an_error(store: Store) -> None:
+    with pytest.raises(StoreError, match="W0301: the store has no run `r9`"):
+        connect(store, "r9")
+
+
+@pytest.mark.parametrize("name", ['e"; drop view main.scores; --', "main", "select", "基准", "tripos internal"])
+def test_a_strange_benchmark_name_is_only_a_name(store: Store, run_rows: Build, plan: Plan, name: str) -> None:
+    benchmark = plan.benchmark.model_copy(update={"name": name})
+    rows = run_rows("r1")
+    rows["runs"][0] |= {"benchmark": name, "plan": plan.model_copy(update={"benchmark": benchmark}).to_json()}
+    for table in ("items", "samples", "judgements", "scores"):
+        for row in rows[table]:
+            row["benchmark"] = name
+    store.append(rows)
+    connection = connect(store)
+    schema = '"' + (f"{name}_" if name == "main" else name).replace('"', '""') + '"'
+    assert ask(connection, f"select count(*) from {schema}.scores") == [(16,)]
+    assert ask(connection, "select count(*) from main.scores") == [(16,)]
+
+
+def test_an_axis_called_like_a_column_gets_another_name(store: Store, run_rows: Build, plan: Plan) -> None:
+    axes = tuple(axis.model_copy(update={"name": name}) for axis, name in zip(plan.axes, ("value", "it's {x}"), strict=True))
+    rows = run_rows("r1")
+    rows["runs"][0]["plan"] = plan.model_copy(update={"axes": axes}).to_json()
+    for row in rows["items"]:
+        row["context"] = {"value": "maths", "it's {x}": "primary"}
+    store.append(rows)
+    query = """select distinct value_axis, "it's {x}" from edubench.scores"""
+    assert ask(connect(store), query) == [("maths", "primary")]
+
+
+def test_a_plan_of_an_unknown_format_is_refused(store: Store, run_rows: Build) -> None:
+    rows = run_rows("r1")
+    rows["runs"][0]["plan"] = json.dumps(json.loads(rows["runs"][0]["plan"]) | {"format": "tripos.plan/2"})
+    store.append(rows)
+    with pytest.raises(StoreError, match="W0104: the plan of run `r1`"):
+        connect(store)
+
+
+def test_a_store_may_lie_under_any_name(tmp_path: Path, run_rows: Build) -> None:
+    store = Store.open(tmp_path / "it's [a] *b*? {c} 存储", create=True)
+    store.append(run_rows("r1"))
+    assert ask(connect(store), "select count(*) from edubench.scores") == [(16,)]
+
+
+def test_a_part_that_is_no_parquet_is_an_error_of_the_store(store: Store, run_rows: Build) -> None:
+    store.append(run_rows("r1"))
+    [part] = store.parts("scores")
+    part.chmod(0o644)
+    part.write_bytes(b"x" * part.stat().st_size)
+    with pytest.raises(StoreError, match="W0103: .*" + part.name):
+        connect(store)
+
+
+def test_a_connection_is_a_snapshot(store: Store, run_rows: Build) -> None:
+    store.append(run_rows("r1"))
+    connection = connect(store)
+    store.append(run_rows("r2", ("late",)))
+    assert ask(connection, "select count(*) from scores") == [(16,)]
+
+
+def test_t_quantile_is_the_quantile_of_students_t(store: Store) -> None:
+    [(value, few, none)] = ask(connect(store), "select t_quantile(0.975, 9), t_quantile(0.975, 0.5), t_quantile(NULL, 9)")
+    assert value == pytest.approx(2.262157)
+    assert (few, none) == (None, None)
+
+
+def test_a_cursor_for_a_thread_has_the_views_and_the_functions(store: Store, run_rows: Build) -> None:
+    store.append(run_rows("r1"))
+    assert ask(connect(store).cursor(), "select count(*), t_quantile(0.5, 3) from edubench.scores") == [(16, 0.0)]
+
+
+secret = "a variable of ours"
+
+WAYS_OUT = [
+    "select * from read_csv('/etc/passwd')",
+    "select * from read_text('/etc/passwd')",
+    "select * from read_blob('/proc/self/environ')",
+    "select * from '/etc/passwd'",
+    "select * from glob('/etc/*')",
+    "select * from sniff_csv('/etc/passwd')",
+    "select * from read_parquet('https://example.com/x.parquet')",
+    "select * from read_parquet('s3://bucket/x.parquet')",
+    "select * from read_text('{store}/tripos-store.json')",
+    "select * from read_parquet('{store}/parts/scores/orphan.parquet')",
+    "select getenv('HOME')",
+    "select * from secret",
+    "copy scores to '{out}/x.csv'",
+    "copy (select 1) to '{store}/parts/scores/new.parquet'",
+    "copy (select 1) to '{part}'",
+    "export database '{out}'",
+    "attach '{out}/x.db'",
+    "attach '{store}/x.db'",
+    "install httpfs",
+    "load httpfs",
+    "create persistent secret s (type http)",
+    "set enable_external_access = true",
+    "set allowed_directories = ['/']",
+    "reset allowed_paths",
+    "set lock_configuration = false",
+    "set temp_directory = '/tmp'",
+    "set log_query_path = '{out}/log'",
+    "pragma enable_profiling",
+    "explain analyze copy scores to '{out}/x.csv'",
+]
+
+
+@pytest.mark.parametrize("way", WAYS_OUT)
+def test_sql_cannot_leave_the_store(store: Store, run_rows: Build, tmp_path: Path, way: str) -> None:
+    store.append(run_rows("r1"))
+    [part] = store.parts("scores")
+    (part.parent / "orphan.parquet").write_bytes(part.read_bytes())
+    before = sorted(tmp_path.rglob("*")), part.read_bytes()
+    connection = connect(store)
+    with pytest.raises(duckdb.Error):
+        connection.execute(way.format(store=store.root, out=tmp_path, part=part)).fetchall()
+    assert (sorted(tmp_path.rglob("*")), part.read_bytes()) == before
+    assert ask(connection, "select count(*) from edubench.scores") == [(16,)]

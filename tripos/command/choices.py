@@ -1,0 +1,65 @@
+"""The options that `plan` and `run` share: who fills the roles, and which cases are run."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping
+
+from tripos.config import Config
+from tripos.failure import Failure
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import Plan
+from tripos_runtime.binding import Binding, BindingError, bind
+from tripos_runtime.cases import Selection
+
+
+def chosen_models(options: Namespace, config: Config) -> tuple[str, ...]:
+    """The models of the compared role: flags win over `tripos.toml`."""
+    return _names(options.model) or config.models
+
+
+def chosen_binding(options: Namespace, config: Config, plan: Plan) -> Binding:
+    """The models of every role. Raises `Failure` where a role stays empty."""
+    roles: dict[str, tuple[str, ...]] = dict(config.roles)
+    for text in options.role:
+        name, equals, models = text.partition("=")
+        if not equals or not models:
+            raise Failure("R0202", f"`--role {text}` names no model", "write --role NAME=PROVIDER/MODEL")
+        roles[name] = _names([models])
+    try:
+        return bind(plan, chosen_models(options, config), roles)
+    except BindingError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+
+
+def chosen_cases(options: Namespace, plan: Plan) -> Selection:
+    """Which cases are run. Raises `Failure` for a scenario that the plan has not."""
+    known = [scenario.name for scenario in plan.scenarios]
+    for name in options.scenario:
+        if name not in known:
+            close = nearest(name, known)
+            hint = f"did you mean `{close}`?" if close else f"its scenarios are {', '.join(known)}"
+            raise Failure("R0202", f"the benchmark has no scenario `{name}`", hint)
+    if options.seed is not None and options.limit is None:
+        raise Failure("R0202", "`--seed` draws items, and nothing says how many", "give --limit N too")
+    return Selection(tuple(options.scenario), options.limit, options.seed)
+
+
+def calls_by_scenario(plan: Plan, selection: Selection, models: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """Model calls by scenario and role; `models` says how many models fill each role."""
+    counts: dict[str, dict[str, int]] = {}
+    scenarios = {scenario.name: scenario for scenario in selection.chosen(plan)}
+    for count in plan.calls:
+        scenario = scenarios.get(count.scenario)
+        if scenario is None:
+            continue
+        calls = count.calls * selection.count(scenario) // max(scenario.row_count, 1)
+        for role in count.times:
+            calls *= models.get(role, 1)
+        by_role = counts.setdefault(scenario.name, {})
+        by_role[count.role] = by_role.get(count.role, 0) + calls
+    return counts
+
+
+def _names(values: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for value in values for name in value.split(",") if name.strip()))

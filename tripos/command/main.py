@@ -1,0 +1,175 @@
+"""The `tripos` command: its verbs and options. Nothing heavy is imported before a verb needs it."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+
+from tripos.failure import GOOD, INTERRUPTED, USAGE, Failure
+
+BUG = "this is a bug of Tripos: please report it with the command you typed and the lines above"
+
+EXAMPLES = """\
+examples:
+  tripos check specs/edubench
+  tripos run specs/edubench --model openai/gpt-4o-mini --role judge=openai/gpt-4o
+  tripos report
+  tripos sql "select subject, avg(value) from edubench.scores group by all"
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """Says what is wrong with a command in our own form."""
+
+    def error(self, message: str) -> None:  # type: ignore[override]
+        raise Failure("R0202", message, f"`{self.prog} --help` shows how it is written")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line."""
+    from tripos import __version__
+
+    parser = Parser(
+        prog="tripos",
+        description="Benchmarks for language models: check, plan, run, report, ask in SQL.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"tripos {__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
+    _check(verbs.add_parser("check", help="find every mistake that can be found without a model"))
+    _plan(verbs.add_parser("plan", help="show the contexts, items and model calls of a benchmark"))
+    _run(verbs.add_parser("run", help="run a benchmark"))
+    _report(verbs.add_parser("report", help="the measures of a run, with intervals"))
+    _sql(verbs.add_parser("sql", help="ask the results in SQL; a shell without a query"))
+    _list(verbs.add_parser("list", help="the runs in the store"))
+    _explain(verbs.add_parser("explain", help="what a diagnostic code means and how to mend it"))
+    return parser
+
+
+def _spec(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("path", metavar="PATH", help="a .tripos file, or a folder that holds one")
+    parser.add_argument("--data", metavar="DIR", action="append", default=[], help="look for data files here too")
+
+
+def _store(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--store", metavar="DIR", help="where results are kept (default: results)")
+
+
+def _roles(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--model", metavar="A[,B]", action="append", default=[], help="fills the compared role")
+    help_ = "fills another role; without it a role takes the compared model"
+    parser.add_argument("--role", metavar="NAME=A[,B]", action="append", default=[], help=help_)
+    parser.add_argument("--limit", type=_positive, metavar="N", help="at most N items a scenario")
+    help_ = "run this scenario only; may be repeated"
+    parser.add_argument("--scenario", metavar="NAME", action="append", default=[], help=help_)
+    parser.add_argument("--seed", type=int, metavar="N", help="with --limit: draw the items with this seed")
+
+
+def _check(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("paths", metavar="PATH", nargs="+", help="a .tripos file, or a folder that holds one")
+    parser.add_argument("--data", metavar="DIR", action="append", default=[], help="look for data files here too")
+    parser.add_argument("--format", choices=("text", "json"), default="text", help="how mistakes are shown")
+
+
+def _plan(parser: argparse.ArgumentParser) -> None:
+    _spec(parser)
+    _roles(parser)
+    parser.add_argument("--json", action="store_true", help="print the plan itself")
+
+
+def _run(parser: argparse.ArgumentParser) -> None:
+    _spec(parser)
+    _roles(parser)
+    _store(parser)
+    parser.add_argument("--max-connections", type=_positive, metavar="N", help="calls under way at once (default: 16)")
+    help_ = "tries after a call that failed in passing (default: 5)"
+    parser.add_argument("--max-retries", type=_count, metavar="N", help=help_)
+    parser.add_argument("--json", action="store_true", help="print a summary as JSON instead of the report")
+
+
+def _report(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", nargs="?", help="a run, or the beginning of its name (default: the last)")
+    _store(parser)
+    parser.add_argument("--sql", action="store_true", help="show the SQL of every measure")
+    parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def _sql(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("query", metavar="QUERY", nargs="?", help="DuckDB SQL")
+    _store(parser)
+    parser.add_argument("--run", metavar="RUN", help="show this run in the benchmark's views (default: the last)")
+    parser.add_argument("-o", "--output", metavar="FILE", help="write .csv, .parquet, .json or .jsonl")
+
+
+def _list(parser: argparse.ArgumentParser) -> None:
+    _store(parser)
+    parser.add_argument("--json", action="store_true", help="print the runs as JSON")
+
+
+def _explain(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("code", metavar="CODE", nargs="?", help="such as E0201; without one all codes are listed")
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return value
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text} is less than 0")
+    return value
+
+
+_positive.__name__ = _count.__name__ = "whole number"
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Runs a command and returns its exit code. Never raises for a mistake of the user's."""
+    try:
+        options = build_parser().parse_args(arguments)
+        if options.verb is None:
+            build_parser().print_help()
+            return USAGE
+        module = importlib.import_module(f"tripos.command.{options.verb}")
+        return int(module.main(options))
+    except Failure as failure:
+        show_failure(failure)
+        return failure.exit_code
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone, as `| head` does.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return GOOD
+    except Exception as error:
+        if os.environ.get("TRIPOS_DEBUG"):
+            raise
+        place = error.__traceback__
+        while place is not None and place.tb_next is not None:
+            place = place.tb_next
+        where = f"{place.tb_frame.f_globals.get('__name__')}:{place.tb_lineno}" if place is not None else "?"
+        print(f"internal error: {type(error).__name__}: {error} ({where})", file=sys.stderr)
+        print(f"  help: {BUG}; TRIPOS_DEBUG=1 shows the whole trace", file=sys.stderr)
+        return 70
+
+
+def show_failure(failure: Failure) -> None:
+    """Prints a failure on standard error, in the form of a diagnostic."""
+    print(f"error[{failure.code}]: {failure.message}", file=sys.stderr)
+    if failure.hint:
+        print(f"  = help: {failure.hint}", file=sys.stderr)
+    print(f"  = more: tripos explain {failure.code}", file=sys.stderr)
+
+
+def main() -> None:
+    """The entry point of the `tripos` script."""
+    sys.exit(run_command(sys.argv[1:]))

@@ -1,0 +1,47 @@
+"""`tripos report`: the measures of a run, with their intervals and the SQL behind them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from argparse import Namespace
+from pathlib import Path
+
+from tripos.command.opening import open_store
+from tripos.failure import GOOD, Failure
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.report import Report, report
+from tripos_warehouse.report_text import render
+from tripos_warehouse.runs import find_run, get_plan
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect
+
+
+def main(options: Namespace) -> int:
+    """Prints the report of a run."""
+    store = open_store(options)
+    try:
+        if options.json:
+            print(json.dumps(make_report(store, options.run).to_json(), ensure_ascii=False, indent=2))
+        else:
+            show_report(store, options.run, sql=options.sql)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    return GOOD
+
+
+def make_report(store: Store, run_id: str | None) -> Report:
+    """The report of a run; without a name that of the last. Raises `StoreError`."""
+    run = find_run(connect(store), run_id)
+    connection = connect(store, run.run_id)
+    return report(connection, get_plan(connection, run), run)
+
+
+def show_report(store: Store, run_id: str | None, *, sql: bool) -> None:
+    """Prints the report of a run. Raises `StoreError`."""
+    from rich.console import Console
+
+    width = shutil.get_terminal_size((80, 24)).columns
+    console = Console(file=sys.stdout, width=width, highlight=False)
+    console.print(render(make_report(store, run_id), width, sql))

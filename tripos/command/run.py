@@ -1,0 +1,242 @@
+"""`tripos run`: compiles a benchmark, runs it, keeps everything, and reports."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import shutil
+import signal
+import sys
+from argparse import Namespace
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from tripos import __version__
+from tripos.command.check import show_diagnostics
+from tripos.command.choices import chosen_binding, chosen_cases
+from tripos.command.progress import counts, shown_progress
+from tripos.config import Config, load_config
+from tripos.failure import GOOD, INTERRUPTED, SOME_FAILED, USAGE, Failure
+from tripos.project import find_spec
+from tripos_compiler.data import DataError
+from tripos_compiler.plan import Let, Plan
+from tripos_runtime.binding import Binding
+from tripos_runtime.calling import Caller, Stopped
+from tripos_runtime.cases import CaseSource, Selection
+from tripos_runtime.engine import Engine, new_run_id
+from tripos_runtime.models import Endpoint, Model, ModelError, open_model
+from tripos_runtime.tally import Tally
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store import Store
+from tripos_warehouse.writer import Writer
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a run ended: `finished`, `interrupted`, `stopped` (a model could not be had) or `failed` (the store)."""
+
+    status: str
+    failure: Failure | None = None
+
+
+class Ledger:
+    """The store as the runtime sees it."""
+
+    def __init__(self, store: Store) -> None:
+        writer = Writer(store)
+        self.known, self.rows = store.known, store.rows
+        self.add_all, self.flush = writer.add_all, writer.flush
+
+
+def main(options: Namespace) -> int:
+    """Runs a benchmark. Exit code 1 where calls failed or the run had to stop, 130 where it was interrupted."""
+    config = load_config(Path.cwd())
+    spec = find_spec(options.path, (*options.data, *config.data))
+    compilation = spec.compile()
+    show_diagnostics(compilation)
+    plan = compilation.plan
+    if plan is None:
+        return USAGE
+    binding = chosen_binding(options, config, plan)
+    selection = chosen_cases(options, plan)
+    with contextlib.suppress(ImportError):  # keys may stand in a `.env` beside the project
+        from dotenv import load_dotenv
+
+        load_dotenv(Path.cwd() / ".env")
+    root = Path(options.store or config.store)
+    try:
+        store = Store.open(root, create=True)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    source = CaseSource(plan, spec.folders, tuple(each.path for each in compilation.sources))
+    say = _Say(quiet=options.json)
+    run_id = new_run_id(datetime.now(UTC))
+    tally = Tally()
+    say.header(plan, binding, run_id, root)
+    try:
+        models = _open_models(binding, config)
+        _begin(store, run_id, plan, binding, selection)
+        ending = asyncio.run(_run(options, config, plan, binding, selection, source, store, run_id, tally, models))
+        _end(store, run_id, tally, ending)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint, SOME_FAILED) from error
+    if options.json:
+        print(json.dumps(_summary(run_id, tally, ending), indent=2))
+    else:
+        say.ending(tally, ending)
+        _report(store, run_id, tally)
+    if ending.failure is not None:
+        raise ending.failure
+    if ending.status == "interrupted":
+        print(f"go on with the same command: what was answered is kept in {root}", file=sys.stderr)
+        return INTERRUPTED
+    return SOME_FAILED if tally.failed else GOOD
+
+
+def _open_models(binding: Binding, config: Config) -> dict[str, Model]:
+    endpoints = {name: Endpoint(each.base_url, each.api_key_env) for name, each in config.endpoints.items()}
+    try:
+        return {name: open_model(name, endpoints) for name in binding.every}
+    except ModelError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+
+
+async def _run(
+    options: Namespace,
+    config: Config,
+    plan: Plan,
+    binding: Binding,
+    selection: Selection,
+    source: CaseSource,
+    store: Store,
+    run_id: str,
+    tally: Tally,
+    models: dict[str, Model],
+) -> Ending:
+    connections = options.max_connections or config.max_connections
+    retries = config.max_retries if options.max_retries is None else options.max_retries
+    callers = {name: Caller(model, asyncio.Semaphore(connections), retries) for name, model in models.items()}
+    engine = Engine(plan, binding, source, selection, callers, Ledger(store), run_id, connections, tally)
+    running = asyncio.create_task(engine.run())
+    _handle_interrupts(engine, running)
+    try:
+        async with shown_progress(tally):
+            await running
+    except Stopped as error:
+        return Ending("stopped", Failure(error.code, error.message, error.hint, SOME_FAILED))
+    except StoreError as error:
+        return Ending("failed", Failure(error.code, error.message, error.hint, SOME_FAILED))
+    except DataError as error:
+        return Ending("failed", Failure("E0307", error.message, error.help, SOME_FAILED))
+    except asyncio.CancelledError:
+        return Ending("interrupted")
+    finally:
+        await asyncio.gather(*(model.close() for model in models.values()), return_exceptions=True)
+    return Ending("interrupted" if engine.stopping else "finished")
+
+
+def _handle_interrupts(engine: Engine, running: asyncio.Task[None]) -> None:
+    """Ctrl-C once finishes what is under way, twice stops at once."""
+
+    def interrupted() -> None:
+        if engine.stopping:
+            running.cancel()
+        else:
+            engine.stopping = True
+            print("\nfinishing the calls under way; Ctrl-C again stops at once", file=sys.stderr)
+
+    with contextlib.suppress(NotImplementedError):  # Windows
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted)
+
+
+def _begin(store: Store, run_id: str, plan: Plan, binding: Binding, selection: Selection) -> None:
+    fingerprints = {
+        step.fingerprint for scenario in plan.scenarios for step in scenario.steps if not isinstance(step, Let)
+    }
+    row = {
+        "run_id": run_id,
+        "benchmark": plan.benchmark.name,
+        "version": plan.benchmark.version,
+        "plan_digest": plan.digest,
+        "plan": plan.to_json(),
+        "fingerprints": sorted(fingerprints),
+        "roles": json.dumps({role: list(models) for role, models in binding.models.items()}, sort_keys=True),
+        "compared_role": binding.compared,
+        "models": list(binding.of(binding.compared)),
+        "scenarios": [scenario.name for scenario in selection.chosen(plan)],
+        "options": json.dumps({"limit": selection.limit, "seed": selection.seed}, sort_keys=True),
+        "tool_version": __version__,
+        "started_at": datetime.now(UTC),
+    }
+    store.append({"runs": [row]})
+
+
+def _end(store: Store, run_id: str, tally: Tally, ending: Ending) -> None:
+    """Commits how the run ended; where the store cannot be written the first failure is the one to tell."""
+    row = {
+        "run_id": run_id,
+        "status": ending.status,
+        "message": ending.failure.message if ending.failure is not None else None,
+        "asked": sum(tally.asked.values()),
+        "reused": sum(tally.reused.values()),
+        "failed": sum(tally.failed.values()),
+        "cost_usd": None if tally.cost_unknown else tally.cost_usd,
+        "finished_at": datetime.now(UTC),
+    }
+    with contextlib.suppress(StoreError) if ending.failure is not None else contextlib.nullcontext():
+        store.append({"run_ends": [row]})
+
+
+def _summary(run_id: str, tally: Tally, ending: Ending) -> dict[str, Any]:
+    return {
+        "run_id": run_id,
+        "status": ending.status,
+        "calls": {
+            name: sum(getattr(tally, name).values()) for name in ("planned", "asked", "reused", "skipped", "failed")
+        },
+        "samples": dict(sorted(tally.samples.items())),
+        "scores": dict(sorted(tally.scores.items())),
+        "errors": dict(sorted(tally.errors.items())),
+        "tokens_in": tally.tokens_in,
+        "tokens_out": tally.tokens_out,
+        "cost_usd": None if tally.cost_unknown else round(tally.cost_usd, 6),
+    }
+
+
+def _report(store: Store, run_id: str, tally: Tally) -> None:
+    if not sum(tally.samples.values()):
+        return
+    from tripos.command.report import show_report
+
+    show_report(store, run_id, sql=False)
+
+
+class _Say:
+    """What a run says to people on standard error, apart from its progress."""
+
+    def __init__(self, quiet: bool) -> None:
+        from rich.console import Console
+
+        width = shutil.get_terminal_size((80, 24)).columns
+        self.console = Console(stderr=True, width=width, highlight=False, quiet=quiet, markup=False)
+
+    def header(self, plan: Plan, binding: Binding, run_id: str, root: Path) -> None:
+        """What is run, by whom, and where it is kept."""
+        self.console.print(f"{plan.benchmark.title} {plan.benchmark.version}, run {run_id}, kept in {root}")
+        compared = binding.of(binding.compared)
+        for role, models in binding.models.items():
+            if models:
+                same = role != binding.compared and set(models) & set(compared)
+                note = "  (grades its own replies: give another with --role)" if same else ""
+                self.console.print(f"  {role}: {', '.join(models)}{note}")
+
+    def ending(self, tally: Tally, ending: Ending) -> None:
+        """What was asked, reused, failed and spent."""
+        cost = f"{tally.cost_usd:.4f} USD" if not tally.cost_unknown else "unknown"
+        tokens = f"{tally.tokens_in:,} tokens in, {tally.tokens_out:,} out"
+        self.console.print(f"{ending.status}: {counts(tally)}; {tokens}; cost {cost}")
+        for code, count in sorted(tally.errors.items()):
+            self.console.print(f"  {count:,} failed with {code}: `tripos explain {code}`")

@@ -1,0 +1,72 @@
+"""A spec on disk: finds its main file, compiles it against its data, and says what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from tripos.failure import Failure
+from tripos_compiler.compile import Compilation, compile_spec
+from tripos_runtime.datasets import DataFolders
+
+BENCHMARK = re.compile(r"^\s*benchmark\s", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A spec's main file and the folders its data is looked for in."""
+
+    path: Path
+    folders: DataFolders
+
+    def compile(self) -> Compilation:
+        """Compiles the spec. Raises `Failure` where its main file cannot be read."""
+        try:
+            return compile_spec(self.path.as_posix(), _read, self.folders)
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+            raise Failure("E0108", f"cannot read {self.path}: {reason}", "check the path and its permissions") from error
+
+
+def find_spec(path: str, data: tuple[str, ...] = ()) -> Spec:
+    """The spec at a path: a file, or a folder whose main file has the folder's name or is its only benchmark. A path
+    that does not exist here is looked for among the benchmarks that come with Tripos. Raises `Failure`."""
+    for folder in data:
+        if not Path(folder).is_dir():
+            raise Failure("E0307", f"there is no data folder `{folder}`", "give a folder that exists with --data DIR")
+    folders = DataFolders(tuple(Path(folder) for folder in data))
+    given = Path(path)
+    if not given.exists():
+        name = path.removeprefix("specs/")
+        package = Path(__file__).parent
+        shipped = next((s for s in (package / "specs" / name, package.parent / "specs" / name) if s.exists()), None)
+        if shipped is None:
+            hint = "give a .tripos file or a folder that holds one"
+            raise Failure("E0108", f"there is no spec at `{path}`", hint)
+        given = shipped
+    return Spec(given if given.is_file() else _main_file(given), folders)
+
+
+def _main_file(folder: Path) -> Path:
+    named = folder / f"{folder.resolve().name}.tripos"
+    if named.is_file():
+        return named
+    mains = [each for each in sorted(folder.glob("*.tripos")) if BENCHMARK.search(_text(each))]
+    if len(mains) == 1:
+        return mains[0]
+    found = f"it holds {len(mains)} benchmarks: {', '.join(m.name for m in mains)}" if mains else "it holds none"
+    raise Failure("E0108", f"which benchmark of `{folder}`? {found}", "name the .tripos file")
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _read(path: str) -> str:
+    return Path(path).read_text("utf-8")
+
+

@@ -1,0 +1,92 @@
+"""The report of a run: its samples and scores by status, and every measure of its plan with intervals."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+from tripos_compiler.plan import Plan
+from tripos_warehouse import sql
+from tripos_warehouse.benchmark_views import schema_name
+from tripos_warehouse.measures import MeasureTable, evaluate
+from tripos_warehouse.report_text import render
+from tripos_warehouse.runs import Run
+
+__all__ = ["Report", "render", "report"]
+
+PROVING = ("local/", "mock/")
+"""What begins a model whose figures show that the pipeline works, and nothing about the model."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `report` found. `samples` and `scores` count by status, the good one first, then the most frequent."""
+
+    plan: Plan
+    run: Run
+    samples: dict[str, int]
+    scores: dict[str, int]
+    measures: tuple[MeasureTable, ...]
+
+    @property
+    def only_proves_the_pipeline(self) -> bool:
+        """Whether a model took part that stands in for a real one."""
+        return any(model.startswith(PROVING) for models in self._filling() for model in models)
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as JSON values; times are UTC in ISO 8601."""
+        run = self.run
+        return {
+            "format": "tripos.report/1",
+            "run": {
+                "run_id": run.run_id,
+                "benchmark": run.benchmark,
+                "version": run.version,
+                "plan_digest": run.plan_digest,
+                "models": list(run.models),
+                "roles": {role: list(models) for role, models in run.roles.items()},
+                "status": run.status,
+                "started_at": run.started_at.isoformat() + "Z",
+                "finished_at": None if run.finished_at is None else run.finished_at.isoformat() + "Z",
+                "cost_usd": run.cost_usd,
+            },
+            "samples": self.samples,
+            "scores": self.scores,
+            "only_proves_the_pipeline": self.only_proves_the_pipeline,
+            "measures": [
+                {
+                    "name": table.measure.name,
+                    "by": list(table.measure.by),
+                    "sql": table.measure.sql,
+                    "rows": table.to_rows(),
+                }
+                for table in self.measures
+            ],
+        }
+
+    def _filling(self) -> list[tuple[str, ...]]:
+        return [self.run.models, *self.run.roles.values()]
+
+
+def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Report:
+    """The report of `run`, over what `connection` shows of its benchmark: open it with the run's id.
+
+    Raises `StoreError` W0201 where the SQL of a measure fails.
+    """
+    schema = sql.name(schema_name(run.benchmark))
+    compared = f"where role = {sql.text(run.compared_role)}"
+    return Report(
+        plan,
+        run,
+        _by_status(connection, f"{schema}.samples {compared}", "ok"),
+        _by_status(connection, f"{schema}.scores", "scored"),
+        tuple(evaluate(connection, plan, measure) for measure in plan.measures),
+    )
+
+
+def _by_status(connection: duckdb.DuckDBPyConnection, source: str, good: str) -> dict[str, int]:
+    order = f"status <> {sql.text(good)}, count(*) desc, status"
+    return dict(
+        connection.execute(f"select status, count(*) from {source} group by status order by {order}").fetchall()
+    )

@@ -1,0 +1,196 @@
+"""A report as text for a terminal: readable at 80 columns, with labels of any script."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
+from rich.text import Text
+from tripos_compiler.plan import Plan
+from tripos_warehouse import dimensions
+from tripos_warehouse.benchmark_views import schema_name
+from tripos_warehouse.grid import GAP, NOTHING, Column, decimals_of, grid
+from tripos_warehouse.measures import MeasureRow, MeasureTable
+
+if TYPE_CHECKING:
+    from tripos_warehouse.report import Report
+
+CAUTION = "These figures show that the pipeline works. They say nothing about any model's worth."
+LABEL_ROOM = 16
+"""The cells below which a label would be cut: with less room the models go below each other."""
+
+
+def render(report: Report, width: int = 80, sql: bool = False) -> Text:
+    """The report, to be printed with `console.print(…, soft_wrap=True)` or read as `.plain`.
+
+    Lines take at most `width` cells, but for SQL, which is never broken: that of every measure with `sql`,
+    otherwise that of the first.
+    """
+    text = Text()
+    for line in _header(report, width):
+        text.append(line + "\n")
+    if report.only_proves_the_pipeline:
+        text.append("\n" + _wrapped(CAUTION, width) + "\n", style="yellow")
+    for table in report.measures:
+        text.append(f"\n{_title(table)}\n", style="bold")
+        text.append("\n".join(_measure(report.plan, table, report.run.models, width)) + "\n")
+    for line in _footer(report, sql):
+        text.append(line + "\n", style="dim")
+    return text
+
+
+def _header(report: Report, width: int) -> list[str]:
+    run, benchmark = report.run, report.plan.benchmark
+    lines = [f"{run.benchmark} {run.version}" + (f" · {benchmark.title}" if benchmark.title else "")]
+    told = {
+        "run": f"{run.run_id}  {run.started_at:%Y-%m-%d %H:%M} UTC  {run.status}",
+        run.compared_role: ", ".join(run.models),
+        **{role: ", ".join(models) for role, models in run.evaluators.items()},
+        "plan": run.plan_digest[:12],
+        "cost": NOTHING if run.cost_usd is None else f"${run.cost_usd:,.4f}",
+        "samples": _statuses(report.samples),
+        "scores": _statuses(report.scores),
+    }
+    room = max(map(len, told))
+    for name, value in told.items():
+        indent = " " * (room + len(GAP))
+        lines.append(
+            (name.ljust(room) + GAP + _wrapped(value, width - len(indent)).replace("\n", "\n" + indent)).rstrip()
+        )
+    return lines
+
+
+def _statuses(counts: Mapping[str, int]) -> str:
+    total = sum(counts.values())
+    if not total:
+        return "none"
+    parts = [f"{count:,} {status} ({count / total:.1%})" for status, count in counts.items()]
+    return f"{total:,}: {', '.join(parts)}"
+
+
+def _title(table: MeasureTable) -> str:
+    by = ", ".join(table.measure.by)
+    return f"{table.measure.name} by {by}" if by else table.measure.name
+
+
+def _measure(plan: Plan, table: MeasureTable, models: Sequence[str], width: int) -> list[str]:
+    if not table.rows:
+        return ["no scores"]
+    shown = [model for model in models if any(row.model == model for row in table.rows)]
+    shown += sorted({row.model for row in table.rows} - set(shown))
+    if table.measure.by and len(shown) > 1:
+        columns = _models_beside(plan, table, shown)
+        needed = [column.width if column.right else min(column.width, LABEL_ROOM) for column in columns]
+        if sum(needed) + len(GAP) * (len(needed) - 1) <= width:
+            return grid(columns, width)
+    return grid(_models_below(plan, table, shown), width)
+
+
+def _models_beside(plan: Plan, table: MeasureTable, models: Sequence[str]) -> list[Column]:
+    """A row for each value of the dimensions, a column for each model."""
+    figure = _figure(table.rows)
+    keys = list(dict.fromkeys(row.by for row in table.rows))
+    groups = [[row for row in table.rows if row.by == key] for key in keys]
+    columns = _labels(plan, table, keys)
+    for model in models:
+        cells = (next((_cell(row, figure) for row in group if row.model == model), NOTHING) for group in groups)
+        columns.append(Column(model, tuple(cells), right=True))
+    columns.append(Column("items", tuple(_range([row.items for row in group]) for group in groups), right=True))
+    columns.append(Column("coverage", tuple(_coverage(group) for group in groups), right=True))
+    return columns
+
+
+def _models_below(plan: Plan, table: MeasureTable, models: Sequence[str]) -> list[Column]:
+    """A row for each value of the dimensions and model; without dimensions the highest value first."""
+    rows = sorted(table.rows, key=lambda row: models.index(row.model))
+    if table.measure.by:
+        order = list(dict.fromkeys(row.by for row in table.rows))
+        rows.sort(key=lambda row: order.index(row.by))
+    else:
+        rows.sort(key=lambda row: -row.value if row.value is not None else float("inf"))
+    keys = [row.by for row in rows]
+    repeated = [index > 0 and keys[index - 1] == key for index, key in enumerate(keys)]
+    columns = [
+        replace(label, cells=tuple("" if again else cell for again, cell in zip(repeated, label.cells, strict=True)))
+        for label in _labels(plan, table, keys)
+    ]
+    if len(models) > 1 or not table.measure.by:
+        columns.append(Column("model", tuple(row.model for row in rows), whole=True))
+    figure = _figure(rows)
+    if table.measure.by and len(models) > 1:
+        columns.append(Column("value", tuple(_cell(row, figure) for row in rows), right=True))
+        return columns + _counts(rows)
+    intervals = (
+        NOTHING if row.interval_low is None else f"{figure(row.interval_low)} – {figure(row.interval_high)}"
+        for row in rows
+    )
+    columns.append(Column("value", tuple(figure(row.value) for row in rows), right=True))
+    columns.append(Column("95 % interval", tuple(intervals), right=True))
+    return columns + _counts(rows)
+
+
+def _counts(rows: Sequence[MeasureRow]) -> list[Column]:
+    return [
+        Column("items", tuple(f"{row.items:,}" for row in rows), right=True),
+        Column("coverage", tuple(_coverage([row]) for row in rows), right=True),
+    ]
+
+
+def _labels(plan: Plan, table: MeasureTable, keys: Sequence[tuple[Any, ...]]) -> list[Column]:
+    return [
+        Column(name.replace("_", " "), tuple(dimensions.label(plan, name, key[index]) for key in keys))
+        for index, name in enumerate(table.measure.by)
+    ]
+
+
+def _figure(rows: Sequence[MeasureRow]) -> Callable[[float | None], str]:
+    """How to print a value of the table: all with the decimals that its values need."""
+    decimals = decimals_of([row.value for row in rows])
+    return lambda value: NOTHING if value is None else f"{value:.{decimals}f}"
+
+
+def _cell(row: MeasureRow, figure: Callable[[float | None], str]) -> str:
+    return figure(row.value) if row.half_width is None else f"{figure(row.value)} ±{figure(row.half_width)}"
+
+
+def _range(numbers: Sequence[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+
+
+def _coverage(rows: Sequence[MeasureRow]) -> str:
+    """The share of the scores behind the values; of several models, the least. Never 100 % where one is missing."""
+    shares = [row.coverage for row in rows if row.coverage is not None]
+    return f"{math.floor(min(shares) * 1000) / 10:g}%" if shares else NOTHING
+
+
+def _footer(report: Report, sql: bool) -> list[str]:
+    tables = report.measures if sql else report.measures[:1]
+    lines = []
+    for table in tables:
+        lines += [
+            "",
+            f"SQL of {table.measure.name}:",
+            *(f"  {line}" for line in table.measure.sql.strip().splitlines()),
+        ]
+    schema = schema_name(report.run.benchmark)
+    return [
+        *lines,
+        "",
+        f'tripos sql "select model, metric, avg(value) from {schema}.scores group by all"',
+        f'tripos sql "select reason from {schema}.rationales order by value limit 5"',
+    ]
+
+
+def _wrapped(text: str, width: int) -> str:
+    """`text` broken at spaces into lines of at most `width` cells; a longer word has a line of its own."""
+    lines = [""]
+    for word in text.split(" "):
+        if lines[-1] and cell_len(lines[-1]) + 1 + cell_len(word) > width:
+            lines.append(word)
+        else:
+            lines[-1] = f"{lines[-1]} {word}" if lines[-1] else word
+    return "\n".join(lines)
