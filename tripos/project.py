@@ -26,7 +26,9 @@ class Spec:
             return compile_spec(self.path.as_posix(), _read, self.folders)
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-            raise Failure("E0108", f"cannot read {self.path}: {reason}", "check the path and its permissions") from error
+            raise Failure(
+                "E0108", f"cannot read {self.path}: {reason}", "check the path and its permissions"
+            ) from error
 
 
 def find_spec(path: str, data: tuple[str, ...] = ()) -> Spec:
@@ -68,5 +70,3 @@ def _text(path: Path) -> str:
 
 def _read(path: str) -> str:
     return Path(path).read_text("utf-8")
-
-

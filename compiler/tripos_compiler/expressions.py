@@ -87,8 +87,10 @@ class Elaborator:
         """A checked expression that is true or false."""
         return self.expression(syntax, BoolType(), "a condition")
 
-    def _error(self, code: str, message: str, span: Span, help: str | None = None) -> None:
-        self.program.diagnostics.error(code, message, span, help=help)
+    def _error(
+        self, code: str, message: str, span: Span, help: str | None = None, unknown: str | None = None
+    ) -> None:
+        self.program.diagnostics.error(code, message, span, help=help, unknown=unknown)
 
     def _misfit(self, span: Span, given: Type, wanted: Type, what: str) -> None:
         if given.kind == "optional" and fits(given.of, wanted):
@@ -115,7 +117,9 @@ class Elaborator:
                 inner = self.expression(value, wanted, f"what `{operator}` stands before")
                 if inner is None:
                     return None
-                return Typed(Unary(operator="not" if operator == "not" else "-", value=inner.expr), inner.type, inner.secret)
+                return Typed(
+                    Unary(operator="not" if operator == "not" else "-", value=inner.expr), inner.type, inner.secret
+                )
             case BinaryExpr():
                 return self._binary(syntax)
             case CallExpr():
@@ -131,7 +135,7 @@ class Elaborator:
             close = nearest(syntax.text, [*self.scope, "true", "false"])
             known = ", ".join(f"`{name}`" for name in sorted(self.scope)[:8])
             help_ = f"did you mean `{close}`?" if close else (f"names here are {known}" if known else None)
-            self._error("E0201", f"there is no `{syntax.text}` here", syntax.span, help_)
+            self._error("E0201", f"there is no `{syntax.text}` here", syntax.span, help_, syntax.text)
             return None
         return self._use(binding, syntax.span, syntax.text)
 
@@ -168,7 +172,7 @@ class Elaborator:
         known = ", ".join(f"`{name}`" for name in list(outer.fields)[:10])
         help_ = f"did you mean `{close}`?" if close else (f"it has {known}" if known else "it has no fields")
         message = f"`{_dotted(syntax.of)}` has no field `{syntax.name.text}`"
-        self._error("E0308", message, syntax.name.span, help_)
+        self._error("E0308", message, syntax.name.span, help_, syntax.name.text)
         return None
 
     def _group(self, syntax: Syntax, arguments: tuple[Argument, ...], choice: Type | None = None) -> Typed | None:
@@ -202,7 +206,7 @@ class Elaborator:
                 values = ", ".join(f"`{value}`" for value in choice.values[:8])
                 help_ = f"did you mean `{close}`?" if close else f"its values are {values}"
                 what = f"`{choice.axis}`" if choice.axis else "this choice"
-                self._error("E0201", f"{what} has no value `{syntax.text}`", syntax.span, help_)
+                self._error("E0201", f"{what} has no value `{syntax.text}`", syntax.span, help_, syntax.text)
                 return None
         return self._any(syntax)
 
@@ -224,7 +228,7 @@ class Elaborator:
         return self._operation(syntax, left, right, type_)
 
     def _operation(self, syntax: BinaryExpr, left: Typed, right: Typed, type_: Type) -> Typed:
-        expr = Binary(operator=syntax.operator, left=left.expr, right=right.expr)  # type: ignore[arg-type]
+        expr = Binary(operator=syntax.operator, left=left.expr, right=right.expr)
         return Typed(expr, type_, left.secret or right.secret)
 
     def _equality(self, syntax: BinaryExpr) -> Typed | None:
@@ -260,7 +264,7 @@ class Elaborator:
             right = self._any(syntax.right)
         if right is None:
             return None
-        of = right.type.of if right.type.kind in ("list", "set") else None  # type: ignore[union-attr]
+        of = right.type.of if right.type.kind in ("list", "set") else None
         if of is None:
             self._error("E0301", f"`in` looks into a list or set, this is `{shown(right.type)}`", syntax.right.span)
             return None
@@ -281,7 +285,7 @@ class Elaborator:
         if function is None:
             close = nearest(name, [*FUNCTIONS, "reveal"])
             help_ = f"did you mean `{close}`?" if close else "docs/language/functions.md lists them"
-            self._error("E0205", f"there is no function `{name}`", syntax.function.span, help_)
+            self._error("E0205", f"there is no function `{name}`", syntax.function.span, help_, name)
             return None
         given = self._arguments(syntax, function.parameters, function.shown)
         if given is None:

@@ -8,7 +8,7 @@ BLAKE2b-256 of its canonical JSON, so equal plans have equal digests on every ma
 from __future__ import annotations
 
 import hashlib
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field
@@ -426,7 +426,15 @@ class Plan(Part):
         return _named(self.scorers, name)
 
 
-def _named(parts: tuple[Any, ...], name: str) -> Any:
+class _Named(Protocol):
+    @property
+    def name(self) -> str: ...
+
+
+_N = TypeVar("_N", bound=_Named)
+
+
+def _named(parts: tuple[_N, ...], name: str) -> _N:
     for part in parts:
         if part.name == name:
             return part

@@ -50,6 +50,12 @@ class Program:
         """Every statement of that kind at the top of a file."""
         return [statement for statement in self.statements if statement.construct == construct]
 
+    @property
+    def lost(self) -> Span | None:
+        """A file in which a statement at the top was lost, if there is one: what it declares is not known."""
+        whole = (Span(source, 0, len(source.text)) for source in self.sources)
+        return next((span for span in whole if span in self.diagnostics.lost_blocks), None)
+
     def unknown(self, kind: str, name: Name, extra: tuple[str, ...] = ()) -> None:
         """Reports a name of that kind that is not declared."""
         known = [*self.declared.get(kind, {}), *extra]
@@ -60,7 +66,7 @@ class Program:
             help_ = f"there is {', '.join(f'`{other}`' for other in sorted(known)[:8])}"
         else:
             help_ = f"declare it: `{kind} {name.text} …`"
-        self.diagnostics.error("E0201", f"there is no {kind} `{name.text}`", name.span, help=help_)
+        self.diagnostics.error("E0201", f"there is no {kind} `{name.text}`", name.span, help=help_, unknown=name.text)
 
     def is_declared(self, kind: str, name: Name) -> bool:
         """Whether the name is declared as that kind; reports it where it is not."""
@@ -82,7 +88,7 @@ class Program:
                     close = nearest(language.text, self.languages)
                     help_ = f"did you mean `{close}`?" if close else "add it to `languages` of the benchmark"
                     message = f"`{language.text}` is not a language of this benchmark"
-                    self.diagnostics.error("E0201", message, language.span, help=help_)
+                    self.diagnostics.error("E0201", message, language.span, help=help_, unknown=language.text)
                 good = False
             elif language.text in found:
                 earlier = Label(found[language.text].span, "first written here")

@@ -49,12 +49,19 @@ def _load(program: Program, source: Source, read: ReadText, chain: tuple[str, ..
             continue
         try:
             used = Source(path, read(path))
-        except (OSError, UnicodeDecodeError) as error:
-            reason = "there is no such file" if isinstance(error, FileNotFoundError) else str(error)
+        except (OSError, ValueError) as error:  # a name with a null character is a `ValueError`
+            program.diagnostics.lost_files = True
+            reason = "there is no such file" if isinstance(error, FileNotFoundError) else _reason(error)
             message = f"cannot use `{text.value}`: {reason}"
             program.diagnostics.error("E0108", message, text.span, help=f"looked for `{path}`")
             continue
         _load(program, used, read, (*chain, path), loaded)
+
+
+def _reason(error: OSError | ValueError) -> str:
+    if isinstance(error, OSError):
+        return (error.strerror or str(error)).lower()
+    return "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "that is no name of a file"
 
 
 def _declare(program: Program, kind: str, names: dict[str, Name], name: Name) -> None:
@@ -71,7 +78,7 @@ def _one_benchmark(program: Program, source: Source) -> None:
     if not found:
         where = Span(source, 0, 0)
         help_ = 'write `benchmark NAME "1.0.0" { languages en }` at the top'
-        program.diagnostics.error("E0206", "this spec declares no benchmark", where, help=help_)
+        program.diagnostics.error("E0206", "this spec declares no benchmark", where, help=help_, lacking=program.lost)
     for extra in found[1:]:
         label = Label(found[0].head, "the first")
         help_ = "a compiled spec has exactly one"

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tripos_compiler.constructs.signature import Mismatch, Statement
 from tripos_compiler.constructs.table import FILE, Construct, constructs_in, places_of
 from tripos_compiler.diagnostics import Diagnostics, Label, nearest
-from tripos_compiler.syntax.tree import Block, Entry, Line, Name, Syntax, TableRow, described
+from tripos_compiler.syntax.tree import Block, CallExpr, Entry, Line, Name, Syntax, TableRow, described
 
 PLACES = {
     "file": "at the top of a file",
@@ -21,23 +21,27 @@ def read_statements(block: Block, diagnostics: Diagnostics, body: str = FILE) ->
     table = constructs_in(body)
     seen: dict[str, Statement] = {}
     statements: list[Statement] = []
-    for entry in _entries(block, table):
-        statement = _read(entry, table, body, diagnostics)
+    for entry in _entries(block, table, diagnostics):
+        statement = _read(entry, block, table, body, diagnostics)
         if statement is None:
             continue
         construct = next(c for group in table.values() for c in group if c.name == statement.construct)
         earlier = seen.setdefault(construct.name, statement)
         if construct.once and earlier is not statement:
             message = f"`{construct.starts_with}` is written twice"
-            diagnostics.error("E0202", message, statement.head, Label(earlier.head, "first written here"))
+            label = Label(earlier.head, "first written here")
+            diagnostics.error("E0202", message, statement.head, label, help="remove one")
             continue
         statements.append(statement)
     return tuple(statements)
 
 
-def _entries(block: Block, table: dict[str, list[Construct]]) -> Iterator[Entry]:
+def _entries(block: Block, table: dict[str, list[Construct]], diagnostics: Diagnostics) -> Iterator[Entry]:
     """Entries, with the commas of a line given to the statement that takes lists."""
     for line in block.lines:
+        for entry in line.entries:
+            if entry.broken:
+                diagnostics.lose(block.span, _names(entry))
         yield from _joined(line, table)
 
 
@@ -59,13 +63,16 @@ def _keyword(entry: Entry) -> str | None:
     return None
 
 
-def _read(entry: Entry, table: dict[str, list[Construct]], body: str, diagnostics: Diagnostics) -> Statement | None:
+def _read(
+    entry: Entry, block: Block, table: dict[str, list[Construct]], body: str, diagnostics: Diagnostics
+) -> Statement | None:
     keyword = _keyword(entry)
-    known = keyword is not None and keyword in table and not (body == "record")
+    known = keyword is not None and keyword in table and body != "record"
     candidates = table[keyword] if known and keyword is not None else table.get("", [])
     first = entry.elements[0]
     if not candidates:
         _unknown(entry, first, keyword, table, body, diagnostics)
+        diagnostics.lose(block.span, _names(entry))
         return None
     misses: list[tuple[Mismatch, Construct]] = []
     for construct in candidates:
@@ -80,7 +87,9 @@ def _read(entry: Entry, table: dict[str, list[Construct]], body: str, diagnostic
             head = first.span.to(entry.elements[-1].span)
             return Statement(construct.name, entry.span, head, matched, entry.block, inner)
         else:
+            diagnostics.lose(block.span, _names(entry))
             return None
+    diagnostics.lose(block.span, _names(entry))
     miss, construct = max(misses, key=lambda pair: pair[0].index)
     if not known and table.keys() != {""} and isinstance(first, Name):
         close = nearest(first.text, [word for word in table if word])
@@ -89,6 +98,17 @@ def _read(entry: Entry, table: dict[str, list[Construct]], body: str, diagnostic
             return None
     _mismatched(entry, miss, construct, diagnostics)
     return None
+
+
+def _names(entry: Entry) -> Iterator[str]:
+    """The names in the head of an entry and in the heads inside its block; one of them may be what it declares."""
+    for element in entry.elements:
+        if isinstance(element, CallExpr):
+            element = element.function
+        if isinstance(element, Name):
+            yield element.text
+    for inner in entry.block.entries() if entry.block is not None else ():
+        yield from _names(inner)
 
 
 def _block_fits(entry: Entry, construct: Construct, diagnostics: Diagnostics) -> bool:
@@ -134,12 +154,16 @@ def _unknown(
 
 
 def _mismatched(entry: Entry, miss: Mismatch, construct: Construct, diagnostics: Diagnostics) -> None:
-    wanted = " or ".join(miss.expected[:3])
+    expected = list(miss.expected[:3])
+    wanted = " or ".join([", ".join(expected[:-1]), expected[-1]] if len(expected) > 1 else expected)
     help_ = f"it is written `{construct.shape.shown}`"
     if miss.index < len(entry.elements):
         element = entry.elements[miss.index]
+        words = [word.strip("`") for expected_ in miss.expected for word in expected_.split(" or ") if word[0] == "`"]
+        close = nearest(element.text, words) if isinstance(element, Name) else None
+        if close is not None:
+            help_ = f"did you mean `{close}`? {help_}"
         diagnostics.error("E0106", f"expected {wanted}, found {described(element)}", element.span, help=help_)
     else:
-        last = entry.elements[-1].span
-        place = type(last)(last.source, last.end, last.end + 1)
-        diagnostics.error("E0106", f"expected {wanted} here", Label(entry.elements[0].span), Label(place), help=help_)
+        last = entry.elements[-1]
+        diagnostics.error("E0106", f"expected {wanted} after {described(last)}", last.span, help=help_)

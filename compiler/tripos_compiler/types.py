@@ -42,6 +42,8 @@ SIMPLE: dict[str, Type] = {
     "dialogue": DialogueType(),
 }
 GENERIC = ("list", "set")
+HASHABLE = ("text", "integer", "number", "bool", "choice")
+"""The kinds of types that a set can hold."""
 
 
 def axis_type(axis: Axis) -> Type:
@@ -60,6 +62,10 @@ def read_type(program: Program, syntax: Syntax) -> Type | None:
         case Generic(name=name, of=of):
             inner = read_type(program, of)
             if inner is None:
+                return None
+            if name.text == "set" and inner.kind not in HASHABLE:
+                help_ = f"write `list<{shown(inner)}>`"
+                program.diagnostics.error("E0302", f"a set cannot hold `{shown(inner)}`", syntax.span, help=help_)
                 return None
             return SetType(of=inner) if name.text == "set" else ListType(of=inner)
         case RangeExpr(low=Number(value=int() as low), high=Number(value=int() as high)):
@@ -107,7 +113,7 @@ def fits(given: Type, wanted: Type) -> bool:
     if wanted.kind == "number":
         return given.kind in ("number", "integer")
     if given.kind in ("list", "set") and wanted.kind in ("list", "set"):
-        return (given.kind == wanted.kind or wanted.kind == "list") and fits(given.of, wanted.of)  # type: ignore[union-attr]
+        return wanted.kind in (given.kind, "list") and fits(given.of, wanted.of)
     if given.kind == "choice" and wanted.kind == "choice":
         return set(given.values) <= set(wanted.values)
     return given.kind == wanted.kind
@@ -125,7 +131,7 @@ def _named(program: Program, syntax: Name, text: str) -> Type | None:
         help_: str | None = f"write what it holds: `{text}<text>`"
     else:
         help_ = f"did you mean `{close}`?" if close else "types are text, integer, number, bool, dialogue, list<…>, …"
-    program.diagnostics.error("E0302", f"there is no type `{text}`", syntax.span, help=help_)
+    program.diagnostics.error("E0302", f"there is no type `{text}`", syntax.span, help=help_, unknown=text)
     return None
 
 

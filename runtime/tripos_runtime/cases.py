@@ -106,9 +106,7 @@ class CaseSource:
                     yield case
 
     def _case(self, scenario: Scenario, rows: Rows, dataset: Dataset, row: dict[str, Any]) -> Case | None:
-        context = {
-            name: row[name] if name in row else self.axes[name].values[0].name for name in scenario.axes
-        }
+        context = {name: row[name] if name in row else self.axes[name].values[0].name for name in scenario.axes}
         names = {**context, rows.alias: row}
         if rows.where is not None and not evaluate(rows.where, names):
             return None

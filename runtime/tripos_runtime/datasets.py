@@ -123,7 +123,9 @@ def _records(values: Any, shown: str) -> Iterator[dict[str, Any]]:
     for number, value in enumerate(values, 1):
         if not isinstance(value, dict):
             kind = type(value).__name__
-            raise DataError(f"record {number} of {shown} is a {kind}, not an object", "every record needs named columns")
+            raise DataError(
+                f"record {number} of {shown} is a {kind}, not an object", "every record needs named columns"
+            )
         yield value
 
 

@@ -274,7 +274,9 @@ class Engine:
                 status = "not_applicable"  # no number comes of it, for example of a division by zero
         name = unit.score_of(step)
         if not self._kept("scores", name):
-            self.ledger.add_all({"scores": self._scores(unit, step, None, None, {step.name: (value, status)}, step.name)})
+            self.ledger.add_all(
+                {"scores": self._scores(unit, step, None, None, {step.name: (value, status)}, step.name)}
+            )
 
     async def _grade(self, unit: Unit, step: Grade, names: Names, rows: Mapping[str, Row]) -> None:
         scorer = self.plan.scorer(step.scorer)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tripos_compiler.plan import (
     Ask,
     Axis,

@@ -12,7 +12,9 @@ from typing import Any
 import obstore.exceptions
 import pyarrow.parquet as pq
 import pytest
-from tripos_warehouse import commits, store as store_module
+
+from tripos_warehouse import commits
+from tripos_warehouse import store as store_module
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.schemas import TABLES
 from tripos_warehouse.store import Store
@@ -75,7 +77,7 @@ def test_who_loses_the_race_for_a_name_leaves_nothing_behind(
 
     monkeypatch.setattr(Store, "_write_part", other_is_faster)
     assert store.append(rows, name="unit-7").repeated
-    assert [path for path in (store.root / "parts/scores").iterdir()] == store.parts("scores")
+    assert list((store.root / "parts/scores").iterdir()) == store.parts("scores")
 
 
 def test_a_name_that_is_no_file_name_is_a_bug(store: Store) -> None:
@@ -132,7 +134,9 @@ def test_known_gives_the_status_by_fingerprint(store: Store, run_rows: Build) ->
 
 
 @pytest.mark.parametrize("order", [("ok", "provider_error"), ("provider_error", "ok")])
-def test_a_reply_counts_before_a_failure_whenever_it_came(store: Store, run_rows: Build, order: tuple[str, str]) -> None:
+def test_a_reply_counts_before_a_failure_whenever_it_came(
+    store: Store, run_rows: Build, order: tuple[str, str]
+) -> None:
     for minutes, status in enumerate(order):
         store.append(run_rows("r1", items=1, models=("m",), status=status, minutes=minutes))
     [(sample_id, status)] = store.known("samples", None).items()
@@ -181,7 +185,7 @@ def test_a_disk_that_refuses_the_commit_leaves_no_part(
         raise obstore.exceptions.GenericError("No space left on device\n\nDebug source: …")
 
     monkeypatch.setattr(commits.obstore, "put", refuse)
-    with pytest.raises(StoreError, match="W0102: .*No space left on device"):
+    with pytest.raises(StoreError, match=r"W0102: .*No space left on device"):
         store.append(run_rows("r1"))
     assert list((store.root / "parts/scores").iterdir()) == []
 
@@ -209,7 +213,7 @@ def test_a_part_of_rubbish_is_named(store: Store, run_rows: Build) -> None:
 
 def test_a_damaged_commit_is_named(store: Store) -> None:
     (store.root / "commits" / "broken.json").write_text("{")
-    with pytest.raises(StoreError, match="W0103: .*broken.json"):
+    with pytest.raises(StoreError, match=r"W0103: .*broken.json"):
         store.commits()
 
 
@@ -223,10 +227,10 @@ def test_a_newer_store_commit_or_table_is_refused(store: Store, run_rows: Build)
     with pytest.raises(StoreError, match="W0104: `scores` has version 2"):
         Store.open(store.root, create=False).parts("scores")
     path.write_text(json.dumps({"format": "tripos.commit/2"}))
-    with pytest.raises(StoreError, match="W0104: .*tripos.commit/2"):
+    with pytest.raises(StoreError, match=r"W0104: .*tripos.commit/2"):
         Store.open(store.root, create=False).commits()
     (store.root / store_module.MARKER).write_text('{"format":"tripos.store/2"}')
-    with pytest.raises(StoreError, match="W0104: .*tripos.store/2"):
+    with pytest.raises(StoreError, match=r"W0104: .*tripos.store/2"):
         Store.open(store.root, create=False)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 import pytest
+
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.schemas import TABLES
@@ -145,7 +146,9 @@ def test_a_strange_benchmark_name_is_only_a_name(store: Store, run_rows: Build, 
 
 
 def test_an_axis_called_like_a_column_gets_another_name(store: Store, run_rows: Build, plan: Plan) -> None:
-    axes = tuple(axis.model_copy(update={"name": name}) for axis, name in zip(plan.axes, ("value", "it's {x}"), strict=True))
+    axes = tuple(
+        axis.model_copy(update={"name": name}) for axis, name in zip(plan.axes, ("value", "it's {x}"), strict=True)
+    )
     rows = run_rows("r1")
     rows["runs"][0]["plan"] = plan.model_copy(update={"axes": axes}).to_json()
     for row in rows["items"]:
@@ -153,6 +156,19 @@ def test_an_axis_called_like_a_column_gets_another_name(store: Store, run_rows: 
     store.append(rows)
     query = """select distinct value_axis, "it's {x}" from edubench.scores"""
     assert ask(connect(store), query) == [("maths", "primary")]
+
+
+def test_an_axis_called_language_is_the_column_language(store: Store, run_rows: Build, plan: Plan) -> None:
+    axes = (plan.axes[0].model_copy(update={"name": "language"}), plan.axes[1])
+    rows = run_rows("r1")
+    rows["runs"][0]["plan"] = plan.model_copy(update={"axes": axes}).to_json()
+    for row in (*rows["items"], *rows["samples"]):
+        row["context"] = {"language": "en", "level": "primary"}
+    store.append(rows)
+    connection = connect(store)
+    for view in ("scores", "samples", "judgements", "items"):
+        assert connection.sql(f"from edubench.{view}").columns[:3] == ["scenario", "language", "level"]
+        assert ask(connection, f"select distinct language from edubench.{view}") == [("en",)]
 
 
 def test_a_plan_of_an_unknown_format_is_refused(store: Store, run_rows: Build) -> None:
@@ -174,7 +190,7 @@ def test_a_part_that_is_no_parquet_is_an_error_of_the_store(store: Store, run_ro
     [part] = store.parts("scores")
     part.chmod(0o644)
     part.write_bytes(b"x" * part.stat().st_size)
-    with pytest.raises(StoreError, match="W0103: .*" + part.name):
+    with pytest.raises(StoreError, match=r"W0103: .*" + part.name):
         connect(store)
 
 
@@ -186,7 +202,9 @@ def test_a_connection_is_a_snapshot(store: Store, run_rows: Build) -> None:
 
 
 def test_t_quantile_is_the_quantile_of_students_t(store: Store) -> None:
-    [(value, few, none)] = ask(connect(store), "select t_quantile(0.975, 9), t_quantile(0.975, 0.5), t_quantile(NULL, 9)")
+    [(value, few, none)] = ask(
+        connect(store), "select t_quantile(0.975, 9), t_quantile(0.975, 0.5), t_quantile(NULL, 9)"
+    )
     assert value == pytest.approx(2.262157)
     assert (few, none) == (None, None)
 

@@ -6,7 +6,6 @@ import json
 import shutil
 import sys
 from argparse import Namespace
-from pathlib import Path
 
 from tripos.command.opening import open_store
 from tripos.failure import GOOD, Failure
@@ -44,4 +43,4 @@ def show_report(store: Store, run_id: str | None, *, sql: bool) -> None:
 
     width = shutil.get_terminal_size((80, 24)).columns
     console = Console(file=sys.stdout, width=width, highlight=False)
-    console.print(render(make_report(store, run_id), width, sql))
+    console.print(render(make_report(store, run_id), width, sql), soft_wrap=True)

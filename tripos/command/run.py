@@ -9,7 +9,7 @@ import shutil
 import signal
 import sys
 from argparse import Namespace
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,21 @@ class Ending:
     failure: Failure | None = None
 
 
+@dataclass(frozen=True)
+class Job:
+    """Everything about one run but its models."""
+
+    plan: Plan
+    binding: Binding
+    selection: Selection
+    source: CaseSource
+    store: Store
+    run_id: str
+    connections: int
+    retries: int
+    tally: Tally = field(default_factory=Tally)
+
+
 class Ledger:
     """The store as the runtime sees it."""
 
@@ -60,40 +75,47 @@ def main(options: Namespace) -> int:
     plan = compilation.plan
     if plan is None:
         return USAGE
-    binding = chosen_binding(options, config, plan)
-    selection = chosen_cases(options, plan)
     with contextlib.suppress(ImportError):  # keys may stand in a `.env` beside the project
         from dotenv import load_dotenv
 
         load_dotenv(Path.cwd() / ".env")
+    binding = chosen_binding(options, config, plan)
+    selection = chosen_cases(options, plan)
     root = Path(options.store or config.store)
     try:
         store = Store.open(root, create=True)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
-    source = CaseSource(plan, spec.folders, tuple(each.path for each in compilation.sources))
+    job = Job(
+        plan=plan,
+        binding=binding,
+        selection=selection,
+        source=CaseSource(plan, spec.folders, tuple(each.path for each in compilation.sources)),
+        store=store,
+        run_id=new_run_id(datetime.now(UTC)),
+        connections=options.max_connections or config.max_connections,
+        retries=config.max_retries if options.max_retries is None else options.max_retries,
+    )
     say = _Say(quiet=options.json)
-    run_id = new_run_id(datetime.now(UTC))
-    tally = Tally()
-    say.header(plan, binding, run_id, root)
+    say.header(job, root)
+    models = _open_models(binding, config)
     try:
-        models = _open_models(binding, config)
-        _begin(store, run_id, plan, binding, selection)
-        ending = asyncio.run(_run(options, config, plan, binding, selection, source, store, run_id, tally, models))
-        _end(store, run_id, tally, ending)
+        _begin(job)
+        ending = asyncio.run(_run(job, models))
+        _end(job, ending)
+        if options.json:
+            print(json.dumps(_summary(job, ending), indent=2))
+        else:
+            say.ending(job.tally, ending)
+            _report(job)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint, SOME_FAILED) from error
-    if options.json:
-        print(json.dumps(_summary(run_id, tally, ending), indent=2))
-    else:
-        say.ending(tally, ending)
-        _report(store, run_id, tally)
     if ending.failure is not None:
         raise ending.failure
     if ending.status == "interrupted":
         print(f"go on with the same command: what was answered is kept in {root}", file=sys.stderr)
         return INTERRUPTED
-    return SOME_FAILED if tally.failed else GOOD
+    return SOME_FAILED if job.tally.failed else GOOD
 
 
 def _open_models(binding: Binding, config: Config) -> dict[str, Model]:
@@ -104,26 +126,23 @@ def _open_models(binding: Binding, config: Config) -> dict[str, Model]:
         raise Failure(error.code, error.message, error.hint) from error
 
 
-async def _run(
-    options: Namespace,
-    config: Config,
-    plan: Plan,
-    binding: Binding,
-    selection: Selection,
-    source: CaseSource,
-    store: Store,
-    run_id: str,
-    tally: Tally,
-    models: dict[str, Model],
-) -> Ending:
-    connections = options.max_connections or config.max_connections
-    retries = config.max_retries if options.max_retries is None else options.max_retries
-    callers = {name: Caller(model, asyncio.Semaphore(connections), retries) for name, model in models.items()}
-    engine = Engine(plan, binding, source, selection, callers, Ledger(store), run_id, connections, tally)
+async def _run(job: Job, models: dict[str, Model]) -> Ending:
+    callers = {name: Caller(model, asyncio.Semaphore(job.connections), job.retries) for name, model in models.items()}
+    engine = Engine(
+        plan=job.plan,
+        binding=job.binding,
+        source=job.source,
+        selection=job.selection,
+        callers=callers,
+        ledger=Ledger(job.store),
+        run_id=job.run_id,
+        workers=job.connections,
+        tally=job.tally,
+    )
     running = asyncio.create_task(engine.run())
     _handle_interrupts(engine, running)
     try:
-        async with shown_progress(tally):
+        async with shown_progress(job.tally):
             await running
     except Stopped as error:
         return Ending("stopped", Failure(error.code, error.message, error.hint, SOME_FAILED))
@@ -152,12 +171,13 @@ def _handle_interrupts(engine: Engine, running: asyncio.Task[None]) -> None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted)
 
 
-def _begin(store: Store, run_id: str, plan: Plan, binding: Binding, selection: Selection) -> None:
+def _begin(job: Job) -> None:
+    plan, binding, selection = job.plan, job.binding, job.selection
     fingerprints = {
         step.fingerprint for scenario in plan.scenarios for step in scenario.steps if not isinstance(step, Let)
     }
     row = {
-        "run_id": run_id,
+        "run_id": job.run_id,
         "benchmark": plan.benchmark.name,
         "version": plan.benchmark.version,
         "plan_digest": plan.digest,
@@ -171,13 +191,14 @@ def _begin(store: Store, run_id: str, plan: Plan, binding: Binding, selection: S
         "tool_version": __version__,
         "started_at": datetime.now(UTC),
     }
-    store.append({"runs": [row]})
+    job.store.append({"runs": [row]})
 
 
-def _end(store: Store, run_id: str, tally: Tally, ending: Ending) -> None:
+def _end(job: Job, ending: Ending) -> None:
     """Commits how the run ended; where the store cannot be written the first failure is the one to tell."""
+    tally = job.tally
     row = {
-        "run_id": run_id,
+        "run_id": job.run_id,
         "status": ending.status,
         "message": ending.failure.message if ending.failure is not None else None,
         "asked": sum(tally.asked.values()),
@@ -187,12 +208,13 @@ def _end(store: Store, run_id: str, tally: Tally, ending: Ending) -> None:
         "finished_at": datetime.now(UTC),
     }
     with contextlib.suppress(StoreError) if ending.failure is not None else contextlib.nullcontext():
-        store.append({"run_ends": [row]})
+        job.store.append({"run_ends": [row]})
 
 
-def _summary(run_id: str, tally: Tally, ending: Ending) -> dict[str, Any]:
+def _summary(job: Job, ending: Ending) -> dict[str, Any]:
+    tally = job.tally
     return {
-        "run_id": run_id,
+        "run_id": job.run_id,
         "status": ending.status,
         "calls": {
             name: sum(getattr(tally, name).values()) for name in ("planned", "asked", "reused", "skipped", "failed")
@@ -206,12 +228,12 @@ def _summary(run_id: str, tally: Tally, ending: Ending) -> dict[str, Any]:
     }
 
 
-def _report(store: Store, run_id: str, tally: Tally) -> None:
-    if not sum(tally.samples.values()):
+def _report(job: Job) -> None:
+    if not job.tally.samples:
         return
     from tripos.command.report import show_report
 
-    show_report(store, run_id, sql=False)
+    show_report(job.store, job.run_id, sql=False)
 
 
 class _Say:
@@ -223,9 +245,10 @@ class _Say:
         width = shutil.get_terminal_size((80, 24)).columns
         self.console = Console(stderr=True, width=width, highlight=False, quiet=quiet, markup=False)
 
-    def header(self, plan: Plan, binding: Binding, run_id: str, root: Path) -> None:
+    def header(self, job: Job, root: Path) -> None:
         """What is run, by whom, and where it is kept."""
-        self.console.print(f"{plan.benchmark.title} {plan.benchmark.version}, run {run_id}, kept in {root}")
+        benchmark, binding = job.plan.benchmark, job.binding
+        self.console.print(f"{benchmark.title} {benchmark.version}, run {job.run_id}, kept in {root}")
         compared = binding.of(binding.compared)
         for role, models in binding.models.items():
             if models:

@@ -15,6 +15,7 @@ import duckdb
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
+
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.grid import render_table
 
@@ -25,9 +26,10 @@ __all__ = ["render_table", "run_query", "write_answer"]
 _READS = re.compile(
     r"""(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*
     (?:explain(?:\s+analyze\b|\s*\([^)]*\))?(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*)?
-    (?:select|from|with|values|table|pivot|pivot_wider|unpivot|pivot_longer|show|describe|desc|summarize|\()""",
+    (?:select|from|with|values|table|pivot|unpivot|show|describe|summarize|\()""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
+
 
 def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
     """The table that a query gives; of several statements, that of the last.

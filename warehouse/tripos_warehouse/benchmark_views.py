@@ -13,9 +13,12 @@ from typing import Any
 
 import orjson
 from pydantic import ValidationError
+
 from tripos_compiler.plan import Metric, Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
+
+LANGUAGE = "language"
 
 _RESERVED = frozenset({"main", "temp", "system", "information_schema", "pg_catalog"})
 
@@ -105,11 +108,16 @@ def schema_name(benchmark: str) -> str:
 
 
 def axis_columns(plan: Plan) -> dict[str, str]:
-    """The column of each axis, in plan order: its name, with `_axis` behind it where that is taken."""
+    """The column of each axis, in plan order: its name, with `_axis` behind it where that is taken.
+
+    An axis called `language` is not among them: it is the column `language`, which every view has.
+    """
     columns: dict[str, str] = {}
     taken = set(_TAKEN)
     for axis in plan.axes:
         column = axis.name
+        if column == LANGUAGE:
+            continue
         while column.lower() in taken:
             column += "_axis"
         taken.add(column.lower())
@@ -161,7 +169,7 @@ def benchmark_views(current: Current) -> list[str]:
 
 def _context(axes: dict[str, str]) -> str:
     """The columns that say where a row stands, as a pattern over its alias and its context map."""
-    columns = ["{row}.scenario", "item.language"]
+    columns = ["{row}.scenario", f"coalesce({{context}}['{LANGUAGE}'], item.language) as {LANGUAGE}"]
     for axis, column in axes.items():
         key, name = (part.replace("{", "{{").replace("}", "}}") for part in (sql.text(axis), sql.name(column)))
         columns.append(f"{{context}}[{key}] as {name}")

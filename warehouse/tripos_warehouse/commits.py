@@ -12,6 +12,7 @@ import obstore
 import orjson
 from obstore.exceptions import AlreadyExistsError
 from obstore.store import LocalStore
+
 from tripos_warehouse.errors import StoreError
 
 COMMIT_FORMAT = "tripos.commit/1"

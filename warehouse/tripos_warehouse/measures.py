@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import duckdb
+
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse import dimensions
 from tripos_warehouse.answers import run_query

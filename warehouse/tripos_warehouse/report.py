@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import duckdb
+
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.benchmark_views import schema_name

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.cells import cell_len
 from rich.text import Text
+
 from tripos_compiler.plan import Plan
 from tripos_warehouse import dimensions
 from tripos_warehouse.benchmark_views import schema_name
@@ -44,7 +45,8 @@ def render(report: Report, width: int = 80, sql: bool = False) -> Text:
 
 def _header(report: Report, width: int) -> list[str]:
     run, benchmark = report.run, report.plan.benchmark
-    lines = [f"{run.benchmark} {run.version}" + (f" · {benchmark.title}" if benchmark.title else "")]
+    title = f"{run.benchmark} {run.version}" + (f" · {benchmark.title}" if benchmark.title else "")
+    lines = [_wrapped(title, width)]
     told = {
         "run": f"{run.run_id}  {run.started_at:%Y-%m-%d %H:%M} UTC  {run.status}",
         run.compared_role: ", ".join(run.models),

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
+
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.schemas import TABLES, Table
 

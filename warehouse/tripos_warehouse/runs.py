@@ -9,6 +9,7 @@ from typing import Any
 
 import duckdb
 import orjson
+
 from tripos_compiler.plan import Plan
 from tripos_warehouse.benchmark_views import read_plan
 from tripos_warehouse.errors import StoreError

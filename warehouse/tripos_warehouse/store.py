@@ -28,6 +28,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore
+
 from tripos_warehouse.commits import COMMITS, Commit, Part, check_name, publish, read_commit, sync
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.rows import Row, get_table, to_arrow
@@ -130,18 +131,22 @@ class Store:
                 self._read[name] = read_commit(folder / name)
         return sorted((self._read[name] for name in names), key=lambda commit: (commit.written_at, commit.name))
 
-    def parts(self, table: str) -> list[Path]:
-        """The committed files of a table, oldest commit first.
+    def files(self) -> dict[str, list[Path]]:
+        """The committed files of every table at one moment, oldest commit first.
 
         Raises `StoreError`: W0103 for one that is gone or cut short, W0104 for a schema newer than ours.
         """
-        known = get_table(table).version
-        paths: list[Path] = []
+        found: dict[str, list[Path]] = {table: [] for table in TABLES}
         for commit in self.commits():
             for part in commit.parts:
-                if part.table == table:
-                    paths.append(self._check(part, commit, known))
-        return paths
+                if part.table in found:
+                    found[part.table].append(self._check(part, commit))
+        return found
+
+    def parts(self, table: str) -> list[Path]:
+        """The committed files of one table, oldest commit first. Raises what `files` does, for that table."""
+        known = get_table(table).name
+        return [self._check(part, each) for each in self.commits() for part in each.parts if part.table == known]
 
     def known(self, table: str, fingerprints: set[str] | None = None) -> dict[str, str]:
         """The status of every row of `samples` or `judgements` by its id, of some fingerprints or of all.
@@ -219,9 +224,9 @@ class Store:
         for part in parts:
             (self.root / part.path).unlink(missing_ok=True)
 
-    def _check(self, part: Part, commit: Commit, known: int) -> Path:
+    def _check(self, part: Part, commit: Commit) -> Path:
         path = self.root / part.path
-        if part.version > known:
+        if part.version > (known := TABLES[part.table].version):
             raise StoreError(
                 "W0104",
                 f"`{part.table}` has version {part.version} in commit `{commit.name}`; this Tripos knows {known}",

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import duckdb
 from duckdb.func import SPECIAL
+
 from tripos_warehouse import sql
 from tripos_warehouse.benchmark_views import Current, benchmark_views
 from tripos_warehouse.errors import StoreError
@@ -31,7 +32,7 @@ def connect(store: Store, run_id: str | None = None) -> duckdb.DuckDBPyConnectio
     With `run_id` the schema of that run's benchmark shows exactly that run; every other shows what is
     current for the latest run of its benchmark. Threads need a cursor each.
 
-    Raises `StoreError`: W0103, W0104 as `Store.parts` does, W0301 for a run that the store lacks.
+    Raises `StoreError`: W0103, W0104 as `Store.files` does, W0301 for a run that the store lacks.
 
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     connection = connect(Store.open(folder, create=True))
@@ -52,7 +53,7 @@ def connect(store: Store, run_id: str | None = None) -> duckdb.DuckDBPyConnectio
     try:
         connection.create_function("t_quantile", t_quantile, ["double", "double"], "double", null_handling=SPECIAL)
         connection.execute(f"create schema {sql.name(INTERNAL)}")
-        files = {table.name: [str(path) for path in store.parts(table.name)] for table in TABLES.values()}
+        files = {table: [str(path) for path in paths] for table, paths in store.files().items()}
         selects = {table.name: _select(connection, table, files[table.name]) for table in TABLES.values()}
         connection.execute(_runs_view(selects.pop(RUNS.name), selects.pop(RUN_ENDS.name)))
         for table, select in selects.items():

@@ -80,7 +80,9 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct("scenario", (FILE,), "scenario NAME [LABELS] BLOCK", "one task: asked and scored", body="scenario"),
     Construct("context", ("scenario",), "context AXES", "the axes whose combinations are covered", once=True),
     Construct("over", ("scenario",), "over DATASET [as ALIAS] [where COND]", "the rows", once=True),
-    Construct("ask", ("scenario",), "ask NAME by ROLE [when COND] BLOCK", "one model call a row and sample", body="ask"),
+    Construct(
+        "ask", ("scenario",), "ask NAME by ROLE [when COND] BLOCK", "one model call a row and sample", body="ask"
+    ),
     Construct("let", ("scenario",), "let NAME = VALUE", "a named value"),
     Construct(
         "score",
@@ -91,7 +93,9 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct("grade", ("scenario",), "score CALL [when COND]", "a scorer applied to a response", keyword="score"),
     Construct("system", ("ask", "scorer"), "system LABELS", "the system message"),
     Construct("prompt", ("ask", "scorer"), "prompt LABELS", "the user message"),
-    Construct("returns", ("ask",), "returns [TYPE] [BLOCK]", "the type that the reply is read as", body="record", once=True),
+    Construct(
+        "returns", ("ask",), "returns [TYPE] [BLOCK]", "the type that the reply is read as", body="record", once=True
+    ),
     Construct("samples", ("ask",), "samples COUNT", "replies for each row", once=True),
     Construct("temperature", ("ask", "scorer"), "temperature NUMBER", "sampling temperature", once=True),
     Construct("max_tokens", ("ask", "scorer"), "max_tokens COUNT", "longest reply, in tokens", once=True),
@@ -99,7 +103,9 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct("record_field", ("record",), "NAME TYPE", "a field of the reply", keyword=""),
     # scoring and measuring
     Construct("scorer", (FILE,), "scorer CALL by ROLE BLOCK", "a judge", body="scorer"),
-    Construct("gives", ("scorer",), "gives TYPE [metrics]", "`allocated metrics`, or the type of the verdict", once=True),
+    Construct(
+        "gives", ("scorer",), "gives TYPE [metrics]", "`allocated metrics`, or the type of the verdict", once=True
+    ),
     Construct("allocate", (FILE,), "allocate SCORER BLOCK", "which metric applies to which scenario"),
     Construct("measure", (FILE,), "measure NAME = VALUE [by DIMS...]", "an aggregate, compiled to SQL"),
 )

@@ -38,12 +38,38 @@ class Diagnostics:
     """Collects diagnostics during a compilation; user errors are added here and never raised."""
 
     items: list[Diagnostic] = field(default_factory=list)
+    lost_names: set[str] = field(default_factory=set)
+    """The names in statements that were reported as malformed and left out: they may have declared them."""
+    lost_blocks: set[Span] = field(default_factory=set)
+    """The blocks, and whole files, that such statements stand in."""
+    lost_files: bool = False
+    """Whether a used file could not be read; it may have declared anything."""
 
     def error(
-        self, code: str, message: str, *where: Span | Label, help: str | None = None, notes: Iterable[str] = ()
+        self,
+        code: str,
+        message: str,
+        *where: Span | Label,
+        help: str | None = None,
+        notes: Iterable[str] = (),
+        unknown: str | None = None,
+        lacking: Span | None = None,
     ) -> None:
-        """Adds an error at `where`; the first place is the primary one."""
+        """Adds an error at `where`; the first place is the primary one.
+
+        `unknown` is a name that nothing declares, `lacking` a block that something is not in. Neither is reported where
+        a statement that was lost may be the cause.
+        """
+        if unknown is not None and (self.lost_files or unknown in self.lost_names):
+            return
+        if lacking is not None and (self.lost_files or lacking in self.lost_blocks):
+            return
         self._add("error", code, message, where, help, notes)
+
+    def lose(self, block: Span, names: Iterable[str]) -> None:
+        """Notes that a statement of a block, which says these names, was reported and left out."""
+        self.lost_blocks.add(block)
+        self.lost_names.update(names)
 
     def warning(
         self, code: str, message: str, *where: Span | Label, help: str | None = None, notes: Iterable[str] = ()

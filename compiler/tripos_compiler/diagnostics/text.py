@@ -50,9 +50,11 @@ def _block(diagnostic: Diagnostic, color: bool, width: int) -> str:
         caret = ("^" if index == 0 else "-") * mark
         said = f"{caret} {label.text}".rstrip()
         lines.append(f"{' ' * gutter} {bar} {' ' * before}{paint(said, tone if index == 0 else CYAN)}")
-    for kind, text in (*(("note", note) for note in diagnostic.notes), ("help", diagnostic.help)):
-        if text:
-            lines.append(f"{' ' * gutter} {paint('=', BLUE)} {paint(kind, BOLD)}: {text}")
+    said_below = [("note", note) for note in diagnostic.notes]
+    if diagnostic.help:
+        said_below.append(("help", diagnostic.help))
+    for kind, what in said_below:
+        lines.append(f"{' ' * gutter} {paint('=', BLUE)} {paint(kind, BOLD)}: {what}")
     return "\n".join(lines)
 
 

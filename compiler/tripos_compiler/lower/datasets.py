@@ -72,7 +72,8 @@ def lower_dataset(program: Program, statement: Statement, name: str) -> LoadedDa
             spans[field.name] = inner.head
     if not fields and good:
         help_ = "write a field a line: `question text`"
-        program.diagnostics.error("E0206", "this data set has no fields", statement.head, help=help_)
+        block = statement.block.span if statement.block is not None else None
+        program.diagnostics.error("E0206", "this data set has no fields", statement.head, help=help_, lacking=block)
         good = False
     path = statement.text("path")
     dataset = Dataset(name=name, source=path.value, fields=tuple(fields), files=())
@@ -98,7 +99,7 @@ def _field(program: Program, statement: Statement) -> DataField | None:
     else:
         close = nearest(name.text, program.axes)
         help_ = f"did you mean the axis `{close}`?" if close else f"write its type: `{name.text} text`"
-        program.diagnostics.error("E0302", f"field `{name.text}` has no type", name.span, help=help_)
+        program.diagnostics.error("E0302", f"field `{name.text}` has no type", name.span, help=help_, unknown=name.text)
         type_ = None
     columns = _columns(program, statement.find("columns"), name)
     if type_ is None or columns is None:
@@ -154,8 +155,6 @@ def _read(
     if not good:
         return None
     return LoadedDataset(dataset.model_copy(update={"files": tuple(described)}), tuple(rows), spans)
-
-
 
 
 def _columns_present(

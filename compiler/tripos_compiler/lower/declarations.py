@@ -9,7 +9,7 @@ from tripos_compiler.diagnostics import Label
 from tripos_compiler.expressions import Binding, Elaborator
 from tripos_compiler.plan import Axis, AxisValue, Benchmark, ChoiceType, Expr, Level, Metric, Role
 from tripos_compiler.program import Program
-from tripos_compiler.syntax.tree import Name, Number, RangeExpr, Syntax, described
+from tripos_compiler.syntax.tree import Name, Number, RangeExpr, Syntax
 from tripos_compiler.types import axis_type
 
 LANGUAGES = {"en": {"en": "English", "zh": "英语"}, "zh": {"en": "Chinese", "zh": "中文"}}
@@ -31,7 +31,9 @@ def lower_benchmark(program: Program) -> None:
     languages = statement.one_of("languages")
     if languages is None:
         message = "this benchmark names no language"
-        program.diagnostics.error("E0206", message, statement.head, help="write `languages en` in its block")
+        help_, block = "write `languages en` in its block", statement.block
+        lacking = block.span if block is not None else None
+        program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
         return
     names = [element.text for element in languages.many("languages") if isinstance(element, Name)]
     title, license_ = statement.one_of("title"), statement.one_of("license")
@@ -50,17 +52,21 @@ def lower_roles(program: Program) -> None:
     for statement in program.of("role"):
         name = statement.name().text
         kind = "compared" if statement.has("compared") else "panel" if statement.has("panel") else "single"
-        program.roles.setdefault(name, Role(name=name, kind=kind))  # type: ignore[arg-type]
+        program.roles.setdefault(name, Role(name=name, kind=kind))
     benchmarks = program.of("benchmark")
     compared = [statement for statement in program.of("role") if statement.has("compared")]
     if benchmarks and not compared:
         message = "no role is compared"
         help_ = "mark the role under test: `role candidate compared`"
-        program.diagnostics.error("E0206", message, benchmarks[0].head, help=help_)
+        program.diagnostics.error("E0206", message, benchmarks[0].head, help=help_, lacking=program.lost)
     for extra in compared[1:]:
+        if extra.name().text == compared[0].name().text:
+            continue  # reported as declared twice
         label = Label(compared[0].head, "the first")
         message = "a second role is compared"
-        program.diagnostics.error("E0202", message, extra.head, label, help="compare one role, and give the rest models")
+        program.diagnostics.error(
+            "E0202", message, extra.head, label, help="compare one role, and give the rest models"
+        )
 
 
 def lower_axes(program: Program) -> None:
@@ -75,14 +81,14 @@ def lower_axes(program: Program) -> None:
         program.axes["language"] = _language_axis(program.languages)
         bare["language"] = Binding(("language",), axis_type(program.axes["language"]))
     for statement in program.of("axis"):
-        name = statement.name()
-        if name.text == "language":
+        written = statement.name()
+        if written.text == "language":
             message = "`language` is the axis of the benchmark's languages already"
-            program.diagnostics.error("E0202", message, name.span, help="take another name")
+            program.diagnostics.error("E0202", message, written.span, help="take another name")
             continue
         axis = _axis(program, statement, bare)
         if axis is not None:
-            program.axes.setdefault(name.text, axis)
+            program.axes.setdefault(written.text, axis)
 
 
 def _language_axis(languages: tuple[str, ...]) -> Axis:
@@ -96,11 +102,7 @@ def _language_axis(languages: tuple[str, ...]) -> Axis:
 
 
 def _value_statements(axis: Statement) -> list[Statement]:
-    return [
-        value
-        for inner in axis.body
-        for value in ([inner] if inner.construct == "value" else inner.of("value"))
-    ]
+    return [value for inner in axis.body for value in ([inner] if inner.construct == "value" else inner.of("value"))]
 
 
 def _axis(program: Program, statement: Statement, scope: dict[str, Binding]) -> Axis | None:
@@ -133,7 +135,9 @@ def _axis(program: Program, statement: Statement, scope: dict[str, Binding]) -> 
             values.append(AxisValue(name=name.text, labels=labels or {}, group=group, guard=guard))
     if not values:
         message = f"axis `{statement.name().text}` has no values"
-        program.diagnostics.error("E0603", message, statement.head, help="write one value a line in its block")
+        help_, block = "write one value a line in its block", statement.block
+        lacking = block.span if block is not None else None
+        program.diagnostics.error("E0603", message, statement.head, help=help_, lacking=lacking)
         return None
     return Axis(name=statement.name().text, values=tuple(values)) if good else None
 
@@ -169,9 +173,11 @@ def _metric(program: Program, dimension: str, statement: Statement) -> Metric | 
     title = program.labels(statement, f"metric `{name}`")
     scale, asks = statement.one_of("scale"), statement.of("asks")
     if scale is None or not asks:
-        lacking = "scale" if scale is None else "question"
+        what = "scale" if scale is None else "question"
         help_ = "write `scale 1..10`" if scale is None else 'write `asks "…"`'
-        program.diagnostics.error("E0206", f"metric `{name}` has no {lacking}", statement.head, help=help_)
+        lacking = statement.block.span if statement.block is not None else None
+        message = f"metric `{name}` has no {what}"
+        program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
         return None
     bounds = _bounds(program, scale.syntax("range"))
     labels = [label for ask in asks for label in ask.labels()]
@@ -194,9 +200,16 @@ def _bounds(program: Program, syntax: Syntax) -> tuple[int, int] | None:
     match syntax:
         case RangeExpr(low=Number(value=int() as low), high=Number(value=int() as high)) if low <= high:
             return low, high
-    shown = described(syntax)
-    program.diagnostics.error("E0302", f"{shown} is not a range of whole numbers", syntax.span, help="write `1..10`")
+    what = "this range runs downwards" if _whole(syntax) else "this is not a range of whole numbers"
+    program.diagnostics.error("E0302", what, syntax.span, help="write it from low to high: `1..10`")
     return None
+
+
+def _whole(syntax: Syntax) -> bool:
+    match syntax:
+        case RangeExpr(low=Number(value=int()), high=Number(value=int())):
+            return True
+    return False
 
 
 def _levels(program: Program, statement: Statement, bounds: tuple[int, int] | None) -> tuple[Level, ...] | None:
@@ -214,11 +227,11 @@ def _levels(program: Program, statement: Statement, bounds: tuple[int, int] | No
     expected = bounds[0]
     for level, inner in levels:
         if level.low != expected:
-            band = f"{level.low}..{level.high}"
+            own = f"{level.low}..{level.high}"
             if level.low > expected:
                 message = f"no level covers {_band(expected, level.low - 1)} of the scale"
             else:
-                message = f"level {band} overlaps the one below it, or lies outside the scale"
+                message = f"level {own} overlaps the one below it, or lies outside the scale"
             help_ = f"the levels must tile {bounds[0]}..{bounds[1]}"
             program.diagnostics.error("E0604", message, inner.head, help=help_)
             return None

@@ -97,7 +97,8 @@ def _dims(program: Program, statement: Statement) -> tuple[str, ...] | None:
             known = [*FIXED_DIMS, *program.axes]
             close = nearest(element.text, known)
             help_ = f"did you mean `{close}`?" if close else f"it goes by {', '.join(known)}"
-            program.diagnostics.error("E0201", f"there is no dimension `{element.text}`", element.span, help=help_)
+            message = f"there is no dimension `{element.text}`"
+            program.diagnostics.error("E0201", message, element.span, help=help_, unknown=element.text)
             return None
         dims.append(element.text)
     return tuple(dict.fromkeys(dims))
@@ -131,7 +132,8 @@ def _origin(program: Program, argument: Syntax, origins: dict[str, Origin]) -> O
     known = [*program.declared.get("scorer", {}), *scores, *program.declared.get("measure", {})]
     close = nearest(name.text, known)
     help_ = f"did you mean `{close}`?" if close else f"there is {', '.join(f'`{other}`' for other in known)}"
-    program.diagnostics.error("E0201", f"there is no score or measure `{name.text}`", name.span, help=help_)
+    message = f"there is no score or measure `{name.text}`"
+    program.diagnostics.error("E0201", message, name.span, help=help_, unknown=name.text)
     return None
 
 
@@ -155,38 +157,54 @@ def _quoted(text: str) -> str:
 
 def mean_sql(benchmark: str, condition: str, inner: tuple[str, ...], dims: tuple[str, ...]) -> str:
     """SQL for a mean by `dims` of means by `inner`, where `inner` contains `dims`; equal ones are a plain mean."""
-    own = ["model", *(f'"{dim}"' for dim in inner)]
-    outer = ["model", *(f'"{dim}"' for dim in dims)]
-    cell, group = ", ".join(own), ", ".join(outer)
-    same_group = " and ".join(f"pulls.{name} is not distinct from groups.{name}" for name in outer)
-    join = " and ".join(f"chosen.{name} is not distinct from cells.{name}" for name in own)
-    parts = " and ".join(f"cells.{name} is not distinct from groups.{name}" for name in outer)
-    return f"""\
+    cell = ", ".join(["model", *(f'"{dim}"' for dim in inner)])
+    pulls = f"""\
 with chosen as (
-  select {cell}, item_id, value
+  select {cell}, item_id, value,
+    avg(value) over cell as mean, count(value) over cell as n, count(*) over cell as total
   from "{benchmark}".scores
   where {condition} and status <> 'not_applicable'
-), cells as (
-  select {cell}, avg(value) as value, count(value) as n, count(*) as total
-  from chosen group by {cell}
-), groups as (
-  select {group}, avg(value) as value, count(value) as parts, sum(n) as n, sum(total) as total
-  from cells group by {group}
+  window cell as (partition by {cell})
 ), pulls as (
-  select {", ".join(f"groups.{name}" for name in outer)}, chosen.item_id,
-    sum((chosen.value - cells.value) / cells.n) / any_value(groups.parts) as pull
+  select {cell}, item_id, mean, n, total, sum(value - mean) / any_value(n) as pull
   from chosen
-  join cells on {join}
-  join groups on {parts}
-  where chosen.value is not null
-  group by {", ".join(f"groups.{name}" for name in outer)}, chosen.item_id
+  group by all
+)"""
+    error = "case when count(pull) > 1 then sqrt(count(pull) / (count(pull) - 1) * sum(pull * pull)) end"
+    if set(inner) == set(dims):
+        return f"""\
+{pulls}
+select {cell}, mean as value,
+  {error} as standard_error,
+  count(pull) as items, n, total
+from pulls
+group by all
+order by all
+"""
+    group = ["model", *(f'"{dim}"' for dim in dims)]
+    groups = ", ".join(group)
+    same = " and ".join(f"errors.{name} is not distinct from groups.{name}" for name in group)
+    return f"""\
+{pulls}, cells as (
+  select distinct {cell}, mean, n, total
+  from pulls
+), groups as (
+  select {groups}, avg(mean) as value, count(mean) as parts, sum(n) as n, sum(total) as total
+  from cells
+  group by {groups}
+), items as (
+  select {groups}, item_id, sum(pull) as pull
+  from pulls
+  group by {groups}, item_id
 ), errors as (
-  select {group}, count(*) as items,
-    case when count(*) > 1 then sqrt(count(*) / (count(*) - 1) * sum(pull * pull)) end as standard_error
-  from pulls group by {group}
+  select {groups}, count(pull) as items,
+    {error} as standard_error
+  from items
+  group by {groups}
 )
-select {", ".join(f"groups.{name}" for name in outer)}, groups.value, errors.standard_error,
-  coalesce(errors.items, 0) as items, groups.n, groups.total
-from groups left join errors on {same_group.replace("pulls.", "errors.")}
+select {", ".join(f"groups.{name}" for name in group)}, value,
+  standard_error / parts as standard_error,
+  coalesce(items, 0) as items, n, total
+from groups left join errors on {same}
 order by all
 """

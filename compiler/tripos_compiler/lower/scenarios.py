@@ -36,7 +36,8 @@ def lower_scenarios(program: Program, datasets: dict[str, LoadedDataset]) -> Non
     if not program.of("scenario") and program.of("benchmark"):
         where = program.of("benchmark")[0].head
         help_ = "write `scenario NAME { … }`"
-        program.diagnostics.error("E0206", "this benchmark has no scenario", where, help=help_)
+        message = "this benchmark has no scenario"
+        program.diagnostics.error("E0206", message, where, help=help_, lacking=program.lost)
     for statement in program.of("scenario"):
         scenario = _scenario(program, statement, datasets)
         if scenario is not None and scenario.name not in program.scenarios:
@@ -55,7 +56,9 @@ def _scenario(program: Program, statement: Statement, datasets: dict[str, Loaded
         steps.add(inner)
     if not any(inner.construct in ("score", "grade") for inner in statement.body):
         help_ = "add `score NAME = …` or `score SCORER(…)`"
-        program.diagnostics.error("E0601", f"nothing scores scenario `{name}`", statement.head, help=help_)
+        lacking = statement.block.span if statement.block is not None else None
+        message = f"nothing scores scenario `{name}`"
+        program.diagnostics.error("E0601", message, statement.head, help=help_, lacking=lacking)
         return None
     if not cases.sound or not steps.good:
         return None
@@ -76,12 +79,14 @@ def _context(program: Program, statement: Statement) -> Cases:
     written = statement.one_of("context")
     names = _product(program, written.syntax("axes")) if written is not None else []
     cases = Cases([], {}, sound=names is not None)
+    unknown = False
     for name in names or ():
         axis = program.axes.get(name.text)
         if axis is None:
             cases.sound = False
             cases.scope[name.text] = Binding((name.text,))
             if name.text not in program.declared.get("axis", {}):
+                unknown = True
                 program.unknown("axis", name, tuple(program.axes))
         elif axis in cases.axes:
             message = f"axis `{name.text}` is in this context twice"
@@ -91,7 +96,7 @@ def _context(program: Program, statement: Statement) -> Cases:
             cases.axes.append(axis)
     language = program.axes["language"]
     if language not in cases.axes and names is not None:
-        if len(program.languages) > 1:
+        if len(program.languages) > 1 and not unknown:
             where = written.head if written is not None else statement.head
             help_ = "write `context language * …`"
             message = "the benchmark has several languages, and this context does not say which"
@@ -99,6 +104,8 @@ def _context(program: Program, statement: Statement) -> Cases:
             cases.sound = False
         cases.axes.insert(0, language)
     cases.scope |= {axis.name: Binding((axis.name,), axis_type(axis)) for axis in cases.axes}
+    if unknown or names is None:  # any axis may have been meant
+        cases.scope = {name: Binding((name,)) for name in program.declared.get("axis", {})} | cases.scope
     for name in names or ():
         for other in sorted(guards_of(program.axes[name.text]) - set(cases.scope)) if name.text in program.axes else ():
             message = f"`{name.text}` is restricted by `{other}`, which is not in this context"
@@ -139,6 +146,8 @@ def _cases(program: Program, statement: Statement, cases: Cases, datasets: dict[
             loaded = datasets.get(name.text)
         else:
             program.unknown("dataset", name, tuple(local))
+            for meant in (*local, *program.declared.get("dataset", {})):
+                cases.scope.setdefault(meant, Binding((meant,)))
     elif local:
         alias = next(iter(local.values())).name()
         loaded = _local(program, statement, local[alias.text])
@@ -185,7 +194,8 @@ def _keep(
             help_ = f"add `{axis.name}` to its fields, with `from` where the column has another name"
             message = f"the rows do not say their `{axis.name}`"
             written = scenario.one_of("context")
-            program.diagnostics.error("E0308", message, (written or scenario).head, help=help_)
+            where_ = (written or scenario).head
+            program.diagnostics.error("E0308", message, where_, help=help_, unknown=axis.name)
             cases.sound = False
     if not cases.sound:
         return

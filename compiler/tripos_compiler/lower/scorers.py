@@ -5,7 +5,7 @@ from __future__ import annotations
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.expressions import Binding
-from tripos_compiler.lower.templates import lower_texts
+from tripos_compiler.lower.templates import FilledHole, lower_texts
 from tripos_compiler.plan import MetricsType, Scorer, Settings, Type
 from tripos_compiler.program import Program
 from tripos_compiler.resolve import scorer_name
@@ -46,9 +46,11 @@ def _scorer(program: Program, statement: Statement) -> Scorer | None:
     role_known = program.is_declared("role", statement.name("role"))
     gives, prompts = statement.one_of("gives"), statement.of("prompt")
     if gives is None or not prompts:
-        lacking = "`gives`" if gives is None else "`prompt`"
+        what = "`gives`" if gives is None else "`prompt`"
         help_ = "write `gives allocated metrics`" if gives is None else 'write `prompt "…"`'
-        program.diagnostics.error("E0206", f"scorer `{name.text}` has no {lacking}", statement.head, help=help_)
+        lacking = statement.block.span if statement.block is not None else None
+        message = f"scorer `{name.text}` has no {what}"
+        program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
         return None
     type_ = _gives(program, gives)
     if params is None or not role_known:
@@ -78,10 +80,10 @@ def _scorer(program: Program, statement: Statement) -> Scorer | None:
     )
 
 
-def _mentions_metrics(*groups: dict[str, tuple[object, ...]]) -> bool:
+def _mentions_metrics(*groups: dict[str, tuple[FilledHole, ...]]) -> bool:
     languages = {language for group in groups for language in group}
     return all(
-        any(hole.typed.type.kind == "metrics" for group in groups for hole in group.get(language, ()))  # type: ignore[attr-defined]
+        any(hole.typed.type.kind == "metrics" for group in groups for hole in group.get(language, ()))
         for language in languages
     )
 
@@ -105,7 +107,7 @@ def _params(program: Program, arguments: tuple[Argument, ...]) -> dict[str, Type
     return params if good else None
 
 
-def _gives(program: Program, statement: Statement) -> Type | None | str:
+def _gives(program: Program, statement: Statement) -> Type | str | None:
     """The type that a scorer gives; None stands for the allocated metrics, `"wrong"` for a reported mistake."""
     written = statement.syntax("type")
     if statement.has("metrics"):
@@ -160,7 +162,7 @@ def _table(program: Program, statement: Statement) -> dict[str, tuple[str, ...]]
         return None
     header, *body = rows
     columns = header.cells[1:]
-    good = all([program.is_declared("metric", column) for column in columns])
+    good = all([program.is_declared("metric", column) for column in columns])  # noqa: C419 - report every one
     seen: dict[str, Name] = {}
     for column in columns:
         if seen.setdefault(column.text, column) is not column:

@@ -9,7 +9,7 @@ from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.expressions import Binding, Elaborator, Typed
 from tripos_compiler.lower.scorers import settings_of
 from tripos_compiler.lower.templates import FilledHole, Localised, lower_texts
-from tripos_compiler.plan import Ask, Expr, Grade, Let, Score, Scorer, Step, TextType, Texts, Type, digest
+from tripos_compiler.plan import Ask, Expr, Grade, Let, Score, Scorer, Step, Texts, TextType, Type, digest
 from tripos_compiler.program import Program
 from tripos_compiler.semantics.contexts import names_in
 from tripos_compiler.syntax.tree import CallExpr, Name, Number, Syntax
@@ -60,7 +60,7 @@ class Steps:
             return False
         return True
 
-    def _when(self, statement: Statement) -> Typed | None | bool:
+    def _when(self, statement: Statement) -> Typed | bool | None:
         """The condition of a step; None where there is none, False where it is wrong."""
         condition = statement.find("cond")
         if condition is None:
@@ -79,7 +79,9 @@ class Steps:
         prompts, systems = statement.of("prompt"), statement.of("system")
         if not prompts:
             help_ = 'write `prompt "…"` in its block'
-            self.program.diagnostics.error("E0206", f"`{name.text}` asks nothing", statement.head, help=help_)
+            lacking = statement.block.span if statement.block is not None else None
+            message = f"`{name.text}` asks nothing"
+            self.program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
             self._bind_unknown(name)
             return False
         prompt = lower_texts(self.program, self.scope, prompts, "the prompt")
@@ -139,7 +141,7 @@ class Steps:
         count = samples.syntax("count") if samples else None
         return max(1, int(count.value)) if isinstance(count, Number) else 1
 
-    def _returns(self, statement: Statement) -> Type | None | bool:
+    def _returns(self, statement: Statement) -> Type | bool | None:
         """The type of the reply; None where it is plain text, False where it is wrong."""
         returns = statement.one_of("returns")
         if returns is None:
@@ -209,9 +211,9 @@ class Steps:
     def _score(self, statement: Statement) -> bool:
         value = statement.syntax("value")
         name = statement.name()
-        if isinstance(value, CallExpr) and isinstance(value.function, Name):
-            if value.function.text in self.program.declared.get("scorer", {}):
-                return self._grade(statement, name)
+        scorers = self.program.declared.get("scorer", {})
+        if isinstance(value, CallExpr) and isinstance(value.function, Name) and value.function.text in scorers:
+            return self._grade(statement, name)
         when = self._when(statement)
         typed = Elaborator(self.program, self.scope).expression(value)
         if typed is None or when is False:

@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from tripos_compiler.constructs.signature import Labels, Statement
-from tripos_compiler.expressions import Binding, Elaborator, Scope, Typed
+from tripos_compiler.expressions import Elaborator, Scope, Typed
 from tripos_compiler.plan import Hole, Template, Texts
 from tripos_compiler.program import Program
 from tripos_compiler.source import Span
@@ -92,5 +92,3 @@ def lower_template(program: Program, scope: Scope, text: Text) -> tuple[Template
     if rest:
         parts.append(rest)
     return (Template(parts=tuple(parts)), tuple(holes)) if good else None
-
-

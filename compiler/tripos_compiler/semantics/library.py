@@ -1,4 +1,4 @@
-"""The function library of the language. A Python signature is the Tripos signature; adding a function touches one place.
+"""The function library. A Python signature is the Tripos signature, so adding a function touches one place.
 
 Every function is pure. `Any` takes a value of any type; `T | None` one that may be missing.
 """
@@ -275,28 +275,27 @@ def _function(name: str, python: Callable[..., Any]) -> Function:
     return Function(name, parameters, _type(hints["return"]), python)
 
 
-FUNCTIONS: dict[str, Function] = {
-    name: _function(name, python)
-    for name, python in {
-        "last_number": last_number,
-        "same_number": same_number,
-        "choice_letters": choice_letters,
-        "exact": exact,
-        "contains": contains,
-        "matches": matches,
-        "words": words,
-        "length": length,
-        "lower": lower,
-        "trim": trim,
-        "abs": absolute,
-        "round": rounded,
-        "min": smaller,
-        "max": larger,
-        "bullets": bullets,
-        "numbered": numbered,
-        "lettered": lettered,
-        "json": json,
-        "default": default,
-    }.items()
+_LIBRARY: dict[str, Callable[..., Any]] = {
+    "last_number": last_number,
+    "same_number": same_number,
+    "choice_letters": choice_letters,
+    "exact": exact,
+    "contains": contains,
+    "matches": matches,
+    "words": words,
+    "length": length,
+    "lower": lower,
+    "trim": trim,
+    "abs": absolute,
+    "round": rounded,
+    "min": smaller,
+    "max": larger,
+    "bullets": bullets,
+    "numbered": numbered,
+    "lettered": lettered,
+    "json": json,
+    "default": default,
 }
+
+FUNCTIONS: dict[str, Function] = {name: _function(name, python) for name, python in _LIBRARY.items()}
 """The library, by the name that a spec uses."""

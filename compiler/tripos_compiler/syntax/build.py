@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -68,14 +69,16 @@ class Builder:
         span = self._span(tree)
         elements: list[Syntax] = []
         block: Block | None = None
+        broken = False
         for child in tree.children:
             if isinstance(child, Token) and child.type == "ERROR":
-                return Entry(span, (), None, broken=True)
+                broken = True
+                continue
             if isinstance(child, Tree) and child.data == "block":
                 block = Block(self._span(child), self._lines(child.children))
             else:
                 elements.append(self.expression(child))
-        return Entry(span, tuple(elements), block)
+        return Entry(span, tuple(elements), block, broken)
 
     def expression(self, node: Child) -> Syntax:
         """The syntax of one element."""
@@ -118,8 +121,7 @@ class Builder:
             case "NAME":
                 return Name(span, str(token))
             case "NUMBER":
-                text = str(token)
-                return Number(span, float(text) if any(char in text for char in ".eE") else int(text))
+                return Number(span, self._number(span, str(token)))
             case "STRING":
                 return read_string(span, str(token), self.diagnostics)
             case "TEXT":
@@ -127,6 +129,13 @@ class Builder:
             case "TABLE_ROW":
                 return self._table_row(span, str(token))
         return Symbol(span, str(token))
+
+    def _number(self, span: Span, text: str) -> int | float:
+        value = float(text)
+        if math.isfinite(value) and (any(char in text for char in ".eE") or abs(int(text)) < 2**63):
+            return value if any(char in text for char in ".eE") else int(text)
+        self.diagnostics.error("E0101", "this number is too large", span, help="whole numbers end at 9223372036854775807")
+        return 1
 
     def _table_row(self, span: Span, row: str) -> TableRow:
         cells: list[Name] = []

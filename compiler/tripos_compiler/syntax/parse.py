@@ -34,11 +34,15 @@ HUMAN = {
     "NUMBER": "a number",
 }
 
+DEEPEST = 96
+"""How many levels of the tree a statement may have: a limit of JSON readers and of Python's stack, not of the language."""
+
 
 def parse(source: Source, diagnostics: Diagnostics) -> Block:
     """The syntax tree of a file. Mistakes are reported to `diagnostics`; what could be read is returned."""
     tokens = lex(source, diagnostics)
     tree = _drive(source, tokens, "file", diagnostics)
+    _prune(source, tree, diagnostics)
     return Builder(source, diagnostics).file(tree)
 
 
@@ -60,6 +64,7 @@ def parse_hole(source: Source, text: Text, start: int, end: int, diagnostics: Di
         return None
     mark = len(diagnostics.items)
     tree = _drive(source, tokens, "hole", diagnostics, code="E0403")
+    _prune(source, Tree("file", [Tree("lines", [Tree("line", [tree])])]), diagnostics)
     if len(diagnostics.items) > mark:
         return None
     return Builder(source, diagnostics).hole(tree)
@@ -68,7 +73,7 @@ def parse_hole(source: Source, text: Text, start: int, end: int, diagnostics: Di
 def _drive(
     source: Source, tokens: Iterable[Token], start: str, diagnostics: Diagnostics, code: str = "E0101"
 ) -> Tree[Token]:
-    parser = grammar().parse_interactive(start=start)
+    parser: Any = grammar().parse_interactive(start=start)
     skipping = False
     depth = 0
     last: Token | None = None
@@ -81,6 +86,7 @@ def _drive(
                     token.type in ("_RPAR", "_RSQB", "_RBRACE")
                 )
                 depth = max(depth, 0)
+                _lose(diagnostics, token)
                 continue
             skipping = False
         try:
@@ -89,7 +95,9 @@ def _drive(
             _report(source, error, token, diagnostics, code)
             if start == "hole":
                 return Tree("hole", [])
-            if not _recover(parser):
+            _lose(diagnostics, token)
+            if not _recover(parser, token, diagnostics):
+                diagnostics.lost_files = True
                 return Tree("file", [])
             skipping = True
             depth = 0
@@ -105,28 +113,64 @@ def _drive(
     except UnexpectedToken as error:
         end = last if last is not None else Token("$END", "")
         _report(source, error, end, diagnostics, code)
-        if start == "hole" or not _recover(parser):
+        if start == "hole":
             return Tree(start, [])
-        try:
-            tree = parser.feed_eof(last)
-        except UnexpectedToken:
+        tree = None
+        if _recover(parser, end, diagnostics):
+            try:
+                tree = parser.feed_eof(last)
+            except UnexpectedToken:
+                tree = None
+        if tree is None:
+            diagnostics.lost_files = True
             return Tree(start, [])
     assert isinstance(tree, Tree)
     return tree
 
 
-def _recover(parser: Any) -> bool:
+def _recover(parser: Any, token: Token, diagnostics: Diagnostics) -> bool:
     """Pops to a state that takes a broken statement, and feeds one."""
     state = parser.parser_state
     table = state.parse_conf.parse_table.states
+    start = token.start_pos
     while state.state_stack and "ERROR" not in table[state.state_stack[-1]]:
         state.state_stack.pop()
         if state.value_stack:
-            state.value_stack.pop()
+            start = _lose(diagnostics, state.value_stack.pop(), start)
     if not state.state_stack:
         return False
-    parser.feed_token(Token("ERROR", "", start_pos=0, end_pos=0))
+    parser.feed_token(Token("ERROR", "", start_pos=start, end_pos=start))
     return True
+
+
+def _lose(diagnostics: Diagnostics, value: Any, start: int | None = None) -> int | None:
+    """Notes the names in what is left out, and gives the place where it starts."""
+    tokens = value.scan_values(lambda item: isinstance(item, Token)) if isinstance(value, Tree) else [value]
+    for token in tokens:
+        if isinstance(token, Token):
+            start = token.start_pos
+            if token.type == "NAME":
+                diagnostics.lost_names.add(str(token))
+    return start
+
+
+def _prune(source: Source, tree: Tree[Token], diagnostics: Diagnostics) -> None:
+    """Breaks the statements at the top of a file that are nested deeper than `DEEPEST`, for the passes recurse."""
+    entries = [entry for lines in tree.children for line in _trees(lines) for entry in _trees(line)]
+    for entry in entries:
+        level: list[Tree[Token]] = [entry]
+        for _ in range(DEEPEST):
+            level = [child for parent in level for child in _trees(parent)]
+        if level:
+            start = getattr(level[0].meta, "start_pos", 0)
+            help_ = "give a part of it a name, or write it flatter"
+            diagnostics.error("E0101", "this is nested too deeply", Span(source, start, start + 1), help=help_)
+            _lose(diagnostics, entry)
+            entry.children = [Token("ERROR", "", start_pos=start, end_pos=start)]
+
+
+def _trees(tree: Any) -> list[Tree[Token]]:
+    return [child for child in tree.children if isinstance(child, Tree)] if isinstance(tree, Tree) else []
 
 
 def _report(source: Source, error: UnexpectedToken, token: Token, diagnostics: Diagnostics, code: str) -> None:

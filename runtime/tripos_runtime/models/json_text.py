@@ -1,0 +1,177 @@
+"""JSON out of a model's reply, however it is wrapped: fences, prose around it, loose syntax, a cut-off end.
+
+The invariant: nothing is invented. What a cut-off reply left unfinished is dropped, and the reader is told.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import json_repair
+
+MOST_SCANNED = 300_000
+"""So many characters are scanned in all; a text full of brackets must not cost quadratic time."""
+LONGEST_REPAIR = 100_000
+THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|\Z)", re.DOTALL)
+STRUCTURE = re.compile(r"""\\.|[{}\[\],:"'“”：，]""", re.DOTALL)
+CLOSERS = {'"': '"', "'": "'", "“": '”"', "”": '”"'}
+AFTER_STRING = re.compile(r"\s*(?:[,:}\]，：]|\Z)")
+LIST_START = re.compile(r"""\[\s*["'“{\[\d-]""")
+WIDE_COLON = re.compile(r"""["”]\s*：""")
+WIDE_COMMA = re.compile(r"""，(?=\s*["“])""")
+DECODER = json.JSONDecoder(parse_constant=lambda _: None)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A value found in a text. `complete` is false where the text ended within it and a part was dropped."""
+
+    value: Any
+    complete: bool = True
+
+
+def find_json(text: str) -> Any | None:
+    """The JSON value that a reply holds, or `None`: the last object of several, or else the last list.
+
+    >>> find_json("Sure! ```json\\n{'depth': 8, 'ok': True,}\\n``` Anything else?")
+    {'depth': 8, 'ok': True}
+    >>> find_json('{"depth": {"score": 8}, "clarity": {"sco')
+    {'depth': {'score': 8}}
+    >>> find_json("no JSON here") is None
+    True
+    """
+    found = find_all(text)
+    return found[0].value if found else None
+
+
+def find_all(text: str) -> list[Found]:
+    """Every JSON value that a reply may mean, best first: whole ones before cut-off ones, objects before lists, later
+    ones before earlier ones."""
+    text = THINKING.sub("", text).strip()
+    try:
+        return [Found(_clean(json.loads(text, parse_constant=lambda _: None)))]
+    except (ValueError, RecursionError):
+        pass
+    found: list[Found] = []
+    position = scanned = 0
+    whole = True
+    while scanned < MOST_SCANNED and (start := _next_bracket(text, position)) is not None:
+        value, end, complete = _value_at(text, start)
+        whole = whole and (complete or end < len(text))
+        if value:
+            found.append(Found(value, whole and complete))
+        position = end if value else start + 1
+        scanned += end - start
+    latest_first = found[::-1]
+    return sorted(latest_first, key=lambda one: (not one.complete, not isinstance(one.value, dict)))
+
+
+def _next_bracket(text: str, position: int) -> int | None:
+    places = [place for place in (text.find("{", position), text.find("[", position)) if place >= 0]
+    return min(places, default=None)
+
+
+def _value_at(text: str, start: int) -> tuple[Any, int, bool]:
+    """The value that starts at a bracket (`None` where there is none), where it ends, and whether it is whole."""
+    try:
+        value, end = DECODER.raw_decode(text, start)
+        return _clean(value), end, True
+    except (ValueError, RecursionError):
+        pass
+    end, finished = _extent(text, start)
+    return _repaired(finished), end, finished == text[start:end]
+
+
+def _repaired(text: str) -> dict[str, Any] | list[Any] | None:
+    if len(text) > LONGEST_REPAIR or (text.startswith("[") and not LIST_START.match(text)):
+        return None
+    narrow = WIDE_COMMA.sub(",", WIDE_COLON.sub('":', text))
+    try:
+        value = _clean(json_repair.loads(narrow, strict=True, skip_json_loads=True))
+    except Exception:
+        # Whatever the repair makes of arbitrary text, the reply then holds no JSON.
+        return None
+    # Prose in brackets comes back as a value of the other kind.
+    return value if isinstance(value, dict if text.startswith("{") else list) else None
+
+
+@dataclass
+class _Level:
+    """An open bracket. `safe` is where its text may be cut with every member before it whole; a list cut anywhere is
+    a wrong list, so it has no such place."""
+
+    opener: str
+    safe: int | None = None
+    in_value: bool = False
+
+
+def _extent(text: str, start: int) -> tuple[int, str]:
+    """Where the value that opens at `start` ends, and its text. A value that the text's end cuts off is closed after
+    its last whole member; without one, and where the brackets do not match, its text is empty."""
+    levels: list[_Level] = []
+    position = previous = start
+    while (mark := STRUCTURE.search(text, position)) is not None:
+        position = mark.end()
+        character = mark[0].replace("：", ":").replace("，", ",")
+        if character in CLOSERS:
+            if mark.start() > start and text[previous : mark.start()].strip() == "":
+                end = _string_end(text, position, CLOSERS[character])
+                if end is None:
+                    break
+                position = end
+                if levels[-1].in_value:
+                    levels[-1].safe = position
+        elif character in "{[":
+            levels.append(_Level(character))
+        elif character in "}]":
+            if levels.pop().opener != {"}": "{", "]": "["}[character]:
+                return position, ""
+            if not levels:
+                return position, text[start:position]
+            levels[-1].safe = position
+        elif character == ":":
+            levels[-1].in_value = True
+        elif character == "," and levels[-1].in_value:
+            levels[-1].safe, levels[-1].in_value = mark.start(), False
+        previous = position
+    return len(text), _closed(text, start, levels)
+
+
+def _string_end(text: str, position: int, closers: str) -> int | None:
+    """Past the quote that ends a string: one that stands before a comma, a colon, a bracket or the end, so that a
+    quotation inside a string does not end it."""
+    while (mark := STRUCTURE.search(text, position)) is not None:
+        position = mark.end()
+        if mark[0] in closers and AFTER_STRING.match(text, position):
+            return position
+    return None
+
+
+def _closed(text: str, start: int, levels: list[_Level]) -> str:
+    kept: list[_Level] = []
+    for level in levels:
+        if level.opener == "[":
+            break
+        kept.append(level)
+    while kept and kept[-1].safe is None:
+        kept.pop()
+    return text[start : kept[-1].safe] + "}" * len(kept) if kept else ""
+
+
+def _clean(value: Any) -> Any:
+    """The value as it can be stored: infinite numbers are null, surrogates are joined to the characters they spell."""
+    match value:
+        case dict():
+            return {_clean(str(name)): _clean(part) for name, part in value.items()}
+        case list():
+            return [_clean(part) for part in value]
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case float() if not math.isfinite(value):
+            return None
+        case _:
+            return value

@@ -1,0 +1,157 @@
+"""Numbers, names and refusals in a model's plain words. A text that can be read in two ways is not read."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+T = TypeVar("T")
+
+SHORT = 80
+"""Characters of a text so short that the one number or name in it is what it says."""
+NUMBER = r"[-+]?(?:\d{1,3}(?:,\d{3})+|\d{1,300})(?:\.\d{1,300})?"
+LONE_NUMBER = re.compile(rf"(?<![\w.,/])({NUMBER})(?![\w]|[.,/]\d)(?!\s*%)")
+FRACTION = re.compile(rf"(?<![\w.,/])({NUMBER})\s*(?:/|out of|of)\s*(\d+)(?![\w.,]?\d|\s*/)", re.I)
+ASIDE = re.compile(r"\([^()]*\)")
+UNIT = re.compile(r"(?<=\d)\s*(?:分|points?\b|pts?\b|stars?\b)")
+MARKUP = re.compile(r"\\boxed\{([^{}]*)\}|[*`#$]+")
+LABEL = (
+    r"(?:score|rating|mark|grade|answer|result|option|choice|得分|评分|分数|答案|结果|选项|选择|选)"
+    r"[^\S\n]*(?:is|:|=|为|是|应该是|应为)*[^\S\n]*"
+)
+BULLET = re.compile(r"\s*(?:[-*•·]|\(?\d+[.)、:])\s+")
+SEPARATOR = re.compile(r"[,;，；、]")
+TRUE = ("true", "yes", "是", "是的", "对", "对的", "正确")
+FALSE = ("false", "no", "否", "不是", "错", "错的", "错误", "不对", "不正确")
+BOOLS = dict.fromkeys(TRUE, True) | dict.fromkeys(FALSE, False)
+STATED_BOOLS = ("true", "false", "正确", "错误", "不正确")
+"""Words that answer a question wherever they stand; `no` and `是` are also ordinary parts of sentences."""
+NEGATED = re.compile(r"\b(?:not|neither|nor|none|never|cannot)\b|n't\b|不|非|没", re.I)
+REFUSAL = re.compile(
+    r"(?:(?:(?:i|we)(?:'m|'re| am| are))?\s*(?:really |very |so |truly )?(?:sorry|afraid)"
+    r"|i (?:must )?apologi[sz]e|unfortunately)\b.{0,60}?"
+    r"\b(?:can't|cannot|can not|unable|won't|will not|not able|must decline)\b"
+    r"|(?:i|we) (?:can't|cannot|can not|won't|will not|am unable to|am not able to|must decline to) "
+    r"(?:help|assist|answer|provide|comply|do|fulfil|continue|evaluate|rate|score|judge|engage|support|create)"
+    r"|(?:非常|很|十分)?(?:抱歉|对不起|不好意思).{0,30}?(?:无法|不能|不可以|不会|没有办法)"
+    r"|我(?:无法|不能|不会)(?:回答|提供|协助|帮助|评价|评分|满足|完成|对|为|继续)",
+    re.I | re.DOTALL,
+)
+
+
+def fold(name: str) -> str:
+    """A name without what writers vary: case, width, spaces and punctuation.
+
+    >>> fold("Factual_Accuracy") == fold("factual accuracy:"), fold("（深度）")
+    (True, '深度')
+    """
+    return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", name).casefold())
+
+
+def number_in(text: str, scale: int | None = None) -> int | float | None:
+    """The one number that a text states, or `None`. `8/10` is 8, where `scale` is 10 or unknown. Whole numbers are
+    exact.
+
+    >>> number_in("Score: 8/10"), number_in("7 分（满分10分）"), number_in("between 7 and 8"), number_in("4/5", 10)
+    (8, 7, None, None)
+    """
+    plain = UNIT.sub("", ASIDE.sub("", _plain(text)))
+    if scale is not None and any(float(mark[2]) != scale for mark in FRACTION.finditer(plain)):
+        return None
+    plain = FRACTION.sub(r"\1", plain)
+    labelled = re.findall(LABEL + rf"({NUMBER})(?![\w]|[.,/-]\d)", plain, re.I)
+    for candidates in (labelled, LONE_NUMBER.findall(_brief(plain))):
+        values = {_number(number.replace(",", "")) for number in candidates}
+        if values:
+            return values.pop() if len(values) == 1 else None
+    return None
+
+
+def named_in(text: str, spellings: Mapping[str, T], mentions: Iterable[str] = ()) -> T | None:
+    """What the one name in a text stands for, or `None`. `spellings` maps names to values; a name counts where it is
+    the whole text, follows a label (`answer: B`) or opens the text (`B. Paris`), and those of `mentions` wherever
+    they are the only ones of a short text.
+
+    >>> named_in("The answer is (B).", {"A": 1, "B": 2}), named_in("A or B", {"A": 1, "B": 2}, "AB")
+    (2, None)
+    """
+    plain = _plain(text).strip()
+    folded = {fold(name): value for name, value in spellings.items()}
+    if fold(plain) in folded:
+        return folded[fold(plain)]
+    names = sorted(spellings, key=lambda name: (-len(name), name))
+    one = "|".join(re.escape(_plain(name)) for name in names)
+    if not one:
+        return None
+    labelled = re.findall(LABEL + rf"""[("'\[]*({one}){_edge("after")}""", plain, re.I)
+    opening = re.findall(rf"""\A[("'\[]*({one})["'\])]*(?:[.):,;]|\s+-|\n|\Z)""", plain, re.I)
+    for candidates in (labelled, opening):
+        values = [folded[fold(name)] for name in candidates]
+        if values:
+            return values[0] if all(value == values[0] for value in values) else None
+    brief = _brief(plain)
+    if NEGATED.search(re.sub(f"{_edge('before')}(?:{one}){_edge('after')}", "", brief, flags=re.I)):
+        return None
+    # A single letter is a word of its own in lower case, so it counts only as it is written.
+    mentioned = [name for name in sorted(set(mentions), key=lambda name: (-len(name), name)) if name]
+    values = []
+    for name in mentioned:
+        pattern = _edge("before") + re.escape(_plain(name)) + _edge("after")
+        brief, times = re.subn(pattern, " ", brief, flags=re.I if len(name) > 1 else 0)
+        values += [folded[fold(name)]] * min(times, 1)
+    return values[0] if values and all(value == values[0] for value in values) else None
+
+
+def bool_in(text: str) -> bool | None:
+    """What a text answers to a yes-or-no question, or `None`.
+
+    >>> bool_in("Yes, because it rains"), bool_in("不对"), bool_in("it is not true")
+    (True, False, None)
+    """
+    return named_in(text, BOOLS, STATED_BOOLS)
+
+
+def elements_in(text: str) -> list[str]:
+    """The elements of a list written as lines, with or without bullets, or as one line with commas.
+
+    >>> elements_in("1. red\\n2. green"), elements_in("red, green、blue")
+    (['red', 'green'], ['red', 'green', 'blue'])
+    """
+    lines = [line for line in text.splitlines() if line.strip()]
+    pieces = lines if len(lines) > 1 else SEPARATOR.split(text)
+    stripped = [BULLET.sub("", piece, count=1).strip() for piece in pieces]
+    return [piece for piece in stripped if piece]
+
+
+def is_refusal(text: str) -> bool:
+    """Whether a reply opens by declining to answer, in English or Chinese.
+
+    >>> is_refusal("I’m sorry, but I can’t help with that."), is_refusal("Sorry is a word of five letters.")
+    (True, False)
+    """
+    return REFUSAL.match(text.strip().replace("’", "'")[:300]) is not None
+
+
+def _number(digits: str) -> int | float:
+    return float(digits) if "." in digits else int(digits)
+
+
+def _plain(text: str) -> str:
+    """The text in narrow characters and without marks of emphasis."""
+    return MARKUP.sub(lambda mark: mark[1] or "", unicodedata.normalize("NFKC", text))
+
+
+def _brief(text: str) -> str:
+    """The text if it is short, else its last line if that is, else nothing."""
+    lines = [line for line in text.strip().splitlines() if line.strip()]
+    if len(text.strip()) <= SHORT:
+        return text
+    return lines[-1] if len(lines) > 1 and len(lines[-1]) <= SHORT else ""
+
+
+def _edge(side: str) -> str:
+    """A word's edge. Chinese has no spaces, so a Chinese neighbour is an edge too."""
+    word = r"[^\W\u3400-\u9fff]"
+    return f"(?<!{word})" if side == "before" else f"(?!{word})"

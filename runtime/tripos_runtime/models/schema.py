@@ -1,0 +1,141 @@
+"""What a model is asked to return: a JSON Schema for a type or for metrics, and the note that says it in words."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from tripos_compiler.plan import (
+    BoolType,
+    ChoiceType,
+    DialogueType,
+    IntegerType,
+    ListType,
+    Metric,
+    MetricsType,
+    NumberType,
+    OptionalType,
+    RecordType,
+    SetType,
+    TextType,
+    Type,
+)
+
+NOTES = {
+    "en": "Answer with JSON only, with no text before or after it, in exactly this shape:",
+    "zh": "只输出 JSON，前后不要有任何其他文字，格式必须如下：",
+}
+WORDS = {
+    "en": {
+        "text": "<text>",
+        "integer": "<whole number>",
+        "range": "<whole number from {low} to {high}>",
+        "number": "<number>",
+        "or": " or ",
+    },
+    "zh": {
+        "text": "<文字>",
+        "integer": "<整数>",
+        "range": "<{low} 到 {high} 的整数>",
+        "number": "<数字>",
+        "or": " 或 ",
+    },
+}
+
+
+def schema_of(type: Type) -> dict[str, Any]:
+    """The JSON Schema of a reply of that type. A reply is always an object: what is no record stands under `value`.
+    Every key is required and an optional value may be null, which is what strict structured output wants.
+
+    >>> schema_of(IntegerType(low=1, high=5))["properties"]
+    {'value': {'type': 'integer', 'minimum': 1, 'maximum': 5}}
+    """
+    return _schema(type) if isinstance(type, RecordType) else _object({"value": _schema(type)})
+
+
+def metrics_schema(metrics: Sequence[Metric]) -> dict[str, Any]:
+    """The JSON Schema of a judgement: for each metric a reason, which comes first so that it is thought before the
+    score, and a score within the metric's scale."""
+    return _object({metric.name: _judgement(metric) for metric in metrics})
+
+
+def format_note(schema: dict[str, Any], language: str) -> str:
+    """The text that is added to a prompt so that a reply fits the schema, in Chinese for `zh…` and else in English.
+
+    >>> print(format_note(schema_of(BoolType()), "en"))
+    Answer with JSON only, with no text before or after it, in exactly this shape:
+    {
+      "value": true or false
+    }
+    """
+    spoken = "zh" if language.lower().startswith("zh") else "en"
+    return f"{NOTES[spoken]}\n{_shape(schema, WORDS[spoken], 0)}"
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _judgement(metric: Metric) -> dict[str, Any]:
+    score = {"type": "integer", "minimum": metric.low, "maximum": metric.high}
+    return _object({"reason": {"type": "string"}, "score": score})
+
+
+def _schema(type: Type) -> dict[str, Any]:
+    match type:
+        case TextType():
+            return {"type": "string"}
+        case IntegerType(low=low, high=high):
+            bounds = {"minimum": low, "maximum": high}
+            return {"type": "integer"} | {name: bound for name, bound in bounds.items() if bound is not None}
+        case NumberType():
+            return {"type": "number"}
+        case BoolType():
+            return {"type": "boolean"}
+        case ChoiceType(values=values):
+            return {"type": "string", "enum": list(values)}
+        case ListType(of=of) | SetType(of=of):
+            return {"type": "array", "items": _schema(of)}
+        case RecordType(fields=fields):
+            return _object({name: _schema(field) for name, field in fields.items()})
+        case DialogueType():
+            return {"type": "array", "items": _object({"speaker": {"type": "string"}, "text": {"type": "string"}})}
+        case OptionalType(of=of):
+            return {"anyOf": [_schema(of), {"type": "null"}]}
+        case MetricsType():
+            raise ValueError("metrics are printed in prompts and never replied")
+
+
+def _shape(schema: dict[str, Any], words: dict[str, str], depth: int) -> str:
+    if "enum" in schema:
+        return words["or"].join(json.dumps(value, ensure_ascii=False) for value in schema["enum"])
+    match schema:
+        case {"anyOf": options}:
+            return words["or"].join(_shape(option, words, depth) for option in options)
+        case {"type": "object", "properties": properties}:
+            indent = "  " * (depth + 1)
+            lines = [
+                f"{indent}{json.dumps(name, ensure_ascii=False)}: {_shape(part, words, depth + 1)}"
+                for name, part in properties.items()
+            ]
+            return "{\n" + ",\n".join(lines) + "\n" + "  " * depth + "}"
+        case {"type": "array", "items": items}:
+            return f"[{_shape(items, words, depth)}, …]"
+        case {"type": "integer", "minimum": low, "maximum": high}:
+            return words["range"].format(low=low, high=high)
+        case {"type": "integer"}:
+            return words["integer"]
+        case {"type": "number"}:
+            return words["number"]
+        case {"type": "boolean"}:
+            return f"true{words['or']}false"
+        case {"type": "null"}:
+            return "null"
+        case _:
+            return json.dumps(words["text"], ensure_ascii=False)

@@ -1,0 +1,303 @@
+"""Reads models' replies into typed values and scores: tolerant of form, strict about content.
+
+The invariant: a reader never raises and never makes a value up. What cannot be read is an error with a reason.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from tripos_compiler.plan import (
+    Axis,
+    BoolType,
+    ChoiceType,
+    DialogueType,
+    IntegerType,
+    ListType,
+    MetricsType,
+    NumberType,
+    OptionalType,
+    RecordType,
+    SetType,
+    TextType,
+    Type,
+)
+from tripos_runtime.models.dialogue_text import turns_in
+from tripos_runtime.models.json_text import Found, find_all, find_json
+from tripos_runtime.models.judgement_text import MetricRead, MetricReads, read_metrics
+from tripos_runtime.models.plain_text import BULLET, bool_in, elements_in, fold, is_refusal, named_in, number_in
+from tripos_runtime.models.schema import format_note, metrics_schema, schema_of
+
+__all__ = [
+    "MetricRead",
+    "MetricReads",
+    "Read",
+    "find_json",
+    "format_note",
+    "metrics_schema",
+    "read",
+    "read_metrics",
+    "schema_of",
+]
+
+NOTHING = frozenset({"", "null", "none", "na", "无"})
+WRAPPERS = ("value", "answer", "result", "score")
+CUT_OFF_TEXT = re.compile(r"\s*(?:```(?:json)?\s*)?\{\s*\"value\"\s*:")
+
+
+@dataclass(frozen=True)
+class Read:
+    """A reply as it was read: a `value`, or the `error` that kept it from being one."""
+
+    value: Any
+    error: str | None = None
+    status: Literal["ok", "parse_failure", "refused"] = "ok"
+
+
+class _Unreadable(Exception):
+    """Why a value cannot be read; never leaves this module."""
+
+
+def read(type: Type, text: str, axes: Sequence[Axis] = ()) -> Read:
+    """The value of that type in a reply. Records are dictionaries, lists lists, sets frozensets, a dialogue is a list
+    of `{"speaker": …, "text": …}`. With `axes`, a choice is also known by its labels in any language.
+
+    >>> read(IntegerType(low=1, high=10), "I'd give it 8/10.").value
+    8
+    >>> read(RecordType(fields={"answer": ChoiceType(values=("A", "B"))}), "```json\\n{'Answer': 'b'}\\n```").value
+    {'answer': 'B'}
+    >>> read(IntegerType(low=1, high=5), '{"value": 9}').error
+    '9 is not in 1..5'
+    """
+    reader = _Reader({axis.name: axis for axis in axes})
+    found = find_all(text)
+    if isinstance(type, TextType):
+        return _read_text(text, found)
+    errors: list[str] = []
+    for one in found:
+        try:
+            return Read(reader.reply(type, one.value, whole=one.complete))
+        except _Unreadable as error:
+            errors.append(str(error))
+    if not any(isinstance(one.value, dict) for one in found):
+        if is_refusal(text):
+            return Read(None, "the model refused to answer", "refused")
+        try:
+            return Read(reader.plain(type, text))
+        except _Unreadable as error:
+            errors.append(str(error))
+    return Read(None, errors[0], "parse_failure")
+
+
+def _read_text(text: str, found: Sequence[Found]) -> Read:
+    """Text of any wording is a text, a refusal too. JSON around it counts where it is what was asked for or all
+    there is; a text may well speak of other JSON."""
+    bare = text.strip()
+    for one in found:
+        if isinstance(one.value, str):
+            return Read(one.value)
+        if isinstance(one.value, dict):
+            said = {fold(name): part for name, part in one.value.items() if isinstance(part, str)}
+            if "value" in said:
+                return Read(said["value"])
+            if len(one.value) == len(said) == 1 and bare.startswith(("{", "```")):
+                return Read(next(iter(said.values())))
+    if not bare:
+        return Read(None, "the reply is empty", "parse_failure")
+    if CUT_OFF_TEXT.match(bare):
+        return Read(None, "the reply is cut off", "parse_failure")
+    return Read(bare)
+
+
+@dataclass(frozen=True)
+class _Reader:
+    axes: Mapping[str, Axis]
+
+    def reply(self, type: Type, raw: Any, *, whole: bool) -> Any:
+        """A value from the JSON of a whole reply, which may stand in an object or a list of its own."""
+        if isinstance(type, RecordType):
+            return self._record(type, raw, whole=whole)
+        if isinstance(raw, dict):
+            named = {fold(name): part for name, part in raw.items()}
+            wrapper = next((name for name in WRAPPERS if name in named), None)
+            if wrapper is not None:
+                raw = named[wrapper]
+            elif len(raw) == 1:
+                raw = next(iter(raw.values()))
+        return self.value(type, raw)
+
+    def plain(self, type: Type, text: str) -> Any:
+        """A value from a reply without JSON."""
+        if not text.strip():
+            raise _Unreadable("the reply is empty")
+        match type:
+            case IntegerType() | NumberType() | BoolType() | ChoiceType() | DialogueType():
+                return self.value(type, text.strip())
+            case OptionalType(of=of):
+                return None if fold(text) in NOTHING else self.plain(of, text)
+            case ListType(of=of) | SetType(of=of) if not isinstance(of, TextType) or BULLET.match(text):
+                return self.value(type, text)
+            case RecordType(fields=fields) if len(fields) == 1:
+                ((name, field),) = fields.items()
+                if isinstance(field, IntegerType | NumberType | BoolType | ChoiceType):
+                    return {name: self.value(field, text)}
+        raise _Unreadable("the reply holds no JSON")
+
+    def value(self, type: Type, raw: Any) -> Any:
+        """A value of the type from one of JSON or from a text."""
+        if isinstance(type, OptionalType):
+            return self._optional(type.of, raw)
+        if raw is None:
+            raise _Unreadable("the value is null")
+        match type:
+            case TextType():
+                return _text(raw)
+            case IntegerType(low=low, high=high):
+                return _integer(raw, low, high)
+            case NumberType():
+                return _number(raw)
+            case BoolType():
+                return _bool(raw)
+            case ChoiceType():
+                return self._choice(type, raw)
+            case ListType(of=of):
+                return [self.value(of, part) for part in _parts(raw)]
+            case SetType(of=of):
+                return _set([self.value(of, part) for part in _parts(raw)])
+            case RecordType():
+                return self._record(type, raw, whole=True)
+            case DialogueType():
+                turns = turns_in(raw)
+                if turns is None:
+                    raise _Unreadable("a dialogue was asked for, each turn with a speaker and a text")
+                return turns
+            case MetricsType():
+                raise _Unreadable("metrics cannot be replied")
+
+    def _optional(self, of: Type, raw: Any) -> Any:
+        if raw is None:
+            return None
+        try:
+            return self.value(of, raw)
+        except _Unreadable:
+            if isinstance(raw, str) and fold(raw) in NOTHING:
+                return None
+            raise
+
+    def _choice(self, type: ChoiceType, raw: Any) -> str:
+        if isinstance(raw, list) and len(raw) == 1:
+            raw = raw[0]
+        spellings = {value: value for value in type.values}
+        axis = self.axes.get(type.axis or "")
+        for value in axis.values if axis is not None else ():
+            if value.name in spellings:
+                spellings |= {label: value.name for label in value.labels.values() if label not in spellings}
+        text = _text(raw)
+        name = named_in(text, spellings, spellings)
+        if name is None:
+            raise _Unreadable(f"`{_short(text)}` is none of {', '.join(type.values)}")
+        return name
+
+    def _record(self, type: RecordType, raw: Any, *, whole: bool) -> dict[str, Any]:
+        if isinstance(raw, list) and len(raw) == 1:
+            raw = raw[0]
+        if not isinstance(raw, dict):
+            raise _Unreadable("an object was asked for")
+        given = _by_field(type, raw)
+        if not given and len(raw) == 1:
+            (inner,) = raw.values()
+            if isinstance(inner, dict):
+                return self._record(type, inner, whole=whole)
+            if len(type.fields) == 1:
+                given = dict.fromkeys(type.fields, inner)
+        record: dict[str, Any] = {}
+        for name, field in type.fields.items():
+            if name not in given and not (whole and isinstance(field, OptionalType)):
+                raise _Unreadable(f"`{name}` is missing" + ("" if whole else ": the reply is cut off"))
+            try:
+                record[name] = self.value(field, given.get(name))
+            except _Unreadable as error:
+                raise _Unreadable(f"`{name}`: {error}") from None
+        return record
+
+
+def _by_field(type: RecordType, raw: dict[str, Any]) -> dict[str, Any]:
+    folded = {fold(name): part for name, part in reversed(raw.items())}
+    return {
+        name: raw[name] if name in raw else folded[fold(name)]
+        for name in type.fields
+        if name in raw or fold(name) in folded
+    }
+
+
+def _text(raw: Any) -> str:
+    match raw:
+        case str():
+            return raw
+        case bool():
+            return str(raw).lower()
+        case int() | float():
+            return str(raw)
+        case list() if all(isinstance(part, str) for part in raw):
+            return "\n".join(raw)
+        case _:
+            raise _Unreadable("a text was asked for")
+
+
+def _number(raw: Any) -> float:
+    if isinstance(raw, bool) or not isinstance(raw, int | float | str):
+        raise _Unreadable("a number was asked for")
+    try:
+        number = number_in(raw) if isinstance(raw, str) else raw
+        if number is not None:
+            return float(number)
+    except OverflowError:
+        pass
+    raise _Unreadable(f"`{_short(str(raw))}` is not one number")
+
+
+def _integer(raw: Any, low: int | None, high: int | None) -> int:
+    if isinstance(raw, bool) or not isinstance(raw, int | float | str):
+        raise _Unreadable("a whole number was asked for")
+    number = number_in(raw, high) if isinstance(raw, str) else raw
+    if number is None:
+        raise _Unreadable(f"`{_short(str(raw))}` is not one number")
+    value = int(number)
+    if value != number:
+        raise _Unreadable(f"{number:g} is not a whole number")
+    if (low is not None and value < low) or (high is not None and value > high):
+        bounds = f"{'' if low is None else low}..{'' if high is None else high}"
+        raise _Unreadable(f"{_short(str(value))} is not in {bounds}")
+    return value
+
+
+def _bool(raw: Any) -> bool:
+    if isinstance(raw, bool):
+        return raw
+    found = bool_in(raw) if isinstance(raw, str) else None
+    if found is None:
+        raise _Unreadable(f"`{_short(str(raw))}` is neither yes nor no")
+    return found
+
+
+def _parts(raw: Any) -> list[Any]:
+    """The elements of a list, also of one written as lines or with commas."""
+    if isinstance(raw, list):
+        return raw
+    return elements_in(raw) if isinstance(raw, str) else [raw]
+
+
+def _set(values: list[Any]) -> frozenset[Any] | list[Any]:
+    try:
+        return frozenset(values)
+    except TypeError:
+        # Records cannot be members of a set; without repeats, the list of them is one.
+        return [value for index, value in enumerate(values) if value not in values[:index]]
+
+
+def _short(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= 40 else f"{line[:39]}…"

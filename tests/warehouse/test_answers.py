@@ -1,0 +1,203 @@
+"""Answers: queries that only read, files by extension, tables that line up."""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import decimal
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from rich.cells import cell_len
+
+from tripos_warehouse.answers import render_table, run_query, write_answer
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect
+
+Build = Callable[..., dict[str, list[dict[str, Any]]]]
+
+ANSWER = pa.table(
+    {
+        "科目": ['数学, "代数"', None, "a\nb"],
+        "n": [1, 2, None],
+        "value": [7.25, None, 1e-9],
+        "good": [True, False, None],
+        "models": [["a", "b"], [], None],
+        "context": pa.array([[("k", "v")], [], None], pa.map_(pa.string(), pa.string())),
+        "sum": pa.array([decimal.Decimal(12), None, decimal.Decimal(-3)], pa.decimal128(38, 0)),
+        "at": pa.array([datetime.datetime(2026, 3, 1, 8, 0), None, None], pa.timestamp("us")),
+    }
+)
+
+
+def test_a_query_gives_an_arrow_table(store: Store, run_rows: Build) -> None:
+    store.append(run_rows("r1"))
+    table = run_query(connect(store), "select model, count(*) as n from edubench.scores group by all order by model")
+    assert table.to_pylist() == [{"model": "openai/gpt", "n": 8}, {"model": "qwen/大模型", "n": 8}]
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "from scores",
+        "-- why\nselect 1; select 2;",
+        "describe scores",
+        "summarize scores",
+        "show all tables",
+        "explain select 1",
+        "explain analyze select 1",
+        "/* c */ explain (analyze, format json) select 1",
+        "pivot scores on metric using avg(value) group by model",
+        "/* c */ -- d\n select * from (pivot scores on metric using avg(value) group by model)",
+        "with one as (select 1) from one",
+    ],
+)
+def test_what_reads_is_allowed(store: Store, run_rows: Build, query: str) -> None:
+    store.append(run_rows("r1"))
+    assert run_query(connect(store), query).num_rows > 0
+
+
+def test_nothing_asked_is_an_empty_table(store: Store) -> None:
+    assert run_query(connect(store), " -- nothing ").num_columns == 0
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "copy (select 1) to '{part}' (use_tmp_file false)",
+        "copy (pivot scores on metric using avg(value)) to '{part}' (use_tmp_file false)",
+        "explain analyze copy (select 1) to '{part}' (use_tmp_file false)",
+        "explain /* select */ analyze copy (select 1) to '{part}' (use_tmp_file false)",
+        "prepare p as copy (select 1) to '{part}' (use_tmp_file false)",
+        "select 1; copy (select 1) to '{part}' (use_tmp_file false)",
+        "create or replace view edubench.scores as select 1 as value",
+        "drop view main.scores",
+        "attach ':memory:' as other",
+        "set threads = 1",
+        "call pragma_version()",
+        "insert into scores values (1)",
+    ],
+)
+def test_what_does_more_than_read_is_refused_and_nothing_is_run(store: Store, run_rows: Build, query: str) -> None:
+    store.append(run_rows("r1"))
+    [part] = store.parts("scores")
+    before = part.read_bytes()
+    connection = connect(store)
+    with pytest.raises(StoreError, match="W0203"):
+        run_query(connection, query.format(part=part))
+    assert part.read_bytes() == before
+    assert run_query(connection, "from edubench.scores").num_rows == 16
+
+
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("select valu from edubench.scores", 'Candidate bindings: "value"'),
+        ("select * from edubench.score", 'Did you mean "'),
+        ("selec 1", 'Parser Error: syntax error at or near "selec"'),
+        ("select cast('x' as int)", "Could not convert string 'x' to INT32"),
+    ],
+)
+def test_a_refused_query_has_its_message_on_one_line(store: Store, run_rows: Build, query: str, message: str) -> None:
+    store.append(run_rows("r1"))
+    with pytest.raises(StoreError) as caught:
+        run_query(connect(store), query)
+    assert caught.value.code == "W0201"
+    assert message in caught.value.message
+    assert "\n" not in caught.value.message
+
+
+def test_csv(tmp_path: Path) -> None:
+    write_answer(ANSWER, tmp_path / "a.csv")
+    rows = list(csv.reader((tmp_path / "a.csv").open(encoding="utf-8", newline="")))
+    assert rows[0] == ANSWER.column_names
+    assert rows[1] == ['数学, "代数"', "1", "7.25", "true", '["a","b"]', '[["k","v"]]', "12", "2026-03-01 08:00:00"]
+    assert rows[3][:4] == ["a\nb", "", "1e-09", ""]
+
+
+def test_parquet(tmp_path: Path) -> None:
+    write_answer(ANSWER, tmp_path / "a.PARQUET")
+    assert pq.read_table(tmp_path / "a.PARQUET").equals(ANSWER)
+
+
+def test_json_is_one_array_and_jsonl_a_row_a_line(tmp_path: Path) -> None:
+    write_answer(ANSWER, str(tmp_path / "a.json"))
+    write_answer(ANSWER, tmp_path / "a.jsonl")
+    rows = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
+    assert rows == [json.loads(line) for line in (tmp_path / "a.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert rows[0] == {
+        "科目": '数学, "代数"',
+        "n": 1,
+        "value": 7.25,
+        "good": True,
+        "models": ["a", "b"],
+        "context": {"k": "v"},
+        "sum": 12,
+        "at": "2026-03-01T08:00:00",
+    }
+    write_answer(ANSWER.slice(0, 0), tmp_path / "a.json")
+    assert json.loads((tmp_path / "a.json").read_text()) == []
+
+
+def test_an_unknown_extension_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match=r"W0202: cannot write `\.xlsx` files"):
+        write_answer(ANSWER, tmp_path / "a.xlsx")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_answer_that_cannot_be_written_leaves_the_old_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = tmp_path / "a.csv"
+    target.write_text("old")
+
+    def refuse(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    with pytest.raises(StoreError, match=r"W0102: .*No space left"):
+        write_answer(ANSWER, target)
+    assert [path.read_text() for path in tmp_path.iterdir()] == ["old"]
+    with pytest.raises(StoreError, match=r"W0102: .*No such file"):
+        write_answer(ANSWER, tmp_path / "no" / "a.csv")
+
+
+def test_columns_line_up_with_chinese() -> None:
+    text = render_table(pa.table({"科目": ["数学", "abc", None], "n": [1, 20, None], "说明": ["好", "x", "很好"]}), 80)
+    assert text == ("科目   n  说明\n────  ──  ────\n数学   1  好\nabc   20  x\n—      —  很好\n\n3 rows")
+
+
+@pytest.mark.parametrize("width", [20, 37, 80, 200])
+def test_no_line_is_wider_than_the_terminal(width: int) -> None:
+    table = pa.table({f"列{number}": ["很长的一段文字" * number, "short"] for number in range(1, 12)})
+    lines = render_table(table, width).splitlines()
+    assert max(cell_len(line) for line in lines[:4]) <= width
+
+
+def test_long_text_is_cut_and_columns_without_room_are_named() -> None:
+    text = render_table(
+        pa.table({"reply": ["很长的一段文字" * 20], "n": [1], "other": ["x" * 50], "last": ["y" * 50]}), 30
+    )
+    assert "…" in text
+    assert text.splitlines()[-1] == "no room for last"
+
+
+def test_rows_beyond_the_limit_are_counted() -> None:
+    text = render_table(pa.table({"n": range(1234)}), 80, max_rows=2)
+    assert text.splitlines()[-1] == "1,234 rows, the first 2 shown; `limit`, or `-o FILE` for all of them"
+    assert len(text.splitlines()) == 6
+
+
+def test_control_characters_do_not_reach_the_terminal() -> None:
+    text = render_table(pa.table({"reply": ["a\x1b[31mred\x07\nb\u202e"]}), 80)
+    assert "\x1b" not in text
+    assert "\u202e" not in text
+    assert "a [31mred  b" in text
+
+
+def test_an_answer_without_columns_still_has_a_footer() -> None:
+    assert render_table(pa.table({}), 80) == "\n0 rows"

@@ -1,0 +1,158 @@
+"""Measures, reports and the list of runs."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.cells import cell_len
+
+from tripos_compiler.plan import Measure, Plan
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures import evaluate
+from tripos_warehouse.report import Report, render, report
+from tripos_warehouse.runs import find_run, get_plan, list_runs
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect
+
+Build = Callable[..., dict[str, list[dict[str, Any]]]]
+
+GOLDEN = Path(__file__).parent / "report_80.txt"
+
+
+def reported(store: Store, run_id: str) -> Report:
+    connection = connect(store, run_id)
+    run = find_run(connection, run_id)
+    return report(connection, get_plan(connection, run), run)
+
+
+def test_a_measure_has_its_interval_and_coverage(store: Store, run_rows: Build, plan: Plan) -> None:
+    rows = run_rows("r1", ("m",), value=lambda model, item: (5.0, 6.0, 7.0, 8.0)[item])
+    for row in rows["scores"][-2:]:
+        row.update(value=None, status="parse_failure")
+    store.append(rows)
+    [row] = evaluate(connect(store), plan, plan.measures[0]).rows
+    assert (row.model, row.value, row.items, row.n, row.total, row.coverage) == ("m", 6.0, 3, 6, 8, 0.75)
+    assert row.standard_error == pytest.approx(1 / 3**0.5)
+    assert row.half_width == pytest.approx(4.302653 / 3**0.5)
+    assert (row.interval_low, row.interval_high) == (pytest.approx(6 - 4.302653 / 3**0.5), pytest.approx(8.484137))
+
+
+def test_an_interval_stays_on_the_scale_and_needs_two_items(store: Store, run_rows: Build, plan: Plan) -> None:
+    store.append(run_rows("two", ("m",), items=2, value=lambda model, item: (1.0, 10.0)[item]))
+    [row] = evaluate(connect(store, "two"), plan, plan.measures[0]).rows
+    assert (row.interval_low, row.interval_high) == (1, 10)
+    store.append(run_rows("one", ("n",), items=1))
+    [row] = evaluate(connect(store, "one"), plan, plan.measures[0]).rows
+    assert (row.value, row.interval_low, row.interval_high) == (5.0, None, None)
+
+
+def test_rows_stand_in_plan_order(store: Store, run_rows: Build, plan: Plan) -> None:
+    store.append(run_rows("r1", ("b", "a")))
+    table = evaluate(connect(store), plan, plan.measures[1])
+    assert [(*row.by, row.model) for row in table.rows] == [
+        ("instruction_following", "a"),
+        ("instruction_following", "b"),
+        ("accuracy", "a"),
+        ("accuracy", "b"),
+    ]
+    assert list(table.to_rows()[0])[:4] == ["measure", "model", "metric", "value"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [("select 1 as model", "internal error: the SQL of measure `m` lacks"), ("select nope", "Binder Error")],
+)
+def test_sql_that_does_not_fit_is_an_error(store: Store, plan: Plan, sql: str, message: str) -> None:
+    with pytest.raises(StoreError, match=f"W0201: .*{message}"):
+        evaluate(connect(store), plan, Measure(name="m", by=(), low=None, high=None, sql=sql))
+
+
+def test_the_report_at_80_columns(store: Store, run_rows: Build, plan: Plan) -> None:
+    rows = run_rows("20260301-080000-abcd", ("openai/gpt", "mock/大模型"), items=6)
+    for row in rows["scores"][:3]:
+        row.update(value=None, status="parse_failure")
+    store.append(rows)
+    text = render(reported(store, "20260301-080000-abcd"), 80).plain.replace(plan.digest[:12], "<digest>")
+    assert text == GOLDEN.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    "models", [("m",), ("openai/gpt-5-turbo-2026-01", "qwen/qwen3-235b-a22b", "a/b", "deepseek/deepseek-v4")]
+)
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_only_sql_is_wider_than_the_terminal(
+    store: Store, run_rows: Build, models: tuple[str, ...], width: int
+) -> None:
+    store.append(run_rows("r1", models))
+    lines = render(reported(store, "r1"), width).plain.split("\nSQL of")[0].splitlines()
+    assert max(map(cell_len, lines)) <= width
+
+
+def test_all_sql_is_shown_on_demand(store: Store, run_rows: Build) -> None:
+    store.append(run_rows("r1"))
+    assert render(reported(store, "r1")).plain.count("SQL of") == 1
+    assert render(reported(store, "r1"), sql=True).plain.count("SQL of") == 3
+
+
+@pytest.mark.parametrize(("models", "caution"), [(("openai/gpt",), False), (("openai/gpt", "local/small"), True)])
+def test_a_model_that_stands_in_brings_a_caution(
+    store: Store, run_rows: Build, models: tuple[str, ...], caution: bool
+) -> None:
+    store.append(run_rows("r1", models))
+    found = reported(store, "r1")
+    assert found.only_proves_the_pipeline is caution
+    assert ("They say nothing about any model's" in render(found).plain) is caution
+
+
+def test_a_report_is_json(store: Store, run_rows: Build) -> None:
+    store.append(run_rows("r1"))
+    told = json.loads(json.dumps(reported(store, "r1").to_json()))
+    assert told["samples"] == {"ok": 8}
+    assert told["run"]["started_at"] == "2026-03-01T08:00:00Z"
+    assert [measure["name"] for measure in told["measures"]] == ["overall", "by_metric", "by_subject"]
+    assert told["measures"][0]["rows"][0]["coverage"] == 1.0
+
+
+def test_a_run_without_scores_has_a_report(store: Store, run_rows: Build) -> None:
+    rows = run_rows("r1")
+    store.append({table: rows[table] for table in ("runs", "run_items", "items")})
+    text = render(reported(store, "r1")).plain
+    assert "samples    none" in text
+    assert text.count("no scores") == 3
+
+
+def test_runs_are_listed_newest_first_with_what_they_cover(store: Store, run_rows: Build) -> None:
+    store.append(run_rows("a1", ("m1",), items=2))
+    rows = run_rows("b2", ("m1", "m2"), items=4, minutes=5)
+    for row in rows["scores"]:
+        if row["model"] == "m2":
+            row.update(value=None, status="refused")
+    store.append({table: batch for table, batch in rows.items() if table != "run_ends"})
+    newest, oldest = list_runs(connect(store))
+    assert (newest.run.run_id, newest.run.status, newest.samples, newest.scored_share) == ("b2", "unfinished", 8, 0.5)
+    assert (oldest.run.run_id, oldest.run.status, oldest.samples, oldest.scored_share) == ("a1", "finished", 2, 1.0)
+    assert oldest.to_row()["cost_usd"] == 0.125
+
+
+def test_a_run_is_found_by_the_start_of_its_id(store: Store, run_rows: Build) -> None:
+    for minutes, run_id in enumerate(("2026-aa", "2026-ab", "2026-aa1")):
+        store.append(run_rows(run_id, minutes=minutes))
+    connection = connect(store)
+    assert find_run(connection).run_id == "2026-aa1"
+    assert find_run(connection, "2026-ab").run_id == "2026-ab"
+    assert find_run(connection, "2026-aa").run_id == "2026-aa"
+    assert find_run(connection, "2026-aa").evaluators == {"judge": ("openai/judge",)}
+    with pytest.raises(StoreError, match="W0301: `2026` could be 3 runs: `2026-aa1`"):
+        find_run(connection, "2026")
+    with pytest.raises(StoreError, match=r"W0301: no run `2062-ab`\n  help: did you mean `2026-ab`?"):
+        find_run(connection, "2062-ab")
+
+
+def test_an_empty_store_has_no_run(store: Store) -> None:
+    assert list_runs(connect(store)) == []
+    with pytest.raises(StoreError, match="W0301: the store has no runs yet"):
+        find_run(connect(store))
