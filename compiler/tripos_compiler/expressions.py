@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -87,9 +88,7 @@ class Elaborator:
         """A checked expression that is true or false."""
         return self.expression(syntax, BoolType(), "a condition")
 
-    def _error(
-        self, code: str, message: str, span: Span, help: str | None = None, unknown: str | None = None
-    ) -> None:
+    def _error(self, code: str, message: str, span: Span, help: str | None = None, unknown: str | None = None) -> None:
         self.program.diagnostics.error(code, message, span, help=help, unknown=unknown)
 
     def _misfit(self, span: Span, given: Type, wanted: Type, what: str) -> None:
@@ -290,18 +289,53 @@ class Elaborator:
         given = self._arguments(syntax, function.parameters, function.shown)
         if given is None:
             return None
-        positional = tuple(typed.expr for key, typed in given if key is None)
-        named = {key: typed.expr for key, typed in given if key is not None}
-        returns = function.returns if function.returns is not None else given[-1][1].type
+        first_named = next((i for i, argument in enumerate(syntax.arguments) if argument.name is not None), len(given))
+        positional = tuple(typed.expr for _, typed in given[:first_named])
+        named = {key: typed.expr for key, typed in given[first_named:]}
+        returns = function.returns if function.returns is not None else self._default(syntax, dict(given))
+        if returns is None or not self._sensible(syntax, name, dict(given)):
+            return None
         secret = next((typed.secret for _, typed in given if typed.secret), ())
         return Typed(Call(function=name, args=positional, named=named), returns, secret)
 
+    def _default(self, syntax: CallExpr, given: Mapping[str, Typed]) -> Type | None:
+        """The type of `default(value, fallback)`: the wider of the two, which must be of one kind."""
+        value, fallback = _bare(given["value"].type), given["fallback"].type
+        if fits(value, fallback):
+            return fallback
+        if fits(fallback, value):
+            return value
+        message = f"the value is `{shown(value)}` and what stands in for it is `{shown(fallback)}`"
+        self._error("E0301", message, syntax.span, "give both the same type")
+        return None
+
+    def _sensible(self, syntax: CallExpr, name: str, given: Mapping[str, Typed]) -> bool:
+        """What a parameter's type does not say: only some values have a length, and a pattern must be one."""
+        if name == "length" and given["value"].type.kind not in ("text", "choice", "list", "set", "dialogue"):
+            message = f"`{shown(given['value'].type)}` has no length"
+            self._error(
+                "E0301", message, syntax.span, "`length` counts the characters of a text, or the items of a list"
+            )
+            return False
+        pattern = given["pattern"].expr if name == "matches" else None
+        if isinstance(pattern, Literal_):
+            try:
+                re.compile(str(pattern.value))
+            except re.error as error:
+                message = f"this pattern is not a regular expression: {error.msg}"
+                self._error(
+                    "E0303", message, syntax.span, "put `\\\\` before a sign that stands for itself, such as `\\\\(`"
+                )
+                return False
+        return True
+
     def _arguments(
         self, syntax: CallExpr, parameters: tuple[Parameter, ...], shape: str
-    ) -> list[tuple[str | None, Typed]] | None:
+    ) -> list[tuple[str, Typed]] | None:
+        """The checked arguments in the order in which they are written, each with the name of its parameter."""
         help_ = f"it is `{shape}`"
         free = list(parameters)
-        given: list[tuple[str | None, Typed]] = []
+        given: list[tuple[str, Typed]] = []
         good = True
         for argument in syntax.arguments:
             if argument.name is None:
@@ -316,14 +350,14 @@ class Elaborator:
                 good = False
                 continue
             if len(argument.elements) != 1:
-                self._error("E0303", "an argument is one value", argument.span, help_)
+                self._error("E0303", "this argument is more than one value; is a comma missing?", argument.span, help_)
                 good = False
                 continue
             typed = self.expression(argument.elements[0], parameter.type, f"`{parameter.name}`")
             if typed is None:
                 good = False
             else:
-                given.append((argument.name.text if argument.name else None, typed))
+                given.append((parameter.name, typed))
         missing = [p.name for p in free if p.required]
         if missing and good:
             self._error("E0303", f"`{missing[0]}` is not given", syntax.span, help_)

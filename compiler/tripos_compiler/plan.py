@@ -16,6 +16,15 @@ from pydantic import BaseModel, ConfigDict, Field
 PLAN_FORMAT: Literal["tripos.plan/1"] = "tripos.plan/1"
 
 
+RESERVED_BENCHMARKS = frozenset({"main", "temp", "system", "information_schema", "pg_catalog"})
+"""Names that no benchmark can have: its results are a schema of that name in the database."""
+
+RESERVED_AXES = frozenset(
+    ["scenario", "model", "metric", "dimension", "evaluator", "value", "status", "low", "high", "item_id", "sample_id", "judgement_id", "score_id", "scorer", "run_id", "fingerprint", "created_at", "step", "role", "model_served", "sample_number", "reply", "parsed", "messages", "error", "finish_reason", "attempts", "tokens_in", "tokens_out", "cost_usd", "latency_s", "dataset", "fields", "reason"]
+)
+"""Names that no axis can have: axes are columns beside these."""
+
+
 def canonical(value: Any) -> bytes:
     """The one byte form of a JSON value: sorted keys, no spaces, UTF-8; sets are sorted lists.
 

@@ -29,7 +29,7 @@ class Source:
         """The text of a line, counted from 1, without its line break."""
         start = self._line_starts[number - 1]
         end = self.text.find("\n", start)
-        return self.text[start:] if end < 0 else self.text[start:end]
+        return (self.text[start:] if end < 0 else self.text[start:end]).removesuffix("\r")
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from tripos_compiler.constructs.signature import Mismatch, Statement
 from tripos_compiler.constructs.table import FILE, Construct, constructs_in, places_of
 from tripos_compiler.diagnostics import Diagnostics, Label, nearest
-from tripos_compiler.syntax.tree import Block, CallExpr, Entry, Line, Name, Syntax, TableRow, described
+from tripos_compiler.source import Span
+from tripos_compiler.syntax.tree import BinaryExpr, Block, CallExpr, Entry, Line, Name, Syntax, TableRow, described
 
 PLACES = {
     "file": "at the top of a file",
@@ -103,10 +104,9 @@ def _read(
 def _names(entry: Entry) -> Iterator[str]:
     """The names in the head of an entry and in the heads inside its block; one of them may be what it declares."""
     for element in entry.elements:
-        if isinstance(element, CallExpr):
-            element = element.function
-        if isinstance(element, Name):
-            yield element.text
+        match element:
+            case Name(text=text) | CallExpr(function=Name(text=text)) | BinaryExpr(left=Name(text=text)):
+                yield text
     for inner in entry.block.entries() if entry.block is not None else ():
         yield from _names(inner)
 
@@ -144,6 +144,9 @@ def _unknown(
         return
     places = places_of(keyword)
     if places:
+        if FILE in places:  # it may declare what others use
+            source = entry.span.source
+            diagnostics.lose(Span(source, 0, len(source.text)), _names(entry))
         where = " or ".join(PLACES.get(place, f"in a `{place}`") for place in places)
         diagnostics.error("E0107", f"`{keyword}` does not belong {here}", first.span, help=f"it stands {where}")
         return

@@ -14,6 +14,8 @@ Sleep = Callable[[float], Awaitable[None]]
 
 FIRST_DELAY_S = 0.5
 LONGEST_DELAY_S = 60.0
+FIRST_CONTACT_RETRIES = 2
+UNREACHABLE = "R0101"
 DEAD_AFTER = 10
 """So many failed units in a row, and an endpoint that has answered before counts as dead."""
 
@@ -67,7 +69,7 @@ class Caller:
             except ModelError as error:
                 if error.fatal:
                     raise Stopped(error.code, error.message, error.hint) from error
-                if error.retryable and attempt <= self.retries:
+                if error.retryable and attempt <= self._retries(error):
                     await self.sleep(self._delay(attempt, error.retry_after_s))
                     continue
                 self._count_failure(error)
@@ -75,6 +77,10 @@ class Caller:
             self.answered += 1
             self.failures_in_a_row = 0
             return Called(reply, attempt, latency_s)
+
+    def _retries(self, error: ModelError) -> int:
+        """An address that has never answered is more likely wrong than busy."""
+        return min(self.retries, FIRST_CONTACT_RETRIES) if error.code == UNREACHABLE and not self.answered else self.retries
 
     def _delay(self, attempt: int, retry_after_s: float | None) -> float:
         if retry_after_s is not None:
@@ -85,6 +91,6 @@ class Caller:
         if not error.retryable:
             return
         self.failures_in_a_row += 1
-        unreachable = error.code == "R0101" and self.answered == 0
+        unreachable = error.code == UNREACHABLE and not self.answered
         if unreachable or self.failures_in_a_row >= DEAD_AFTER:
             raise Stopped(error.code, error.message, error.hint) from error

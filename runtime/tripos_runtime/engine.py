@@ -10,12 +10,12 @@ import asyncio
 import itertools
 import json
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tripos_compiler.plan import Ask, Grade, Let, Plan, Score, digest
+from tripos_compiler.plan import Ask, Axis, Grade, Let, Plan, Score, digest
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_runtime.asking import Answer, Outcome, Question, messages, put
 from tripos_runtime.binding import Binding
@@ -207,7 +207,7 @@ class Engine:
         key = (step.role, unit.case.scenario.name)
         schema = schema_of(step.returns) if step.returns is not None else None
         question = Question(step.system, step.prompt, step.settings, schema)
-        reader = _reply_reader(step)
+        reader = _reply_reader(step, tuple(self.source.axes.values()))
         try:
             sent = messages(question, names.values, unit.case.language, self.source.axes)
         except Unavailable as reason:
@@ -319,7 +319,7 @@ class Engine:
             **self._common(unit, step.fingerprint),
             "scorer": step.scorer,
             "evaluator": evaluator,
-            **{key: value for key, value in answer.columns.items() if key != "model_served"},
+            **answer.columns,
         }
 
     def _scores(
@@ -372,13 +372,13 @@ async def _together(todo: list[Coroutine[Any, Any, None]]) -> None:
             raise outcome
 
 
-def _reply_reader(step: Ask) -> Callable[[str], Outcome]:
+def _reply_reader(step: Ask, axes: Sequence[Axis]) -> Callable[[str], Outcome]:
     returns = step.returns
     if returns is None:
         return lambda text: Outcome(text, None)
 
     def reader(text: str) -> Outcome:
-        found = read(returns, text)
+        found = read(returns, text, axes)
         if found.error is not None:
             return Outcome(None, None, found.error, found.status)
         return Outcome(found.value, found.value)

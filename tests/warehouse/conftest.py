@@ -182,6 +182,7 @@ def run_rows(plan: Plan) -> Callable[..., Rows]:
                         "scorer": "rubric",
                         "fingerprint": graded,
                         "evaluator": judge,
+                        "model_served": None,
                         "messages": "[]",
                         "reply": None if failed else "{}",
                         "parsed": None if failed else json.dumps(given, ensure_ascii=False),

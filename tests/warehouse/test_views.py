@@ -10,7 +10,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from tripos_compiler.plan import Plan
+from tripos_compiler.plan import RESERVED_AXES, Plan
+from tripos_warehouse.benchmark_views import FIXED_COLUMNS
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.schemas import TABLES
 from tripos_warehouse.store import Store
@@ -130,7 +131,7 @@ def test_a_run_that_is_not_there_is_an_error(store: Store) -> None:
         connect(store, "r9")
 
 
-@pytest.mark.parametrize("name", ['e"; drop view main.scores; --', "main", "select", "基准", "tripos internal"])
+@pytest.mark.parametrize("name", ['e"; drop view main.scores; --', "select", "基准", "tripos internal"])
 def test_a_strange_benchmark_name_is_only_a_name(store: Store, run_rows: Build, plan: Plan, name: str) -> None:
     benchmark = plan.benchmark.model_copy(update={"name": name})
     rows = run_rows("r1")
@@ -140,21 +141,25 @@ def test_a_strange_benchmark_name_is_only_a_name(store: Store, run_rows: Build, 
             row["benchmark"] = name
     store.append(rows)
     connection = connect(store)
-    schema = '"' + (f"{name}_" if name == "main" else name).replace('"', '""') + '"'
+    schema = '"' + name.replace('"', '""') + '"'
     assert ask(connection, f"select count(*) from {schema}.scores") == [(16,)]
     assert ask(connection, "select count(*) from main.scores") == [(16,)]
 
 
-def test_an_axis_called_like_a_column_gets_another_name(store: Store, run_rows: Build, plan: Plan) -> None:
+def test_no_axis_can_be_called_like_a_column() -> None:
+    assert FIXED_COLUMNS <= RESERVED_AXES
+
+
+def test_an_axis_of_any_name_is_a_column(store: Store, run_rows: Build, plan: Plan) -> None:
     axes = tuple(
-        axis.model_copy(update={"name": name}) for axis, name in zip(plan.axes, ("value", "it's {x}"), strict=True)
+        axis.model_copy(update={"name": name}) for axis, name in zip(plan.axes, ("难度", "it's {x}"), strict=True)
     )
     rows = run_rows("r1")
     rows["runs"][0]["plan"] = plan.model_copy(update={"axes": axes}).to_json()
     for row in rows["items"]:
-        row["context"] = {"value": "maths", "it's {x}": "primary"}
+        row["context"] = {"难度": "maths", "it's {x}": "primary"}
     store.append(rows)
-    query = """select distinct value_axis, "it's {x}" from edubench.scores"""
+    query = """select distinct 难度, "it's {x}" from edubench.scores"""
     assert ask(connect(store), query) == [("maths", "primary")]
 
 

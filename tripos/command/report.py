@@ -24,7 +24,7 @@ def main(options: Namespace) -> int:
         if options.json:
             print(json.dumps(make_report(store, options.run).to_json(), ensure_ascii=False, indent=2))
         else:
-            show_report(store, options.run, sql=options.sql)
+            show_report(store, options.run, sql=options.sql, where=f"--store {options.store}" if options.store else "")
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     return GOOD
@@ -37,10 +37,10 @@ def make_report(store: Store, run_id: str | None) -> Report:
     return report(connection, get_plan(connection, run), run)
 
 
-def show_report(store: Store, run_id: str | None, *, sql: bool) -> None:
-    """Prints the report of a run. Raises `StoreError`."""
+def show_report(store: Store, run_id: str | None, *, sql: bool, where: str) -> None:
+    """Prints the report of a run; `where` is the option with which its store is found. Raises `StoreError`."""
     from rich.console import Console
 
     width = shutil.get_terminal_size((80, 24)).columns
     console = Console(file=sys.stdout, width=width, highlight=False)
-    console.print(render(make_report(store, run_id), width, sql), soft_wrap=True)
+    console.print(render(make_report(store, run_id), width, sql, where), soft_wrap=True)

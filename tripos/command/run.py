@@ -81,6 +81,7 @@ def main(options: Namespace) -> int:
         load_dotenv(Path.cwd() / ".env")
     binding = chosen_binding(options, config, plan)
     selection = chosen_cases(options, plan)
+    models = _open_models(binding, config)
     root = Path(options.store or config.store)
     try:
         store = Store.open(root, create=True)
@@ -98,7 +99,6 @@ def main(options: Namespace) -> int:
     )
     say = _Say(quiet=options.json)
     say.header(job, root)
-    models = _open_models(binding, config)
     try:
         _begin(job)
         ending = asyncio.run(_run(job, models))
@@ -107,7 +107,8 @@ def main(options: Namespace) -> int:
             print(json.dumps(_summary(job, ending), indent=2))
         else:
             say.ending(job.tally, ending)
-            _report(job)
+            if ending.failure is None:
+                _report(job, options)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint, SOME_FAILED) from error
     if ending.failure is not None:
@@ -228,12 +229,12 @@ def _summary(job: Job, ending: Ending) -> dict[str, Any]:
     }
 
 
-def _report(job: Job) -> None:
+def _report(job: Job, options: Namespace) -> None:
     if not job.tally.samples:
         return
     from tripos.command.report import show_report
 
-    show_report(job.store, job.run_id, sql=False)
+    show_report(job.store, job.run_id, sql=False, where=f"--store {options.store}" if options.store else "")
 
 
 class _Say:

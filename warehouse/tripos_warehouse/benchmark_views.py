@@ -20,8 +20,6 @@ from tripos_warehouse.errors import StoreError
 
 LANGUAGE = "language"
 
-_RESERVED = frozenset({"main", "temp", "system", "information_schema", "pg_catalog"})
-
 _SCORES = """
   {context},
   score.model, score.metric, metric.dimension, score.evaluator, score.value, score.status,
@@ -39,7 +37,7 @@ _SAMPLES = """
 """
 _JUDGEMENTS = """
   {context},
-  sample.model, judgement.scorer, judgement.evaluator, judgement.status,
+  sample.model, judgement.scorer, judgement.evaluator, judgement.model_served, judgement.status,
   judgement.reply, judgement.parsed, judgement.messages, judgement.error, judgement.finish_reason,
   judgement.attempts, judgement.tokens_in, judgement.tokens_out, judgement.cost_usd, judgement.latency_s,
   sample.item_id, judgement.sample_id, judgement.judgement_id, judgement.run_id, judgement.fingerprint,
@@ -47,11 +45,12 @@ _JUDGEMENTS = """
 """
 _ITEMS = "{context}, item.dataset, item.item_id, item.fields"
 
-_TAKEN = frozenset(
+FIXED_COLUMNS = frozenset(
     word.rpartition(".")[2].strip()
-    for columns in (_SCORES, _SAMPLES, _JUDGEMENTS, _ITEMS, "scenario, language, reason")
-    for word in columns.replace("{context},", "").split(",")
-)
+    for columns in (_SCORES, _SAMPLES, _JUDGEMENTS, _ITEMS, "scenario, reason")
+    for word in columns.replace("{context},", "").replace("{context}", "").split(",")
+) - {""}
+"""What the views call their columns; no axis has such a name (`tripos_compiler.plan.RESERVED_AXES`)."""
 
 
 @dataclass(frozen=True)
@@ -98,37 +97,15 @@ def read_plan(text: str, run_id: str, benchmark: str) -> Plan:
         ) from error
 
 
-def schema_name(benchmark: str) -> str:
-    """The SQL schema of a benchmark: its own name, unless DuckDB has taken that.
-
-    >>> schema_name("edubench"), schema_name("main")
-    ('edubench', 'main_')
-    """
-    return f"{benchmark}_" if benchmark.lower() in _RESERVED else benchmark
-
-
-def axis_columns(plan: Plan) -> dict[str, str]:
-    """The column of each axis, in plan order: its name, with `_axis` behind it where that is taken.
-
-    An axis called `language` is not among them: it is the column `language`, which every view has.
-    """
-    columns: dict[str, str] = {}
-    taken = set(_TAKEN)
-    for axis in plan.axes:
-        column = axis.name
-        if column == LANGUAGE:
-            continue
-        while column.lower() in taken:
-            column += "_axis"
-        taken.add(column.lower())
-        columns[axis.name] = column
-    return columns
+def axis_columns(plan: Plan) -> list[str]:
+    """The columns of the axes, in plan order; `language` is not among them, since every view has it."""
+    return [axis.name for axis in plan.axes if axis.name != LANGUAGE]
 
 
 def benchmark_views(current: Current) -> list[str]:
     """The statements that make the schema: `items`, `samples`, `judgements`, `metrics`, `scores`, `rationales`."""
     plan = current.plan
-    schema = sql.name(schema_name(plan.benchmark.name))
+    schema = sql.name(plan.benchmark.name)
     context = _context(axis_columns(plan))
     mine = f"benchmark = {sql.text(plan.benchmark.name)}"
     # `in (…)` and not `list_contains`: only the former is compared with the statistics of a Parquet file.
@@ -167,11 +144,11 @@ def benchmark_views(current: Current) -> list[str]:
     ]
 
 
-def _context(axes: dict[str, str]) -> str:
+def _context(axes: list[str]) -> str:
     """The columns that say where a row stands, as a pattern over its alias and its context map."""
     columns = ["{row}.scenario", f"coalesce({{context}}['{LANGUAGE}'], item.language) as {LANGUAGE}"]
-    for axis, column in axes.items():
-        key, name = (part.replace("{", "{{").replace("}", "}}") for part in (sql.text(axis), sql.name(column)))
+    for axis in axes:
+        key, name = (part.replace("{", "{{").replace("}", "}}") for part in (sql.text(axis), sql.name(axis)))
         columns.append(f"{{context}}[{key}] as {name}")
     return ", ".join(columns)
 
@@ -188,7 +165,7 @@ def _only(current: Current) -> tuple[str, str, str, str]:
     judges = sorted({model for models in current.roles.values() for model in models})
     judgements = (
         f" and {_among('evaluator', judges)} and sample_id in (select sample_id from"
-        f" {sql.name(schema_name(current.plan.benchmark.name))}.samples)"
+        f" {sql.name(current.plan.benchmark.name)}.samples)"
     )
     scores = f"{items} and {_among('model', current.models)} and (evaluator is null or {_among('evaluator', judges)})"
     return items, samples, judgements, scores

@@ -9,7 +9,6 @@ import duckdb
 
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
-from tripos_warehouse.benchmark_views import schema_name
 from tripos_warehouse.measures import MeasureTable, evaluate
 from tripos_warehouse.report_text import render
 from tripos_warehouse.runs import Run
@@ -75,7 +74,7 @@ def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Repor
 
     Raises `StoreError` W0201 where the SQL of a measure fails.
     """
-    schema = sql.name(schema_name(run.benchmark))
+    schema = sql.name(run.benchmark)
     compared = f"where role = {sql.text(run.compared_role)}"
     return Report(
         plan,

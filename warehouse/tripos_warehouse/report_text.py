@@ -12,7 +12,6 @@ from rich.text import Text
 
 from tripos_compiler.plan import Plan
 from tripos_warehouse import dimensions
-from tripos_warehouse.benchmark_views import schema_name
 from tripos_warehouse.grid import GAP, NOTHING, Column, decimals_of, grid
 from tripos_warehouse.measures import MeasureRow, MeasureTable
 
@@ -24,11 +23,11 @@ LABEL_ROOM = 16
 """The cells below which a label would be cut: with less room the models go below each other."""
 
 
-def render(report: Report, width: int = 80, sql: bool = False) -> Text:
+def render(report: Report, width: int = 80, sql: bool = False, where: str = "") -> Text:
     """The report, to be printed with `console.print(…, soft_wrap=True)` or read as `.plain`.
 
     Lines take at most `width` cells, but for SQL, which is never broken: that of every measure with `sql`,
-    otherwise that of the first.
+    otherwise that of the first. `where` is the option that the commands at the end need to find the store.
     """
     text = Text()
     for line in _header(report, width):
@@ -38,7 +37,7 @@ def render(report: Report, width: int = 80, sql: bool = False) -> Text:
     for table in report.measures:
         text.append(f"\n{_title(table)}\n", style="bold")
         text.append("\n".join(_measure(report.plan, table, report.run.models, width)) + "\n")
-    for line in _footer(report, sql):
+    for line in _footer(report, sql, where):
         text.append(line + "\n", style="dim")
     return text
 
@@ -169,7 +168,7 @@ def _coverage(rows: Sequence[MeasureRow]) -> str:
     return f"{math.floor(min(shares) * 1000) / 10:g}%" if shares else NOTHING
 
 
-def _footer(report: Report, sql: bool) -> list[str]:
+def _footer(report: Report, sql: bool, where: str) -> list[str]:
     tables = report.measures if sql else report.measures[:1]
     lines = []
     for table in tables:
@@ -178,12 +177,14 @@ def _footer(report: Report, sql: bool) -> list[str]:
             f"SQL of {table.measure.name}:",
             *(f"  {line}" for line in table.measure.sql.strip().splitlines()),
         ]
-    schema = schema_name(report.run.benchmark)
+    schema = report.run.benchmark
+    command = f"tripos sql {where}".rstrip()
     return [
         *lines,
         "",
-        f'tripos sql "select model, metric, avg(value) from {schema}.scores group by all"',
-        f'tripos sql "select reason from {schema}.rationales order by value limit 5"',
+        "Ask more:",
+        f'  {command} "select model, language, avg(value) from {schema}.scores group by all"',
+        f'  {command} "select value, metric, reason from {schema}.rationales order by 1 limit 5"',
     ]
 
 

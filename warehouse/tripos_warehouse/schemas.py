@@ -153,7 +153,7 @@ JUDGEMENTS = _table(
     "judgements",
     1,
     "judgement_id",
-    "run_id benchmark scenario scorer fingerprint evaluator status finish_reason",
+    "run_id benchmark scenario scorer fingerprint evaluator model_served status finish_reason",
     _need("judgement_id", pa.string()),
     _need("sample_id", pa.string()),
     _need("run_id", pa.string()),
@@ -162,6 +162,7 @@ JUDGEMENTS = _table(
     _need("scorer", pa.string()),
     _need("fingerprint", pa.string()),
     _need("evaluator", pa.string()),  # model
+    _may("model_served", pa.string()),
     _need("messages", pa.string()),  # JSON
     _may("reply", pa.string()),
     _may("parsed", pa.string()),  # JSON, {metric: {"score": 7, "reason": "…"}}

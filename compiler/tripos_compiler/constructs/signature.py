@@ -23,8 +23,8 @@ KINDS = {
     "DATASET": "the name of a data set",
     "SCORER": "the name of a scorer",
     "ALIAS": "a name",
-    "LANGUAGES": "languages",
-    "DIMS": "names",
+    "LANGUAGES": "a language such as `en`",
+    "DIMS": "a name",
     "PATH": "a string",
     "STRING": "a string",
     "VERSION": "a string",
@@ -99,7 +99,7 @@ class Signature:
     @property
     def shown(self) -> str:
         """The signature as people read it."""
-        return self.text.replace("[BLOCK]", "[{ … }]").replace("BLOCK", "{ … }")
+        return self.text.replace("[BLOCK]", "[{ … }]").replace("BLOCK", "{ … }").replace("...", ", …")
 
     def match(self, elements: Sequence[Syntax]) -> dict[str, Value] | Mismatch:
         """What fills each slot, by the slot's name in lower case; a word is found under itself."""

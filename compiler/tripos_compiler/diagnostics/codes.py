@@ -21,6 +21,7 @@ CODES: dict[str, str] = {
     "E0204": "unknown statement",
     "E0205": "unknown function",
     "E0206": "missing declaration",
+    "E0207": "reserved name",
     # E03 types
     "E0301": "wrong type",
     "E0302": "unknown type",

@@ -66,7 +66,7 @@ def _snippet(label: Label, width: int) -> tuple[str, int, int]:
     """The line, cut round the label where it is too long; the columns before the mark and those it covers."""
     source, span = label.span.source, label.span
     number, column = source.position(span.start)
-    line = source.line(number)
+    line = "".join(char if char == "\t" or unicodedata.category(char) != "Cc" else "�" for char in source.line(number))
     start = min(column - 1, len(line))
     end = min(start + max(span.end - span.start, 1), max(len(line), start + 1))
     first = 0

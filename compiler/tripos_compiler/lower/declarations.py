@@ -7,7 +7,18 @@ import re
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.expressions import Binding, Elaborator
-from tripos_compiler.plan import Axis, AxisValue, Benchmark, ChoiceType, Expr, Level, Metric, Role
+from tripos_compiler.plan import (
+    RESERVED_AXES,
+    RESERVED_BENCHMARKS,
+    Axis,
+    AxisValue,
+    Benchmark,
+    ChoiceType,
+    Expr,
+    Level,
+    Metric,
+    Role,
+)
 from tripos_compiler.program import Program
 from tripos_compiler.syntax.tree import Name, Number, RangeExpr, Syntax
 from tripos_compiler.types import axis_type
@@ -28,6 +39,11 @@ def lower_benchmark(program: Program) -> None:
     if not VERSION.fullmatch(version.value):
         message = f'"{version.value}" is not a version'
         program.diagnostics.error("E0106", message, version.span, help='write three numbers: "1.0.0"')
+    name = statement.name()
+    if name.text.casefold() in RESERVED_BENCHMARKS:
+        message = f"no benchmark can be called `{name.text}`"
+        help_ = "the database that answers questions about it uses that name; take another"
+        program.diagnostics.error("E0207", message, name.span, help=help_)
     languages = statement.one_of("languages")
     if languages is None:
         message = "this benchmark names no language"
@@ -85,6 +101,10 @@ def lower_axes(program: Program) -> None:
         if written.text == "language":
             message = "`language` is the axis of the benchmark's languages already"
             program.diagnostics.error("E0202", message, written.span, help="take another name")
+            continue
+        if written.text.casefold() in RESERVED_AXES:
+            help_ = "axes become columns beside that one in SQL; take another name"
+            program.diagnostics.error("E0207", f"no axis can be called `{written.text}`", written.span, help=help_)
             continue
         axis = _axis(program, statement, bare)
         if axis is not None:

@@ -37,9 +37,14 @@ def lower_measures(program: Program) -> None:
     while waiting:
         ready = [name for name, statement in waiting.items() if _needs(statement) not in waiting]
         if not ready:
-            statement = next(iter(waiting.values()))
-            message = "these measures build on each other in a circle"
-            program.diagnostics.error("E0203", message, statement.head, help="let one of them build on scores")
+            name = next(name for name in program.declared["measure"] if name in waiting)
+            circle = [name]
+            while circle.index(name) == len(circle) - 1:
+                name = _needs(waiting[name]) or ""
+                circle.append(name)
+            shown = " → ".join(circle[circle.index(name) :])
+            message = f"these measures build on each other in a circle: {shown}"
+            program.diagnostics.error("E0203", message, waiting[name].head, help="let one of them build on scores")
             return
         for name in ready:
             _measure(program, waiting.pop(name), origins)
@@ -108,6 +113,8 @@ def _origin(program: Program, argument: Syntax, origins: dict[str, Origin]) -> O
     name, scenario = argument, None
     if isinstance(argument, Member) and isinstance(argument.of, Name):
         name, scenario = argument.name, argument.of.text
+        if not program.is_declared("scenario", argument.of):
+            return None
     if not isinstance(name, Name):
         help_ = "name a scorer, a score or a measure"
         program.diagnostics.error("E0301", "a mean is taken of something with a name", argument.span, help=help_)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics import Label
 from tripos_compiler.expressions import Binding, Elaborator
 from tripos_compiler.lower.datasets import LoadedDataset, LoadedRow, lower_dataset
 from tripos_compiler.lower.steps import Steps
@@ -15,6 +17,9 @@ from tripos_compiler.semantics.evaluate import evaluate
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import BinaryExpr, Name, Syntax
 from tripos_compiler.types import axis_type
+
+FAILURES = (ArithmeticError, TypeError, ValueError, re.error)
+"""What evaluating a well-typed expression may raise: it divides by zero, or a pattern from the data is none."""
 
 
 @dataclass
@@ -112,7 +117,14 @@ def _context(program: Program, statement: Statement) -> Cases:
             help_ = f"add it: `context … * {other} * {name.text}`"
             program.diagnostics.error("E0607", message, name.span, help=help_)
             cases.sound = False
-    cases.cells = count_cells(cases.axes) if cases.sound else 0
+    try:
+        cases.cells = count_cells(cases.axes) if cases.sound else 0
+    except FAILURES as error:
+        where = (written or statement).head
+        help_ = "look at the `when` conditions of the groups"
+        message = f"a condition on these axes has no value: {error}"
+        program.diagnostics.error("E0301", message, where, help=help_)
+        cases.sound = False
     if cases.sound and cases.cells == 0 and written is not None:
         help_ = "look at the `when` conditions of the groups"
         program.diagnostics.error("E0603", "no combination of these axes is allowed", written.head, help=help_)
@@ -150,6 +162,12 @@ def _cases(program: Program, statement: Statement, cases: Cases, datasets: dict[
                 cases.scope.setdefault(meant, Binding((meant,)))
     elif local:
         alias = next(iter(local.values())).name()
+        for extra in statement.of("dataset")[1:]:
+            label = Label(alias.span, "the first")
+            message = "a scenario runs over one data set, and this is its second"
+            help_ = "say which: `over NAME`; move the other to the top of the file if it is shared"
+            program.diagnostics.error("E0202", message, extra.name().span, label, help=help_)
+            cases.sound = False
         loaded = _local(program, statement, local[alias.text])
     else:
         cases.count = cases.cells
@@ -201,8 +219,15 @@ def _keep(
         return
     for row in loaded.rows:
         cell = {axis.name: row.values.get(axis.name, axis.values[0].name) for axis in cases.axes}
-        if where is not None and not evaluate(where.expr, {**cell, alias.text: row.values}):
-            continue
+        try:
+            if where is not None and not evaluate(where.expr, {**cell, alias.text: row.values}):
+                continue
+        except FAILURES as error:
+            message = f"row {row.number} of {row.path}: this condition has no value: {error}"
+            span = (condition or scenario).span
+            program.diagnostics.error("E0301", message, span, help="mend the row, or guard the condition")
+            cases.sound = False
+            return
         cases.count += 1
         broken = broken_guard(cell, cases.axes)
         if broken is not None and cases.sound:

@@ -23,8 +23,14 @@ def lower_scorers(program: Program) -> None:
             program.scorers.setdefault(scorer.name, scorer)
 
 
-def settings_of(statement: Statement) -> Settings:
-    """The sampling settings in a block."""
+def settings_of(program: Program, statement: Statement) -> Settings:
+    """The sampling settings in a block. What no model takes is reported."""
+    for least, what in ((0, "temperature"), (1, "max_tokens"), (1, "samples")):
+        written = statement.one_of(what)
+        number = (written.find("number") or written.find("count")) if written else None
+        if isinstance(number, Number) and number.value < least:
+            message = f"`{what}` must be {least} or more"
+            program.diagnostics.error("E0301", message, number.span, help=f"write `{what} {least}`, or leave it out")
     temperature, tokens = statement.one_of("temperature"), statement.one_of("max_tokens")
     heat = temperature.syntax("number") if temperature else None
     limit = tokens.syntax("count") if tokens else None
@@ -76,7 +82,7 @@ def _scorer(program: Program, statement: Statement) -> Scorer | None:
         system=system.texts if system else None,
         prompt=prompt.texts,
         gives=type_,
-        settings=settings_of(statement),
+        settings=settings_of(program, statement),
     )
 
 

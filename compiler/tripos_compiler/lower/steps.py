@@ -32,6 +32,8 @@ class Steps:
     """For every named value the asks it depends on."""
     asks: dict[str, Ask] = field(default_factory=dict)
     spans: dict[str, Label] = field(default_factory=dict)
+    scores: dict[str, tuple[Label, Statement]] = field(default_factory=dict)
+    """The first score of every name. Several may share one where each has its `when`."""
 
     def add(self, statement: Statement) -> None:
         """Lowers a statement of the scenario's body, if it is a step."""
@@ -101,7 +103,7 @@ class Steps:
             prompt=prompt.texts,
             returns=None if isinstance(returns, bool) else returns,
             samples=self._samples(statement),
-            settings=settings_of(statement),
+            settings=settings_of(self.program, statement),
             when=when.expr if isinstance(when, Typed) else None,
             needs=tuple(sorted(upstream)),
             fingerprint="",
@@ -211,12 +213,23 @@ class Steps:
     def _score(self, statement: Statement) -> bool:
         value = statement.syntax("value")
         name = statement.name()
+        earlier, first = self.scores.setdefault(name.text, (Label(name.span, "first declared here"), statement))
+        if first is not statement and not (first.find("cond") and statement.find("cond")):
+            message = f"score `{name.text}` is declared twice in this scenario"
+            self.program.diagnostics.error(
+                "E0202", message, name.span, earlier, help="rename one, or give each its `when`"
+            )
+            return False
         scorers = self.program.declared.get("scorer", {})
         if isinstance(value, CallExpr) and isinstance(value.function, Name) and value.function.text in scorers:
             return self._grade(statement, name)
         when = self._when(statement)
         typed = Elaborator(self.program, self.scope).expression(value)
         if typed is None or when is False:
+            return False
+        if typed.type.kind == "optional" and typed.type.of.kind in ("bool", "integer", "number"):
+            help_ = "say what counts then: `default(…, 0)`"
+            self.program.diagnostics.error("E0306", "this score may be missing", value.span, help=help_)
             return False
         if typed.type.kind not in ("bool", "integer", "number"):
             help_ = "a score is a bool or a number"

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from tripos_compiler.constructs.signature import Labels, Statement
 from tripos_compiler.expressions import Elaborator, Scope, Typed
-from tripos_compiler.plan import Hole, Template, Texts
+from tripos_compiler.plan import Hole, MetricsType, Ref, Template, Texts
 from tripos_compiler.program import Program
+from tripos_compiler.semantics.contexts import names_in
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.parse import parse_hole
 from tripos_compiler.syntax.tree import Text
@@ -74,6 +75,12 @@ def lower_template(program: Program, scope: Scope, text: Text) -> tuple[Template
             continue
         typed = elaborator.expression(elements[0])
         if typed is None:
+            good = False
+            continue
+        counted = "metrics" in names_in(typed.expr) and scope["metrics"].type == MetricsType()
+        if counted and not isinstance(typed.expr, Ref):
+            help_ = "write `{{ metrics }}`"
+            program.diagnostics.error("E0301", "the metrics can only be printed", span, help=help_)
             good = False
             continue
         if typed.type.kind == "optional":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -95,6 +96,8 @@ def _number(type_: Any, value: Any) -> int | float:
         number = float(value) if not isinstance(value, int) else value
     except (TypeError, ValueError):
         raise DoesNotFit from None
+    if not math.isfinite(number):
+        raise DoesNotFit
     if type_.kind == "number":
         return number
     if number != int(number):

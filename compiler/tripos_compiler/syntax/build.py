@@ -132,9 +132,11 @@ class Builder:
 
     def _number(self, span: Span, text: str) -> int | float:
         value = float(text)
-        if math.isfinite(value) and (any(char in text for char in ".eE") or abs(int(text)) < 2**63):
-            return value if any(char in text for char in ".eE") else int(text)
-        self.diagnostics.error("E0101", "this number is too large", span, help="whole numbers end at 9223372036854775807")
+        whole = not any(char in text for char in ".eE")
+        if math.isfinite(value) and (not whole or abs(int(text)) < 2**63):
+            return int(text) if whole else value
+        help_ = f"the largest whole number is {2**63 - 1}"
+        self.diagnostics.error("E0101", "this number is too large", span, help=help_)
         return 1
 
     def _table_row(self, span: Span, row: str) -> TableRow:

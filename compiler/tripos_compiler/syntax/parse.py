@@ -35,7 +35,7 @@ HUMAN = {
 }
 
 DEEPEST = 96
-"""How many levels of the tree a statement may have: a limit of JSON readers and of Python's stack, not of the language."""
+"""How many levels a statement may have: a limit of JSON readers and of Python's stack, not of the language."""
 
 
 def parse(source: Source, diagnostics: Diagnostics) -> Block:
@@ -145,13 +145,17 @@ def _recover(parser: Any, token: Token, diagnostics: Diagnostics) -> bool:
 
 def _lose(diagnostics: Diagnostics, value: Any, start: int | None = None) -> int | None:
     """Notes the names in what is left out, and gives the place where it starts."""
-    tokens = value.scan_values(lambda item: isinstance(item, Token)) if isinstance(value, Tree) else [value]
-    for token in tokens:
-        if isinstance(token, Token):
-            start = token.start_pos
-            if token.type == "NAME":
-                diagnostics.lost_names.add(str(token))
-    return start
+    waiting, places = [value], [start] if start is not None else []
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Tree):
+            waiting.extend(item.children)
+        elif isinstance(item, Token):
+            if item.start_pos is not None:
+                places.append(item.start_pos)
+            if item.type == "NAME":
+                diagnostics.lost_names.add(str(item))
+    return min(places, default=None)
 
 
 def _prune(source: Source, tree: Tree[Token], diagnostics: Diagnostics) -> None:

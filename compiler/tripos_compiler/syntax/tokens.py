@@ -49,7 +49,8 @@ def lex(source: Source, diagnostics: Diagnostics) -> list[Token]:
         span = Span(source, start, start + len(token))
         match token.type:
             case "UNKNOWN":
-                message = f"the character `{token}` means nothing here"
+                char = str(token) if token.isprintable() else f"U+{ord(token):04X}"
+                message = f"the character `{char}` means nothing here"
                 diagnostics.error("E0104", message, span, help="remove it, or put it inside a string")
             case "UNCLOSED_STRING":
                 help_ = 'close it with `"`; for more than one line use `"""`'

@@ -34,7 +34,7 @@ def open_model(
     Traceback (most recent call last):
     tripos_runtime.models.base.ModelError: there is no model `mock/carefull`
     """
-    if name != name.strip() or not name:
+    if name != name.strip() or not name or name.endswith("/"):
         raise ModelError("R0103", f"`{name}` is not the name of a model", "write `provider/model`", fatal=True)
     match name.split("/", 1):
         case ["mock", character]:

@@ -111,6 +111,8 @@ class LitellmModel:
         return {name: value for name, value in settings.items() if value is not None}
 
     def _reply(self, response: Any) -> Reply:
+        if response is None:  # what litellm makes of status 422
+            raise ModelError("R0110", f"`{self.name}` rejected the request", "check the settings of the step")
         if not response.choices:
             raise ModelError("R0111", f"`{self.name}` sent a reply without a choice", "try again later", retryable=True)
         choice = response.choices[0]

@@ -30,17 +30,18 @@ class LocalModel:
     def __init__(self, which: str, *, slots: int = 4, timeout_s: float = 300.0) -> None:
         self.name = f"local/{which}"
         self._timeout_s = timeout_s
-        self._server = LocalProcess.share(weights_of(which), slots)
+        self.server = LocalProcess.share(weights_of(which), slots)
         self._client: LitellmModel | None = None
         self._client_address = ""
         self._closed = False
 
     async def ask(self, request: Request) -> Reply:
         """The reply to the request, which costs nothing."""
-        address = await asyncio.to_thread(self._server.address)
+        address = await asyncio.to_thread(self.server.address)
         if self._client is None or self._client_address != address:
-            self._client = self._connect(address)
-            self._client_address = address
+            stale, self._client, self._client_address = self._client, self._connect(address), address
+            if stale is not None:
+                await stale.close()
         return replace(await self._client.ask(_fitted(request)), model_served=self.name)
 
     async def close(self) -> None:
@@ -50,7 +51,7 @@ class LocalModel:
         self._closed = True
         if self._client is not None:
             await self._client.close()
-        await asyncio.to_thread(self._server.release)
+        await asyncio.to_thread(self.server.release)
 
     def _connect(self, address: str) -> LitellmModel:
         route = f"openai/tripos-{self.name.replace('/', '-')}"

@@ -78,7 +78,10 @@ def open_mock(which: str, sleep: Callable[[float], Awaitable[None]]) -> MockMode
     failures = re.fullmatch(r"fails-(\d{1,4})", character)
     if failures:
         return MockModel(f"mock/{which}", "fails", int(failures[1]), sleep)
-    if character not in CHARACTERS or character == "fails-N":
+    if character == "fails-N":
+        hint = "write a number for N, such as `mock/fails-2`"
+        raise ModelError("R0103", f"there is no model `mock/{which}`", hint, fatal=True)
+    if character not in CHARACTERS:
         close = difflib.get_close_matches(character, CHARACTERS, n=1)
         hint = f"did you mean `mock/{close[0]}`?" if close else f"the mocks are {', '.join(CHARACTERS)}"
         raise ModelError("R0103", f"there is no model `mock/{which}`", hint, fatal=True)

@@ -1,0 +1,230 @@
+"""`tripos run`, from a spec to rows in the store, with mock models."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import ITEMS, QUIZ, Command
+
+CAREFUL = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careful:b")
+
+
+def ask(tripos: Command, query: str, *options: str) -> list[dict[str, object]]:
+    answer = tripos("sql", query, "-o", "answer.json", *options)
+    assert answer.code == 0, answer.err
+    rows: list[dict[str, object]] = json.loads(Path("answer.json").read_text("utf-8"))
+    return rows
+
+
+def test_every_call_that_was_planned_is_made_and_every_score_allocated_is_kept(quiz: Path, tripos: Command) -> None:
+    done = tripos("run", "quiz.tripos", *CAREFUL, "--json")
+    assert done.code == 0, done.err
+    # 3 sums and 2 words; two judges each
+    assert done.data["calls"] == {"planned": 15, "asked": 15, "reused": 0, "skipped": 0, "failed": 0}
+    counted = ask(tripos, "select scenario, metric, count(*) as n from quiz.scores group by all order by all")
+    assert [(row["scenario"], row["metric"], row["n"]) for row in counted] == [
+        ("sums", "CLEAR", 6),
+        ("sums", "RIGHT", 6),
+        ("sums", "long", 3),
+        ("words", "CLEAR", 4),
+        ("words", "sure", 2),
+    ]
+    assert ask(tripos, "select count(*) as n from quiz.samples") == [{"n": 5}]
+
+
+def test_what_was_answered_is_not_asked_again(quiz: Path, tripos: Command) -> None:
+    tripos("run", "quiz.tripos", *CAREFUL, "--json")
+    again = tripos("run", "quiz.tripos", *CAREFUL, "--json").data
+    assert again["calls"]["asked"] == 0
+    assert again["calls"]["reused"] == 15
+
+
+def test_a_changed_rubric_is_judged_again_and_nothing_else(quiz: Path, tripos: Command) -> None:
+    tripos("run", "quiz.tripos", *CAREFUL, "--json")
+    changed = QUIZ.replace("Is the reply right?", "Is the reply correct?")  # a metric of `sums` only
+    (quiz / "quiz.tripos").write_text(changed, "utf-8")
+    again = tripos("run", "quiz.tripos", *CAREFUL, "--json").data
+    assert again["calls"] == {"planned": 15, "asked": 6, "reused": 9, "skipped": 0, "failed": 0}
+    counted = ask(tripos, "select count(*) as n from quiz.scores where scenario = 'sums' and scorer = 'rubric'")
+    assert counted == [{"n": 12}]  # the old judgements are no longer current
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        lambda text: "# a comment\n" + text.replace("  ", "    "),
+        lambda text: text.replace('"Sums"', '"Little sums"'),
+        lambda text: text.replace("measure length = mean(long)", "measure size = mean(sums.long) by scenario"),
+    ],
+    ids=["layout", "title", "measure"],
+)
+def test_what_changes_no_reply_costs_nothing(quiz: Path, tripos: Command, edit: object) -> None:
+    tripos("run", "quiz.tripos", *CAREFUL, "--json")
+    assert callable(edit)
+    (quiz / "quiz.tripos").write_text(edit(QUIZ), "utf-8")
+    assert tripos("run", "quiz.tripos", *CAREFUL, "--json").data["calls"]["asked"] == 0
+
+
+def test_an_added_model_and_an_added_row_run_alone(quiz: Path, tripos: Command) -> None:
+    tripos("run", "quiz.tripos", "--model", "mock/careful:x", "--role", "judge=mock/careful", "--json")
+    with (quiz / "items.jsonl").open("a") as file:
+        file.write("\n" + json.dumps({"question": "7 * 6", "answer": "42"}))
+    models = "mock/careful:x,mock/careful:y"
+    done = tripos("run", "quiz.tripos", "--model", models, "--role", "judge=mock/careful", "--json").data
+    # of x: the new row in both scenarios; of y: everything; one answer and one judgement each
+    assert done["calls"]["asked"] == 2 * (2 + 4 + 3)
+    assert done["calls"]["reused"] == 2 * (3 + 2)
+
+
+def test_failed_calls_are_rows_and_are_tried_again_by_the_next_run(quiz: Path, tripos: Command) -> None:
+    judge = ("--role", "judge=mock/careful")
+    failed = tripos("run", "quiz.tripos", "--model", "mock/fails-1", *judge, "--max-retries", "0", "--json")
+    assert failed.code == 1
+    assert failed.data["samples"] == {"provider_error": 5}
+    assert failed.data["scores"] == {"provider_error": 13}
+    statuses = ask(tripos, "select status, count(*) as n from quiz.scores where value is null group by all")
+    assert statuses == [{"status": "provider_error", "n": 13}]
+    mended = tripos("run", "quiz.tripos", "--model", "mock/fails-1", *judge, "--max-retries", "1", "--json")
+    assert mended.code == 0
+    assert mended.data["calls"] == {"planned": 10, "asked": 10, "reused": 0, "skipped": 0, "failed": 0}
+    assert ask(tripos, "select count(*) as n, count(value) as good from quiz.scores") == [{"n": 13, "good": 13}]
+
+
+def test_a_reply_that_cannot_be_read_is_repaired_once_and_then_a_status(quiz: Path, tripos: Command) -> None:
+    broken = ("--model", "mock/broken-json", "--role", "judge=mock/broken-json", "--json")
+    done = tripos("run", "quiz.tripos", *broken)
+    assert done.code == 0  # every call was answered
+    assert done.data["samples"] == {"ok": 3, "parse_failure": 2}
+    assert set(done.data["scores"]) == {"scored", "parse_failure"}
+    rows = ask(tripos, "select scenario, attempts, status, value from quiz.samples join quiz.scores using (sample_id, scenario) where metric = 'sure'".replace("attempts, status", "attempts, samples.status"))
+    assert {(row["attempts"], row["status"], row["value"]) for row in rows} == {(2, "parse_failure", None)}
+
+
+def test_a_judge_that_refuses_gives_no_score(quiz: Path, tripos: Command) -> None:
+    done = tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/refuses", "--json").data
+    assert done["scores"] == {"refused": 8, "scored": 5}
+
+
+def test_a_careless_judge_yields_values_in_range_or_a_status(quiz: Path, tripos: Command) -> None:
+    judges = ",".join(f"mock/careless:{name}" for name in "abcdefgh")
+    tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", f"judge={judges}", "--json")
+    query = "select status, min(value) as low, max(value) as high, count(*) as n from quiz.scores where scorer = 'rubric' group by all"
+    rows = {str(row["status"]): row for row in ask(tripos, query)}
+    assert sum(int(str(row["n"])) for row in rows.values()) == 64
+    assert float(str(rows["scored"]["low"])) >= 1
+    assert float(str(rows["scored"]["high"])) <= 10
+    assert rows["parse_failure"]["low"] is None
+
+
+def test_a_limit_is_by_scenario_and_a_seed_draws(quiz: Path, tripos: Command) -> None:
+    first = tripos("run", "quiz.tripos", *CAREFUL, "--limit", "1", "--scenario", "sums", "--json").data
+    assert first["calls"]["planned"] == 3
+    drawn = set()
+    for seed in range(6):
+        store = ("--store", f"drawn{seed}")
+        tripos("run", "quiz.tripos", *CAREFUL, "--limit", "1", "--scenario", "sums", "--seed", str(seed), *store, "--json")
+        [row] = ask(tripos, "select fields ->> '$.question' as question from quiz.items", *store)
+        drawn.add(row["question"])
+    assert drawn <= {item["question"] for item in ITEMS}
+    assert len(drawn) > 1
+
+
+@pytest.mark.parametrize(("model", "code"), [("mock/wrong-key", "R0102"), ("mock/down", "R0101")])
+def test_a_model_that_cannot_be_had_stops_the_run_and_keeps_what_was_done(
+    quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch, model: str, code: str
+) -> None:
+    monkeypatch.setattr("tripos_runtime.calling.FIRST_DELAY_S", 0.0)
+    done = tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", f"judge={model}", "--max-connections", "1")
+    assert done.code == 1
+    assert f"error[{code}]" in done.err
+    assert "Traceback" not in done.err
+    kept = ask(tripos, "select count(*) as n from quiz.samples")
+    assert int(str(kept[0]["n"])) >= 1
+    assert ask(tripos, "select status from runs") == [{"status": "stopped"}]
+
+
+def test_a_role_without_a_model_takes_the_compared_one_and_says_so(quiz: Path, tripos: Command) -> None:
+    done = tripos("run", "quiz.tripos", "--model", "mock/careful")
+    assert done.code == 0
+    assert "judge: mock/careful  (grades its own replies" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ((), "no model fills the role `candidate`"),
+        (("--model", "mock/careful", "--role", "juge=mock/careful"), "did you mean `judge`?"),
+        (("--model", "mock/careful", "--role", "judge"), "names no model"),
+        (("--model", "mock/carefull"), "there is no model `mock/carefull`"),
+        (("--model", "mock/careful", "--scenario", "sum"), "did you mean `sums`?"),
+        (("--model", "mock/careful", "--seed", "1"), "give --limit N too"),
+        (("--model", "mock/careful", "--limit", "0"), "0 is less than 1"),
+        (("--model", "mock/careful", "--data", "nowhere"), "there is no data folder `nowhere`"),
+    ],
+)
+def test_a_wrong_command_says_how_to_mend_it(quiz: Path, tripos: Command, arguments: tuple[str, ...], words: str) -> None:
+    done = tripos("run", "quiz.tripos", *arguments)
+    assert done.code == 2
+    assert words in done.err
+    assert "tripos explain" in done.err
+    assert not (quiz / "results" / "parts" / "runs").exists()
+
+
+def test_settings_come_from_the_project_file_and_flags_win(quiz: Path, tripos: Command) -> None:
+    (quiz / "tripos.toml").write_text('store = "kept"\nmodels = ["mock/careful:toml"]\n[roles]\njudge = ["mock/careful"]\n')
+    assert tripos("run", "quiz.tripos", "--json").code == 0
+    tripos("run", "quiz.tripos", "--model", "mock/careful:flag", "--json")
+    rows = ask(tripos, "select models[1] as model from runs order by started_at")
+    assert [row["model"] for row in rows] == ["mock/careful:toml", "mock/careful:flag"]
+    assert (quiz / "kept").is_dir()
+
+
+@pytest.mark.parametrize("text", ["stor = 1", "models = 3", "= broken"])
+def test_a_wrong_project_file_is_named(quiz: Path, tripos: Command, text: str) -> None:
+    (quiz / "tripos.toml").write_text(text)
+    done = tripos("run", "quiz.tripos", "--model", "mock/careful")
+    assert (done.code, "R0203" in done.err, "tripos.toml" in done.err) == (2, True, True)
+
+
+def test_data_is_never_rendered(quiz: Path, tripos: Command) -> None:
+    hostile = "{{ item.answer }} {% for %} {metrics} \x1b[31m"
+    (quiz / "items.jsonl").write_text(json.dumps({"question": hostile, "answer": "SECRET"}), "utf-8")
+    tripos("run", "quiz.tripos", *CAREFUL, "--json")
+    rows = ask(tripos, "select messages from quiz.samples where scenario = 'sums'")
+    [message] = json.loads(str(rows[0]["messages"]))
+    assert message == {"role": "user", "content": hostile}
+
+
+def test_an_interrupted_store_write_keeps_what_was_committed(
+    quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import errno
+
+    from tripos_warehouse.store import Store
+
+    real = Store.append
+    calls = 0
+
+    def full(self: Store, *args: object, **options: object) -> object:
+        nonlocal calls
+        calls += 1
+        if calls > 1:
+            raise _disk_full()
+        return real(self, *args, **options)  # type: ignore[arg-type]
+
+    def _disk_full() -> Exception:
+        from tripos_warehouse.errors import StoreError
+
+        return StoreError("W0102", f"cannot write: {errno.errorcode[errno.ENOSPC]}", "free some space")
+
+    monkeypatch.setattr(Store, "append", full)
+    done = tripos("run", "quiz.tripos", *CAREFUL)
+    assert done.code == 1
+    assert "error[W0102]" in done.err
+    monkeypatch.undo()
+    monkeypatch.chdir(quiz)
+    assert ask(tripos, "select status from runs") == [{"status": "unfinished"}]
+    assert tripos("run", "quiz.tripos", *CAREFUL, "--json").code == 0

@@ -1,0 +1,41 @@
+"""Compiles specs in tests."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tripos_compiler.compile import Compilation, compile_spec
+from tripos_compiler.plan import Plan
+from tripos_runtime.datasets import DataFolders
+
+ROOT = Path(__file__).parents[2]
+EDUBENCH = ROOT / "specs" / "edubench"
+
+
+def read(path: str) -> str:
+    """The text of a spec file."""
+    return Path(path).read_text("utf-8")
+
+
+def compile_file(path: Path) -> Compilation:
+    """Compiles a file against the data beside it."""
+    return compile_spec(path.as_posix(), read, DataFolders())
+
+
+def compile_files(folder: Path, files: dict[str, str], main: str = "spec.tripos") -> Compilation:
+    """Writes files into a folder and compiles one of them."""
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, "utf-8")
+    return compile_file(folder / main)
+
+
+def compile_text(text: str) -> Compilation:
+    """Compiles a spec of one file that has no data."""
+    return compile_spec("spec.tripos", lambda path: text)
+
+
+def plan_of(compilation: Compilation) -> Plan:
+    """The plan, where there is one; fails with the diagnostics where there is none."""
+    assert compilation.plan is not None, [(item.code, item.message) for item in compilation.diagnostics]
+    return compilation.plan

@@ -1,0 +1,78 @@
+"""Every code has a page, and the examples of the pages do what the pages say."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from compiling import ROOT, compile_files
+from tripos_compiler.diagnostics.codes import CODES, find_page
+
+FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+COMPILED = [code for code in CODES if code.startswith("E")]
+RAISED = re.compile(r'"([ERW]\d{4})"')
+PACKAGES = ("compiler", "runtime", "warehouse", "tripos")
+
+
+def page_of(code: str) -> str:
+    page = find_page(code)
+    assert page is not None
+    return page
+
+
+def section(page: str, title: str) -> dict[str, str]:
+    """The files of a section: the one without a name is the spec itself."""
+    found = re.search(rf"^## {title}\n(.*?)(?=^## |\Z)", page, re.MULTILINE | re.DOTALL)
+    assert found is not None, f"no section `{title}`"
+    return {name or "spec.tripos": text for _, name, text in FENCE.findall(found[1])}
+
+
+def test_no_page_lacks_a_code_and_no_code_a_page() -> None:
+    folder = files("tripos_compiler.diagnostics").joinpath("pages")
+    assert {entry.name for entry in folder.iterdir()} == {f"{code}.md" for code in CODES}
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_a_page_is_short_and_begins_with_its_code_and_headline(code: str) -> None:
+    page = page_of(code)
+    assert page.startswith(f"# {code} {CODES[code]}\n\n")
+    assert page.endswith("\n")
+    assert len(page.splitlines()) < 45
+    assert max(map(len, page.splitlines())) <= 120
+
+
+@pytest.mark.parametrize("code", [code for code in CODES if code not in COMPILED])
+def test_a_page_of_a_run_or_a_store_says_when_it_happens_and_how_to_mend_it(code: str) -> None:
+    titles = re.findall(r"^## (.*)$", page_of(code), re.MULTILINE)
+    assert titles[:2] == ["When it happens", "How to mend it"]
+
+
+@pytest.mark.parametrize("code", COMPILED)
+def test_the_example_of_a_page_has_that_mistake_and_no_other(code: str, tmp_path: Path) -> None:
+    example = section(page_of(code), "Example")
+    found = compile_files(tmp_path, example).diagnostics
+    assert {item.code for item in found} == {code}, [(item.code, item.message) for item in found]
+
+
+@pytest.mark.parametrize("code", COMPILED)
+def test_the_mended_example_of_a_page_compiles_without_a_word(code: str, tmp_path: Path) -> None:
+    page = page_of(code)
+    data = {name: text for name, text in section(page, "Example").items() if not name.endswith(".tripos")}
+    found = compile_files(tmp_path, {**data, **section(page, "Mended")}).diagnostics
+    assert found == (), [(item.code, item.message) for item in found]
+
+
+def test_every_code_that_the_source_raises_is_in_the_catalogue() -> None:
+    assert raised() - set(CODES) == set()
+
+
+def test_every_code_in_the_catalogue_is_raised_somewhere() -> None:
+    assert set(CODES) - raised() == set()
+
+
+def raised() -> set[str]:
+    """The codes that stand in the source outside the catalogue itself."""
+    sources = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py") if path.name != "codes.py"]
+    return {code for path in sources for code in RAISED.findall(path.read_text("utf-8"))}

@@ -1,0 +1,334 @@
+"""The pages of docs/ run: specs compile, commands print what is shown, queries answer, links lead somewhere."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import re
+import shlex
+import shutil
+import sys
+import tomllib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tripos.command.main import build_parser, run_command
+from tripos.config import Config, EndpointConfig
+from tripos.failure import GOOD, INTERRUPTED, SOME_FAILED, USAGE
+from tripos.project import find_spec
+from tripos_compiler.constructs.table import CONSTRUCTS
+from tripos_compiler.diagnostics import Diagnostics
+from tripos_compiler.diagnostics.text import render_text
+from tripos_compiler.semantics.library import FUNCTIONS
+from tripos_compiler.source import Source
+from tripos_compiler.syntax.parse import parse
+from tripos_runtime.models.mock import CHARACTERS
+from tripos_warehouse.answers import run_query
+from tripos_warehouse.schemas import TABLES
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect
+
+DOCS = Path(__file__).parents[2] / "docs"
+GENERATED = {"errors.md"}
+PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md") if path.name not in GENERATED)
+FENCE = re.compile(r"^```(?P<info>[^`\n]*)\n(?P<text>.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
+LINK = re.compile(r"(?<!!)\[[^\]]*\]\(([^)\s]+)\)")
+HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
+ANY = "…"
+EDUBENCH_RUN = (
+    "run specs/edubench --limit 2 --model mock/careful --role judge=mock/careful:a,mock/careless:b --store {store}"
+)
+
+
+@dataclass(frozen=True)
+class Block:
+    """A fenced block: `language` and `words` of its info string, and the line of its first line of text."""
+
+    page: str
+    line: int
+    language: str
+    words: tuple[str, ...]
+    text: str
+
+    @property
+    def place(self) -> str:
+        """Where it stands, for a message."""
+        return f"docs/{self.page}:{self.line}"
+
+    @property
+    def file(self) -> str | None:
+        """The file that it is, if its info string names one."""
+        return next((word for word in self.words if "." in word), None)
+
+
+def text_of(page: str) -> str:
+    """The text of a page."""
+    return (DOCS / page).read_text("utf-8")
+
+
+def blocks(page: str) -> list[Block]:
+    """The fenced blocks of a page, in order."""
+    text = text_of(page)
+    found = []
+    for match in FENCE.finditer(text):
+        language, *words = match["info"].split() or [""]
+        line = text.count("\n", 0, match.start("text")) + 1
+        found.append(Block(page, line, language, tuple(words), match["text"]))
+    return found
+
+
+def prose(page: str) -> str:
+    """A page without its fenced blocks."""
+    return FENCE.sub("", text_of(page))
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store of a small run of EduBench by mock models."""
+    root = tmp_path_factory.mktemp("edubench") / "results"
+    with heard() as said:
+        code = run_command(EDUBENCH_RUN.format(store=root).split())
+    assert code == 0, said.getvalue()
+    return root
+
+
+@contextmanager
+def heard() -> Iterator[io.StringIO]:
+    """What is printed, on either stream, in the order in which it is printed."""
+    said = io.StringIO()
+    streams = sys.stdout, sys.stderr
+    sys.stdout = sys.stderr = said
+    try:
+        yield said
+    finally:
+        sys.stdout, sys.stderr = streams
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder that commands run in, on a terminal of 80 columns."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_does_what_it_says(page: str, folder: Path, request: pytest.FixtureRequest) -> None:
+    if "<!-- results: edubench -->" in text_of(page):
+        shutil.copytree(request.getfixturevalue("store"), folder / "results")
+    for block in blocks(page):
+        match block.language:
+            case "diff":
+                patch(block, folder)
+            case "console":
+                play(block)
+            case "python":
+                with heard():
+                    exec(compile("\n" * (block.line - 1) + block.text, f"docs/{page}", "exec"), {})
+            case "tripos" if "fragment" in block.words:
+                diagnostics = Diagnostics()
+                parse(Source(block.place, block.text), diagnostics)
+                assert not diagnostics.items, render_text(diagnostics.items)
+            case "toml":
+                Config.model_validate(tomllib.loads(block.text))
+        if block.language != "diff" and block.file is not None:
+            (folder / block.file).write_text(block.text, "utf-8")
+        elif block.language == "tripos" and "fragment" not in block.words:
+            (folder / "block.tripos").write_text(block.text, "utf-8")
+            compiles(folder / "block.tripos", block.place)
+    for path in folder.glob("*.tripos"):
+        if re.search(r"^benchmark ", path.read_text("utf-8"), re.MULTILINE):
+            compiles(path, f"docs/{page}: {path.name}")
+
+
+def compiles(path: Path, place: str) -> None:
+    """Asserts that a spec compiles without a mistake."""
+    compilation = find_spec(str(path)).compile()
+    assert compilation.plan is not None and not compilation.diagnostics, (
+        f"{place}\n{render_text(compilation.diagnostics)}"
+    )
+
+
+def patch(block: Block, folder: Path) -> None:
+    """Applies a diff block: the lines that it keeps and takes away stand in its file once."""
+    assert block.file is not None, f"{block.place}: a diff names its file"
+    path = folder / block.file
+    lines = block.text.splitlines(keepends=True)
+    before = "".join(line[1:] or "\n" for line in lines if line[:1] in " -\n")
+    after = "".join(line[1:] or "\n" for line in lines if line[:1] in " +\n")
+    text = path.read_text("utf-8")
+    assert text.count(before) == 1, f"{block.place}: these lines stand {text.count(before)} times in {block.file}"
+    path.write_text(text.replace(before, after), "utf-8")
+
+
+def play(block: Block) -> None:
+    """Runs the commands of a console block and compares what they print with what is shown below each."""
+    commands: list[tuple[int, str, list[str]]] = []
+    for number, line in enumerate(block.text.splitlines(), block.line):
+        if line.startswith("$ "):
+            commands.append((number, line[2:], []))
+        elif commands and commands[-1][1].endswith("\\") and not commands[-1][2]:
+            first, command, shown = commands.pop()
+            commands.append((first, command.removesuffix("\\") + line.strip(), shown))
+        else:
+            assert commands, f"{block.place}: a console block begins with a command"
+            commands[-1][2].append(line)
+    code = int(block.words[block.words.index("exit") + 1]) if "exit" in block.words else 0
+    for index, (number, command, shown) in enumerate(commands):
+        place = f"docs/{block.page}:{number}: {command}"
+        got, printed = run(command)
+        wanted = code if index == len(commands) - 1 else 0
+        assert got == wanted, f"{place}\nexit code {got}, not {wanted}; it printed\n{printed}"
+        pattern = pattern_of(shown, figures="figures" in block.words)
+        lines = "".join(f"{line.rstrip()}\n" for line in printed.rstrip().splitlines())
+        if not re.fullmatch(pattern, lines):
+            shown_text = "\n".join(shown)
+            pytest.fail(f"{place}\n--- shown\n{shown_text}\n--- printed\n{lines}", pytrace=False)
+
+
+def run(command: str) -> tuple[int, str]:
+    """The exit code of a command and what it prints."""
+    program, *arguments = shlex.split(command)
+    with heard() as said:
+        match program:
+            case "tripos":
+                code = run_command(arguments)
+            case "cat":
+                code = 0
+                for name in arguments:
+                    print(Path(name).read_text("utf-8"), end="")
+            case _:
+                pytest.fail(f"a page may use `tripos` and `cat`, not `{program}`")
+    return code, said.getvalue()
+
+
+def pattern_of(shown: list[str], *, figures: bool) -> str:
+    """A regular expression for the lines shown. `…` stands for anything on its line, alone for any lines. With
+    `figures` a number stands for any number, and columns may be of other widths."""
+    while shown and not shown[-1].strip():
+        shown = shown[:-1]
+    pattern = ""
+    for line in shown:
+        if line.strip() == ANY:
+            pattern += r"(?:.*\n)*?"
+            continue
+        parts = []
+        for part in line.rstrip().split(ANY):
+            escaped = re.escape(part)
+            if figures:
+                escaped = re.sub(r"\d+(?:\\\.\d+|,\d+)*", r"\\d[\\d.,]*", escaped)
+                escaped = re.sub(r"(?:\\ ){2,}", r" +", escaped)
+                escaped = re.sub(r"─+", "─+", escaped)
+            parts.append(escaped)
+        pattern += ".*?".join(parts) + r"\n"
+    return pattern
+
+
+def queries() -> list[Block]:
+    """Every SQL block of the pages."""
+    return [block for page in PAGES for block in blocks(page) if block.language == "sql"]
+
+
+@pytest.mark.parametrize("block", queries(), ids=lambda block: f"{block.page}:{block.line}")
+def test_a_query_has_an_answer(block: Block, store: Path) -> None:
+    connection = connect(Store.open(store, create=False))
+    try:
+        answer = run_query(connection, block.text)
+    finally:
+        connection.close()
+    assert answer.num_rows > 0, f"{block.place}: no rows"
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_lead_somewhere(page: str) -> None:
+    for target in LINK.findall(prose(page)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        path = (DOCS / page).parent / name if name else DOCS / page
+        assert path.exists(), f"docs/{page}: there is no {target}"
+        if anchor:
+            anchors = {slug(heading) for heading in HEADING.findall(FENCE.sub("", path.read_text("utf-8")))}
+            assert anchor in anchors, f"docs/{page}: {target}: the headings are {sorted(anchors)}"
+
+
+def slug(heading: str) -> str:
+    """The anchor that GitHub gives a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+
+
+def test_the_index_names_every_page() -> None:
+    linked = {target.partition("#")[0] for target in LINK.findall(prose("index.md"))}
+    assert set(PAGES) - {"index.md"} <= linked
+
+
+@pytest.mark.parametrize("construct", CONSTRUCTS, ids=lambda construct: construct.name)
+def test_every_statement_is_in_the_language_page(construct: object) -> None:
+    assert f"`{construct.shape.shown}`" in prose("language.md")  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda function: function.name)
+def test_every_function_is_in_the_language_page(function: object) -> None:
+    assert f"| `{function.shown}` |" in prose("language.md")  # type: ignore[attr-defined]
+
+
+def options_of(parser: argparse.ArgumentParser) -> set[str]:
+    """Every option of a parser and of its verbs, but for help; verbs too."""
+    found: set[str] = set()
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for verb, inner in action.choices.items():
+                found |= {f"tripos {verb}"} | options_of(inner)
+        elif not isinstance(action, argparse._HelpAction):
+            found |= set(action.option_strings)
+    return found
+
+
+def test_every_verb_and_option_is_in_the_page_on_running() -> None:
+    text = prose("running.md")
+    assert not [option for option in sorted(options_of(build_parser())) if not re.search(rf"`{option}\b", text)]
+
+
+def test_every_setting_is_in_the_page_on_running() -> None:
+    settings = [*Config.model_fields, *EndpointConfig.model_fields]
+    text = prose("running.md")
+    assert not [name for name in settings if f"`{name}`" not in text]
+    shown = [tomllib.loads(block.text) for block in blocks("running.md") if block.language == "toml"]
+    assert not set(Config.model_fields) - {name for settings in shown for name in settings}
+
+
+def test_every_mock_and_exit_code_is_in_the_page_on_running() -> None:
+    text = prose("running.md")
+    assert not [character for character in CHARACTERS if f"`mock/{character}`" not in text]
+    assert not [code for code in (GOOD, SOME_FAILED, USAGE, INTERRUPTED) if f"| {code} |" not in text]
+
+
+@pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)
+def test_every_column_of_a_table_is_in_the_page_on_results(table: object) -> None:
+    row = next((line for line in prose("results.md").splitlines() if line.startswith(f"| `{table.name}` |")), "")  # type: ignore[attr-defined]
+    assert not [name for name in table.schema.names if f"`{name}`" not in row]  # type: ignore[attr-defined]
+
+
+def test_every_column_of_a_benchmarks_views_is_in_the_page_on_results(store: Path) -> None:
+    text = prose("results.md")
+    connection = connect(Store.open(store, create=False))
+    found = "select table_name, column_name from information_schema.columns where table_schema = 'edubench'"
+    columns = connection.execute(found).fetchall()
+    connection.close()
+    assert columns
+    rows = {line.split("`")[1]: line for line in text.splitlines() if line.startswith("| `edubench.")}
+    missing = [
+        (view, column)
+        for view, column in columns
+        if f"`{column}`" not in rows.get(f"edubench.{view}", "") and f"`{column}`" not in context_columns(text)
+    ]
+    assert not missing
+
+
+def context_columns(text: str) -> str:
+    """The line that lists the columns that every view begins with."""
+    return next(line for line in text.splitlines() if line.startswith("Every view begins with"))
