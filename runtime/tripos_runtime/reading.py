@@ -32,16 +32,8 @@ from tripos_runtime.models.plain_text import BULLET, bool_in, elements_in, fold,
 from tripos_runtime.models.schema import format_note, metrics_schema, schema_of
 
 __all__ = [
-    "MetricRead",
-    "MetricReads",
-    "Read",
-    "find_json",
-    "format_note",
-    "metrics_schema",
-    "read",
-    "read_metrics",
-    "schema_of",
-]
+    "MetricRead", "MetricReads", "Read", "find_json", "format_note", "metrics_schema", "read", "read_metrics", "schema_of",
+]  # fmt: skip
 
 NOTHING = frozenset({"", "null", "none", "na", "无"})
 WRAPPERS = ("value", "answer", "result", "score")

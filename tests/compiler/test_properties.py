@@ -113,7 +113,7 @@ SMALL = """\
 benchmark demo "1.0.0" { languages en }
 role candidate compared
 role judge panel
-axis level { easy "easy" hard "hard" }
+axis level { easy "easy", hard "hard" }
 axis topic { group g "g" when level in (easy, hard) { sums "sums" } }
 dimension quality "Quality" { metric CLAR "Clarity" { scale 1..5, asks "?", level 3..5 "a", level 1..2 "b" } }
 scorer rubric(response: text) by judge { prompt "{{ metrics }} {{ response }}", gives allocated metrics }
@@ -127,7 +127,7 @@ scenario s "S" {
   over items as item where item.n > -1 and item.kind != b
   ask answer by candidate when level == easy {
     prompt "{{ level }} {{ topic }} {{ item.question }} {{ default(item.maybe, 3) }}"
-    returns { value integer, reasons list<text>, more { a text? } }, samples 2, temperature 0.5, max_tokens 9
+    returns { value integer, reasons list<text>, more list<{ a text? }> }, samples 2, temperature 0.5, max_tokens 9
   }
   let n = answer.value + 1 * 2
   score right = same_number(n, last_number(item.question)) and not (n in (1, 2)) when level in (easy)

@@ -33,6 +33,7 @@ KINDS = {
     "NUMBER": "a number",
     "RANGE": "a range such as `1..10`",
     "LABELS": "a string",
+    "TYPE": "a type",
 }
 """What fills a slot; a slot that is not listed takes any expression."""
 

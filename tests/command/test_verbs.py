@@ -1,0 +1,194 @@
+"""The other verbs: check, plan, report, sql, list, explain."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import QUIZ, Command
+from tripos.command.main import build_parser
+from tripos_compiler.plan import Plan
+
+CAREFUL = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careless:b")
+
+
+@pytest.fixture
+def ran(quiz: Path, tripos: Command) -> Path:
+    assert tripos("run", "quiz.tripos", *CAREFUL, "--json").code == 0
+    return quiz
+
+
+def test_check_counts_what_it_read(quiz: Path, tripos: Command) -> None:
+    done = tripos("check", ".")
+    assert (done.code, done.err) == (0, "")
+    assert done.out == ".: quiz 1.0.0 is well formed: 2 scenarios, 2 contexts, 5 items\n"
+
+
+def test_check_exits_2_and_prints_every_mistake(quiz: Path, tripos: Command) -> None:
+    (quiz / "quiz.tripos").write_text(QUIZ.replace("item.question }}", "item.questin }}"), "utf-8")
+    done = tripos("check", "quiz.tripos")
+    assert done.code == 2
+    assert done.err.count("error[E0308]") == 2
+    assert "did you mean `question`?" in done.err
+    assert done.err.endswith("2 errors\n")
+
+
+def test_check_as_json(quiz: Path, tripos: Command) -> None:
+    (quiz / "quiz.tripos").write_text(QUIZ.replace("by judge", "by jugde"), "utf-8")
+    done = tripos("check", "quiz.tripos", "--format", "json")
+    [diagnostic] = done.data
+    assert (done.code, diagnostic["code"], diagnostic["labels"][0]["start"]["line"]) == (2, "E0201", 20)
+
+
+@pytest.mark.parametrize("verb", ["check", "plan", "run"])
+def test_a_path_that_does_not_exist(quiz: Path, tripos: Command, verb: str) -> None:
+    done = tripos(verb, "quizz.tripos")
+    assert done.code == 2
+    assert "there is no spec at `quizz.tripos`" in done.err
+
+
+def test_plan_counts_calls_for_the_models_given(quiz: Path, tripos: Command) -> None:
+    done = tripos("plan", "quiz.tripos", "--model", "a/b,c/d", "--role", "judge=e/f,g/h,i/j", "--limit", "2")
+    assert done.code == 0
+    [total] = [line.split() for line in done.out.splitlines() if line.startswith("total")]
+    assert total == ["total", "2", "5", "8", "24"]
+
+
+def test_plan_as_json_is_the_plan(quiz: Path, tripos: Command) -> None:
+    plan = Plan.model_validate_json(tripos("plan", "quiz.tripos", "--json").out)
+    assert [scenario.row_count for scenario in plan.scenarios] == [3, 2]
+    calls = {(count.scenario, count.role): (count.calls, count.times) for count in plan.calls}
+    assert calls["words", "judge"] == (2, ("candidate", "judge"))
+
+
+def test_report_fits_80_columns_and_its_sql_runs(ran: Path, tripos: Command) -> None:
+    done = tripos("report", "--sql")
+    assert done.code == 0
+    before, _, _ = done.out.partition("SQL of")
+    assert max(map(len, before.splitlines())) <= 80
+    assert "Clarity" in before
+    for measure in tripos("report", "--json").data["measures"]:
+        assert tripos("sql", measure["sql"]).code == 0
+    for line in done.out.splitlines():
+        if line.startswith("  tripos sql"):
+            assert tripos("sql", line.split('"')[1]).code == 0
+
+
+def test_a_mean_and_its_clustered_error_equal_those_computed_apart(ran: Path, tripos: Command) -> None:
+    import numpy
+
+    tripos("sql", "select item_id, value from quiz.scores where metric = 'CLEAR' and value is not null", "-o", "s.json")
+    rows = json.loads((ran / "s.json").read_text())
+    values = numpy.array([row["value"] for row in rows])
+    pulls = {
+        item: sum(row["value"] - values.mean() for row in rows if row["item_id"] == item) / len(values)
+        for item in {row["item_id"] for row in rows}
+    }
+    error = numpy.sqrt(len(pulls) / (len(pulls) - 1) * sum(pull**2 for pull in pulls.values()))
+    measures = {measure["name"]: measure["rows"] for measure in tripos("report", "--json").data["measures"]}
+    [clear] = [row for row in measures["by_metric"] if row["metric"] == "CLEAR"]
+    assert clear["value"] == pytest.approx(values.mean())
+    assert clear["standard_error"] == pytest.approx(error)
+    assert (clear["items"], clear["n"]) == (len(pulls), len(values))
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet", "json", "jsonl"])
+def test_sql_writes_files(ran: Path, tripos: Command, form: str) -> None:
+    done = tripos("sql", "select scenario, model from quiz.samples", "-o", f"out.{form}")
+    assert (done.code, done.err) == (0, f"5 rows written to out.{form}\n")
+    assert (ran / f"out.{form}").stat().st_size > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("sql", "selec 1"), "W0201", "syntax error"),
+        (("sql", "select * from quiz.score"), "W0201", "scores"),
+        (("sql", "copy quiz.scores to 'x.csv'"), "W0203", ""),
+        (("sql", "select * from read_text('/etc/hostname')"), "W0201", ""),
+        (("sql", "select 1", "-o", "x.doc"), "W0202", ".parquet"),
+        (("report", "nosuch"), "W0301", "nosuch"),
+        (("list", "--store", "nosuch"), "W0101", "nosuch"),
+        (("explain", "E9999"), "R0202", "E9999"),
+        (("frobnicate",), "R0202", "frobnicate"),
+    ],
+)
+def test_bad_questions_are_answered_with_a_code(
+    ran: Path, tripos: Command, arguments: tuple[str, ...], code: str, words: str
+) -> None:
+    done = tripos(*arguments)
+    assert done.code == 2
+    assert done.err.startswith(f"error[{code}]")
+    assert words in done.err
+    assert "Traceback" not in done.err
+
+
+def test_the_shell_answers_line_by_line(ran: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    import io
+
+    monkeypatch.setattr("sys.stdin", io.StringIO("select 41 + 1\n as answer;\nselec 1;\nselect 7 as seven\n"))
+    done = tripos("sql")
+    assert done.code == 0
+    assert "42" in done.out
+    assert "seven" in done.out
+    assert "error[W0201]" in done.err
+
+
+def test_list_shows_runs_newest_first(ran: Path, tripos: Command) -> None:
+    tripos("run", "quiz.tripos", *CAREFUL, "--limit", "1", "--json")
+    rows = tripos("list", "--json").data
+    assert [row["samples"] for row in rows] == [2, 5]
+    assert "quiz 1.0.0" in tripos("list").out
+
+
+def test_explain_prints_the_page_and_lists_the_codes(tripos: Command) -> None:
+    assert tripos("explain", "e0201").out.startswith("# E0201")
+    assert "E0501" in tripos("explain").out
+
+
+def test_a_bug_of_ours_says_so_and_shows_no_trace(
+    quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tripos.command.check.find_spec", lambda *_: 1 / 0)
+    done = tripos("check", "quiz.tripos")
+    assert done.code == 70
+    assert done.err.startswith("internal error: ZeroDivisionError")
+    assert "Traceback" not in done.err
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = "import sys; from tripos.command.main import build_parser; build_parser().format_help(); print(*sys.modules)"
+    modules = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+    assert not modules & {"litellm", "duckdb", "pyarrow", "pydantic", "lark", "rich", "scipy", "aiohttp"}
+    assert build_parser().prog == "tripos"
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals")
+def test_ctrl_c_keeps_what_was_done_and_the_same_command_goes_on(quiz: Path, tripos: Command) -> None:
+    lines = (json.dumps({"question": f"{n} + {n}", "answer": str(2 * n)}) for n in range(400))
+    (quiz / "items.jsonl").write_text("\n".join(lines), "utf-8")
+    command = ["run", "quiz.tripos", "--model", "mock/slow", "--role", "judge=mock/careful", "--scenario", "sums"]
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tripos", *command, "--max-connections", "4"], stderr=subprocess.PIPE, text=True
+    )
+    for _ in range(200):  # until it has committed something
+        time.sleep(0.05)
+        if any((quiz / "results").glob("parts/samples/*.parquet")):
+            break
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "finishing the calls under way" in told
+    assert "go on with the same command" in told
+    tripos("sql", "select count(*) as n, count(*) filter (status = 'ok') as good from samples", "-o", "n.json")
+    [kept] = json.loads((quiz / "n.json").read_text())
+    assert 0 < kept["n"] == kept["good"] < 400
+    again = tripos(*command, "--limit", str(kept["n"]), "--json").data
+    assert again["calls"]["reused"] >= kept["n"]
