@@ -92,9 +92,7 @@ def test_every_scenario_runs_in_both_languages(
 
 
 @needs_data
-def test_the_published_items_run_as_published(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
-) -> None:
+def test_the_published_items_run_as_published(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command) -> None:
     monkeypatch.chdir(tmp_path)
     judge = ("--role", "judge=mock/careful")
     data = ("--data", str(SHARED_DATA))

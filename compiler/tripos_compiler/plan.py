@@ -20,7 +20,11 @@ RESERVED_BENCHMARKS = frozenset({"main", "temp", "system", "information_schema",
 """Names that no benchmark can have: its results are a schema of that name in the database."""
 
 RESERVED_AXES = frozenset(
-    ["scenario", "model", "metric", "dimension", "evaluator", "value", "status", "low", "high", "item_id", "sample_id", "judgement_id", "score_id", "scorer", "run_id", "fingerprint", "created_at", "step", "role", "model_served", "sample_number", "reply", "parsed", "messages", "error", "finish_reason", "attempts", "tokens_in", "tokens_out", "cost_usd", "latency_s", "dataset", "fields", "reason"]
+    """
+    attempts cost_usd created_at dataset dimension error evaluator fields fingerprint finish_reason high
+    item_id judgement_id latency_s low messages metric model model_served parsed reason reply role
+    run_id sample_id sample_number scenario score_id scorer status step tokens_in tokens_out value
+    """.split()
 )
 """Names that no axis can have: axes are columns beside these."""
 

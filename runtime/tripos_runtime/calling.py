@@ -80,7 +80,11 @@ class Caller:
 
     def _retries(self, error: ModelError) -> int:
         """An address that has never answered is more likely wrong than busy."""
-        return min(self.retries, FIRST_CONTACT_RETRIES) if error.code == UNREACHABLE and not self.answered else self.retries
+        return (
+            min(self.retries, FIRST_CONTACT_RETRIES)
+            if error.code == UNREACHABLE and not self.answered
+            else self.retries
+        )
 
     def _delay(self, attempt: int, retry_after_s: float | None) -> float:
         if retry_after_s is not None:

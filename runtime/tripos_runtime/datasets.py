@@ -102,7 +102,7 @@ def _json(path: Path, shown: str) -> Iterator[dict[str, Any]]:
             if not line.strip():
                 continue
             try:
-                yield from _records([_loads(line, shown, number)], shown)
+                yield from _records([_loads(line.strip(), shown, number)], shown, number)
             except DataError:
                 if number > 1:
                     raise
@@ -119,10 +119,10 @@ def _loads(text: bytes, shown: str, number: int) -> Any:
         raise DataError(f"line {line} of {shown} is not JSON: {error.msg}", "mend that line") from error
 
 
-def _records(values: Any, shown: str) -> Iterator[dict[str, Any]]:
-    for number, value in enumerate(values, 1):
+def _records(values: Any, shown: str, first: int = 1) -> Iterator[dict[str, Any]]:
+    for number, value in enumerate(values, first):
         if not isinstance(value, dict):
-            kind = type(value).__name__
+            kind = {"list": "list", "str": "text"}.get(type(value).__name__, "bare value")
             raise DataError(
                 f"record {number} of {shown} is a {kind}, not an object", "every record needs named columns"
             )

@@ -99,7 +99,12 @@ def test_a_reply_that_cannot_be_read_is_repaired_once_and_then_a_status(quiz: Pa
     assert done.code == 0  # every call was answered
     assert done.data["samples"] == {"ok": 3, "parse_failure": 2}
     assert set(done.data["scores"]) == {"scored", "parse_failure"}
-    rows = ask(tripos, "select scenario, attempts, status, value from quiz.samples join quiz.scores using (sample_id, scenario) where metric = 'sure'".replace("attempts, status", "attempts, samples.status"))
+    rows = ask(
+        tripos,
+        "select scenario, attempts, status, value from quiz.samples join quiz.scores using (sample_id, scenario) where metric = 'sure'".replace(
+            "attempts, status", "attempts, samples.status"
+        ),
+    )
     assert {(row["attempts"], row["status"], row["value"]) for row in rows} == {(2, "parse_failure", None)}
 
 
@@ -125,7 +130,9 @@ def test_a_limit_is_by_scenario_and_a_seed_draws(quiz: Path, tripos: Command) ->
     drawn = set()
     for seed in range(6):
         store = ("--store", f"drawn{seed}")
-        tripos("run", "quiz.tripos", *CAREFUL, "--limit", "1", "--scenario", "sums", "--seed", str(seed), *store, "--json")
+        tripos(
+            "run", "quiz.tripos", *CAREFUL, "--limit", "1", "--scenario", "sums", "--seed", str(seed), *store, "--json"
+        )
         [row] = ask(tripos, "select fields ->> '$.question' as question from quiz.items", *store)
         drawn.add(row["question"])
     assert drawn <= {item["question"] for item in ITEMS}
@@ -165,7 +172,9 @@ def test_a_role_without_a_model_takes_the_compared_one_and_says_so(quiz: Path, t
         (("--model", "mock/careful", "--data", "nowhere"), "there is no data folder `nowhere`"),
     ],
 )
-def test_a_wrong_command_says_how_to_mend_it(quiz: Path, tripos: Command, arguments: tuple[str, ...], words: str) -> None:
+def test_a_wrong_command_says_how_to_mend_it(
+    quiz: Path, tripos: Command, arguments: tuple[str, ...], words: str
+) -> None:
     done = tripos("run", "quiz.tripos", *arguments)
     assert done.code == 2
     assert words in done.err
@@ -174,7 +183,9 @@ def test_a_wrong_command_says_how_to_mend_it(quiz: Path, tripos: Command, argume
 
 
 def test_settings_come_from_the_project_file_and_flags_win(quiz: Path, tripos: Command) -> None:
-    (quiz / "tripos.toml").write_text('store = "kept"\nmodels = ["mock/careful:toml"]\n[roles]\njudge = ["mock/careful"]\n')
+    (quiz / "tripos.toml").write_text(
+        'store = "kept"\nmodels = ["mock/careful:toml"]\n[roles]\njudge = ["mock/careful"]\n'
+    )
     assert tripos("run", "quiz.tripos", "--json").code == 0
     tripos("run", "quiz.tripos", "--model", "mock/careful:flag", "--json")
     rows = ask(tripos, "select models[1] as model from runs order by started_at")

@@ -153,9 +153,7 @@ def test_explain_prints_the_page_and_lists_the_codes(tripos: Command) -> None:
     assert "E0501" in tripos("explain").out
 
 
-def test_a_bug_of_ours_says_so_and_shows_no_trace(
-    quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bug_of_ours_says_so_and_shows_no_trace(quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tripos.command.check.find_spec", lambda *_: 1 / 0)
     done = tripos("check", "quiz.tripos")
     assert done.code == 70
@@ -165,7 +163,9 @@ def test_a_bug_of_ours_says_so_and_shows_no_trace(
 
 def test_help_imports_nothing_heavy() -> None:
     code = "import sys; from tripos.command.main import build_parser; build_parser().format_help(); print(*sys.modules)"
-    modules = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+    modules = set(
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    )
     assert not modules & {"litellm", "duckdb", "pyarrow", "pydantic", "lark", "rich", "scipy", "aiohttp"}
     assert build_parser().prog == "tripos"
 

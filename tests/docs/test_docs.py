@@ -20,15 +20,15 @@ from tripos.command.main import build_parser, run_command
 from tripos.config import Config, EndpointConfig
 from tripos.failure import GOOD, INTERRUPTED, SOME_FAILED, USAGE
 from tripos.project import find_spec
-from tripos_compiler.constructs.table import CONSTRUCTS
+from tripos_compiler.constructs.table import CONSTRUCTS, Construct
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.diagnostics.text import render_text
-from tripos_compiler.semantics.library import FUNCTIONS
+from tripos_compiler.semantics.library import FUNCTIONS, Function
 from tripos_compiler.source import Source
 from tripos_compiler.syntax.parse import parse
 from tripos_runtime.models.mock import CHARACTERS
 from tripos_warehouse.answers import run_query
-from tripos_warehouse.schemas import TABLES
+from tripos_warehouse.schemas import TABLES, Table
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect
 
@@ -267,13 +267,13 @@ def test_the_index_names_every_page() -> None:
 
 
 @pytest.mark.parametrize("construct", CONSTRUCTS, ids=lambda construct: construct.name)
-def test_every_statement_is_in_the_language_page(construct: object) -> None:
-    assert f"`{construct.shape.shown}`" in prose("language.md")  # type: ignore[attr-defined]
+def test_every_statement_is_in_the_language_page(construct: Construct) -> None:
+    assert f"`{construct.shape.shown}`" in prose("language.md")
 
 
 @pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda function: function.name)
-def test_every_function_is_in_the_language_page(function: object) -> None:
-    assert f"| `{function.shown}` |" in prose("language.md")  # type: ignore[attr-defined]
+def test_every_function_is_in_the_language_page(function: Function) -> None:
+    assert f"| `{function.shown}` |" in prose("language.md")
 
 
 def options_of(parser: argparse.ArgumentParser) -> set[str]:
@@ -308,9 +308,9 @@ def test_every_mock_and_exit_code_is_in_the_page_on_running() -> None:
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)
-def test_every_column_of_a_table_is_in_the_page_on_results(table: object) -> None:
-    row = next((line for line in prose("results.md").splitlines() if line.startswith(f"| `{table.name}` |")), "")  # type: ignore[attr-defined]
-    assert not [name for name in table.schema.names if f"`{name}`" not in row]  # type: ignore[attr-defined]
+def test_every_column_of_a_table_is_in_the_page_on_results(table: Table) -> None:
+    row = next((line for line in prose("results.md").splitlines() if line.startswith(f"| `{table.name}` |")), "")
+    assert not [name for name in table.schema.names if f"`{name}`" not in row]
 
 
 def test_every_column_of_a_benchmarks_views_is_in_the_page_on_results(store: Path) -> None:

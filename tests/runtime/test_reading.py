@@ -132,6 +132,7 @@ def test_a_cut_off_value_keeps_its_whole_members_only(text: str, value: object) 
         (TextType(), 'the setting {"port": 80} is right', 'the setting {"port": 80} is right'),
         (OptionalType(of=SCORE), '{"value": null}', None),
         (OptionalType(of=SCORE), "N/A", None),
+        (OptionalType(of=TextType()), "words", "words"),
         (ANSWER, '{"Answer": "a", "Final Score": "8/10"}', {"answer": "A", "final_score": 8, "note": None}),
         (ANSWER, '{"result": {"ANSWER": "A", "final-score": 8, "note": "n"}}', {"answer": "A", "final_score": 8, "note": "n"}),
         (ANSWER, '[{"answer": "A", "final_score": 8}]', {"answer": "A", "final_score": 8, "note": None}),

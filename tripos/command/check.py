@@ -33,7 +33,10 @@ def main(options: Namespace) -> int:
             cells = sum(scenario.cells for scenario in plan.scenarios)
             items = sum(scenario.row_count for scenario in plan.scenarios)
             name = f"{plan.benchmark.name} {plan.benchmark.version}"
-            counts = f"{len(plan.scenarios)} scenarios, {cells:,} contexts, {items:,} items"
+            counts = ", ".join(
+                f"{count:,} {noun if count == 1 else noun + 's'}"
+                for count, noun in ((len(plan.scenarios), "scenario"), (cells, "context"), (items, "item"))
+            )
             print(f"{path}: {name} is well formed: {counts}")
     if diagnostics:
         print(summary(diagnostics), file=sys.stderr)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tripos_compiler.plan import Metric
-from tripos_runtime.models.json_text import Found, find_all
-from tripos_runtime.models.plain_text import fold, is_refusal, number_in
+from tripos_runtime.reading.json_text import Found, find_all
+from tripos_runtime.reading.plain_text import fold, is_refusal, number_in
 
 SCORE_KEYS = frozenset({"score", "value", "rating", "points", "grade", "mark", "得分", "分数", "评分", "分值", "打分"})
 REASON_KEYS = frozenset(

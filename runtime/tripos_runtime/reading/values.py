@@ -1,7 +1,4 @@
-"""Reads models' replies into typed values and scores: tolerant of form, strict about content.
-
-The invariant: a reader never raises and never makes a value up. What cannot be read is an error with a reason.
-"""
+"""Replies to typed values: tolerant of form, strict about content."""
 
 from __future__ import annotations
 
@@ -25,15 +22,9 @@ from tripos_compiler.plan import (
     TextType,
     Type,
 )
-from tripos_runtime.models.dialogue_text import turns_in
-from tripos_runtime.models.json_text import Found, find_all, find_json
-from tripos_runtime.models.judgement_text import MetricRead, MetricReads, read_metrics
-from tripos_runtime.models.plain_text import BULLET, bool_in, elements_in, fold, is_refusal, named_in, number_in
-from tripos_runtime.models.schema import format_note, metrics_schema, schema_of
-
-__all__ = [
-    "MetricRead", "MetricReads", "Read", "find_json", "format_note", "metrics_schema", "read", "read_metrics", "schema_of",
-]  # fmt: skip
+from tripos_runtime.reading.dialogue_text import turns_in
+from tripos_runtime.reading.json_text import Found, find_all
+from tripos_runtime.reading.plain_text import BULLET, bool_in, elements_in, fold, is_refusal, named_in, number_in
 
 NOTHING = frozenset({"", "null", "none", "na", "无"})
 WRAPPERS = ("value", "answer", "result", "score")
@@ -126,7 +117,7 @@ class _Reader:
         if not text.strip():
             raise _Unreadable("the reply is empty")
         match type:
-            case IntegerType() | NumberType() | BoolType() | ChoiceType() | DialogueType():
+            case TextType() | IntegerType() | NumberType() | BoolType() | ChoiceType() | DialogueType():
                 return self.value(type, text.strip())
             case OptionalType(of=of):
                 return None if fold(text) in NOTHING else self.plain(of, text)

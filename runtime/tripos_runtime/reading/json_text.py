@@ -83,7 +83,14 @@ def _value_at(text: str, start: int) -> tuple[Any, int, bool]:
     except (ValueError, RecursionError):
         pass
     end, finished = _extent(text, start)
-    return _repaired(finished), end, finished == text[start:end]
+    return _loosely(finished), end, finished == text[start:end]
+
+
+def _loosely(text: str) -> Any:
+    try:
+        return _clean(DECODER.decode(text))  # a value that was cut off and closed may be good JSON
+    except (ValueError, RecursionError):
+        return _repaired(text)
 
 
 def _repaired(text: str) -> dict[str, Any] | list[Any] | None:

@@ -1,0 +1,119 @@
+"""Data files as people have them: formats, odd layouts, captures in names, and clear errors."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+
+from tests.conftest import SHARED_DATA
+from tripos_compiler.data import DataError
+from tripos_runtime.datasets import DataFolders
+
+ROWS = [{"q": "1,000 个", "n": 1}, {"q": "two\nlines", "n": 2}]
+
+
+def read(folder: Path, source: str, *folders: Path) -> list[dict[str, Any]]:
+    reader = DataFolders(folders)
+    return [
+        {**file.captures, **row}
+        for file in reader.find(source, str(folder / "spec.tripos"))
+        for row in reader.rows(file)
+    ]
+
+
+def write(path: Path, content: str | bytes) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("a.jsonl", "\n".join(json.dumps(row) for row in ROWS)),
+        ("a.jsonl", "\ufeff" + "\r\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS) + "\n\n"),
+        ("a.json", json.dumps(ROWS)),
+        ("a.json", "\n  " + json.dumps(ROWS, indent=2)),
+        ("a.json", "\n".join(json.dumps(row) for row in ROWS)),
+    ],
+    ids=["lines", "lines-bom-crlf", "array", "array-indented", "lines-named-json"],
+)
+def test_json_in_all_its_layouts(tmp_path: Path, name: str, content: str) -> None:
+    write(tmp_path / name, content)
+    assert read(tmp_path, name) == ROWS
+
+
+def test_one_object_over_several_lines(tmp_path: Path) -> None:
+    write(tmp_path / "one.json", json.dumps(ROWS[0], indent=2))
+    assert read(tmp_path, "one.json") == ROWS[:1]
+
+
+def test_csv_has_text_and_keeps_line_breaks(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", '\ufeffq,n\n"1,000 个",1\n"two\nlines",2\n')
+    assert read(tmp_path, "a.csv") == [{"q": row["q"], "n": str(row["n"])} for row in ROWS]
+
+
+def test_parquet(tmp_path: Path) -> None:
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), tmp_path / "a.parquet")
+    assert read(tmp_path, "a.parquet") == ROWS
+
+
+def test_names_are_captured_and_files_come_in_order(tmp_path: Path) -> None:
+    for language in ("zh", "en"):
+        write(tmp_path / f"d/{language}_x.jsonl", '{"n": 1}')
+    assert read(tmp_path, "d/{language}_x.jsonl") == [{"language": "en", "n": 1}, {"language": "zh", "n": 1}]
+    assert len(read(tmp_path, "d/*.jsonl")) == 2
+
+
+def test_beside_the_spec_first_then_the_data_folders(tmp_path: Path) -> None:
+    write(tmp_path / "data/a.jsonl", '{"from": "data"}')
+    assert read(tmp_path / "spec", "a.jsonl", tmp_path / "data") == [{"from": "data"}]
+    write(tmp_path / "spec/a.jsonl", '{"from": "spec"}')
+    assert read(tmp_path / "spec", "a.jsonl", tmp_path / "data") == [{"from": "spec"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.jsonl", '{"q": 1}\n{"q": \n{"q": 3}', "line 2 of a.jsonl is not JSON"),
+        ("a.jsonl", '{"q": 1}\n[2]', "record 2 of a.jsonl is a list"),
+        ("a.json", "[1, 2]", "not an object"),
+        ("a.txt", "hello", "the format `.txt` is not known"),
+        ("a.csv", b"\xff\xfe\x00", "UTF-8"),
+        ("a.parquet", "not parquet", "cannot read a.parquet"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, content: str | bytes, words: str) -> None:
+    write(tmp_path / name, content)
+    with pytest.raises(DataError) as error:
+        read(tmp_path, name)
+    assert words in f"{error.value.message} {error.value.help}"
+
+
+def test_a_missing_file_says_where_it_was_looked_for(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as error:
+        read(tmp_path / "spec", "a.jsonl", tmp_path / "data")
+    assert str(tmp_path / "spec") in error.value.message
+    assert str(tmp_path / "data") in error.value.message
+    assert "--data" in error.value.help
+
+
+@pytest.mark.skipif(not SHARED_DATA.is_dir(), reason="the real data sets are not here")
+@pytest.mark.parametrize(
+    ("source", "rows"),
+    [
+        ("edubench/{language}_data_sampled.jsonl", 198),
+        ("gsm8k/test.jsonl", 1319),
+        ("stepverify/dataset.json", 1002),
+        ("mathtutorbench/mathdial_bridge.json", 1150),
+        ("cjeval/test/test_{subject}.json", 3210),
+        ("cjeval/valid/*.json", 2106),
+        ("ceval/val/high_school_mathematics_val.csv", 18),
+    ],
+)
+def test_the_real_data_sets_are_read_whole(tmp_path: Path, source: str, rows: int) -> None:
+    assert len(read(tmp_path, source, SHARED_DATA)) == rows
