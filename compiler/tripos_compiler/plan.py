@@ -270,6 +270,8 @@ class DataFile(Part):
     sha256: str
     rows: int
     captures: dict[str, str] = {}
+    repeats: tuple[int, ...] = ()
+    """The numbers, from 1, of rows that say what an earlier row of the data set says; they are not run."""
 
 
 class Dataset(Part):

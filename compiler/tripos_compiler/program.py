@@ -52,9 +52,10 @@ class Program:
 
     @property
     def lost(self) -> Span | None:
-        """A file in which a statement at the top was lost, if there is one: what it declares is not known."""
+        """A file in which a statement at the top was lost, if there is one: what it declares is not known. Where a
+        file was lost, the first."""
         whole = (Span(source, 0, len(source.text)) for source in self.sources)
-        return next((span for span in whole if span in self.diagnostics.lost_blocks), None)
+        return next((s for s in whole if s in self.diagnostics.lost_blocks or self.diagnostics.lost_files), None)
 
     def unknown(self, kind: str, name: Name, extra: tuple[str, ...] = ()) -> None:
         """Reports a name of that kind that is not declared."""

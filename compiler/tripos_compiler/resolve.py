@@ -25,8 +25,8 @@ def resolve(program: Program, path: str, read: ReadText) -> None:
 
 
 def scorer_name(call: object) -> Name | None:
-    """The name in `NAME(params)`, None where it is not written so."""
-    function = getattr(call, "function", None)
+    """The name in `NAME(params)`, or of a scorer whose parameters were forgotten; None where there is none."""
+    function = call if isinstance(call, Name) else getattr(call, "function", None)
     return function if isinstance(function, Name) else None
 
 

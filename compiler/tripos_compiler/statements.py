@@ -43,7 +43,12 @@ def _entries(block: Block, table: dict[str, list[Construct]], diagnostics: Diagn
         for entry in line.entries:
             if entry.broken:
                 diagnostics.lose(block.span, _names(entry))
-        yield from _joined(line, table)
+        mark = len(diagnostics.items)
+        for entry in _joined(line, table):
+            if len(diagnostics.items) > mark and "" not in table and _keyword(entry) not in table:
+                diagnostics.lose(block.span, _names(entry))  # the rest of a list that the mistake cut off
+                continue
+            yield entry
 
 
 def _joined(line: Line, table: dict[str, list[Construct]]) -> Iterator[Entry]:

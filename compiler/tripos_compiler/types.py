@@ -20,6 +20,7 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.program import Program
 from tripos_compiler.semantics.library import shown
+from tripos_compiler.source import Span
 from tripos_compiler.statements import read_statements
 from tripos_compiler.syntax.tree import (
     Argument,
@@ -76,14 +77,17 @@ def read_type(program: Program, syntax: Syntax) -> Type | None:
         case CallExpr(function=Name(text="choice"), arguments=arguments):
             return _choice(program, syntax, arguments)
         case Record(block=block):
-            return record_type(program, read_statements(block, program.diagnostics, "record"))
+            return record_type(program, read_statements(block, program.diagnostics, "record"), block.span)
     help_ = "types are text, integer, number, bool, 1..5, choice(A, B), list<text>, set<text>, { a text }, dialogue"
     program.diagnostics.error("E0302", f"{described(syntax)} is not a type", syntax.span, help=help_)
     return None
 
 
-def record_type(program: Program, fields: tuple[Statement, ...]) -> Type | None:
+def record_type(program: Program, fields: tuple[Statement, ...], block: Span) -> Type | None:
     """The record type of the fields in a block."""
+    if not fields:
+        help_ = "write a field and its type: `value integer`"
+        program.diagnostics.error("E0206", "this record has no fields", block, help=help_, lacking=block)
     types: dict[str, Type] = {}
     good = True
     for field in fields:

@@ -239,3 +239,21 @@ def test_an_interrupted_store_write_keeps_what_was_committed(
     monkeypatch.chdir(quiz)
     assert ask(tripos, "select status from runs") == [{"status": "unfinished"}]
     assert tripos("run", "quiz.tripos", *CAREFUL, "--json").code == 0
+
+
+def test_what_the_measures_came_to_is_kept(quiz: Path, tripos: Command) -> None:
+    tripos("run", "quiz.tripos", *CAREFUL, "--json")
+    rows = ask(tripos, "select measure, dims, n, total from measures order by all")
+    assert [(row["measure"], row["dims"], row["n"], row["total"]) for row in rows] == [
+        ("by_metric", '{"metric":"CLEAR"}', 10, 10),
+        ("by_metric", '{"metric":"RIGHT"}', 6, 6),
+        ("length", "{}", 3, 3),
+    ]
+
+
+def test_a_row_that_repeats_is_reported_and_run_once(quiz: Path, tripos: Command) -> None:
+    with (quiz / "items.jsonl").open("a") as file:
+        file.write("\n" + json.dumps(ITEMS[1]))
+    done = tripos("run", "quiz.tripos", *CAREFUL, "--json")
+    assert "warning[E0309]: row 4 of items.jsonl says what row 2 says" in done.err
+    assert done.data["calls"]["planned"] == done.data["calls"]["asked"] == 15

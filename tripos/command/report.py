@@ -10,7 +10,8 @@ from argparse import Namespace
 from tripos.command.opening import open_store
 from tripos.failure import GOOD, Failure
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.report import Report, report
+from tripos_warehouse.report import Report
+from tripos_warehouse.report import report as report_of
 from tripos_warehouse.report_text import render
 from tripos_warehouse.runs import find_run, get_plan
 from tripos_warehouse.store import Store
@@ -19,14 +20,14 @@ from tripos_warehouse.views import connect
 
 def main(options: Namespace) -> int:
     """Prints the report of a run."""
-    store = open_store(options)
     try:
-        if options.json:
-            print(json.dumps(make_report(store, options.run).to_json(), ensure_ascii=False, indent=2))
-        else:
-            show_report(store, options.run, sql=options.sql, where=f"--store {options.store}" if options.store else "")
+        report = make_report(open_store(options), options.run)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
+    if options.json:
+        print(json.dumps(report.to_json(), ensure_ascii=False, indent=2))
+    else:
+        show_report(report, sql=options.sql, store=options.store)
     return GOOD
 
 
@@ -34,13 +35,14 @@ def make_report(store: Store, run_id: str | None) -> Report:
     """The report of a run; without a name that of the last. Raises `StoreError`."""
     run = find_run(connect(store), run_id)
     connection = connect(store, run.run_id)
-    return report(connection, get_plan(connection, run), run)
+    return report_of(connection, get_plan(connection, run), run)
 
 
-def show_report(store: Store, run_id: str | None, *, sql: bool, where: str) -> None:
-    """Prints the report of a run; `where` is the option with which its store is found. Raises `StoreError`."""
+def show_report(report: Report, *, sql: bool, store: str | None) -> None:
+    """Prints a report; `store` is the folder that was given with `--store`, if any."""
     from rich.console import Console
 
     width = shutil.get_terminal_size((80, 24)).columns
+    where = f"--store {store}" if store else ""
     console = Console(file=sys.stdout, width=width, highlight=False)
-    console.print(render(make_report(store, run_id), width, sql, where), soft_wrap=True)
+    console.print(render(report, width, sql, where), soft_wrap=True)

@@ -14,10 +14,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from dotenv import load_dotenv
+
 from tripos import __version__
 from tripos.command.check import show_diagnostics
 from tripos.command.choices import chosen_binding, chosen_cases
 from tripos.command.progress import counts, shown_progress
+from tripos.command.report import make_report, show_report
 from tripos.config import Config, load_config
 from tripos.failure import GOOD, INTERRUPTED, SOME_FAILED, USAGE, Failure
 from tripos.project import find_spec
@@ -75,10 +78,7 @@ def main(options: Namespace) -> int:
     plan = compilation.plan
     if plan is None:
         return USAGE
-    with contextlib.suppress(ImportError):  # keys may stand in a `.env` beside the project
-        from dotenv import load_dotenv
-
-        load_dotenv(Path.cwd() / ".env")
+    load_dotenv(Path.cwd() / ".env")  # where keys may stand, beside the environment
     binding = chosen_binding(options, config, plan)
     selection = chosen_cases(options, plan)
     models = _open_models(binding, config)
@@ -103,14 +103,17 @@ def main(options: Namespace) -> int:
         _begin(job)
         ending = asyncio.run(_run(job, models))
         _end(job, ending)
-        if options.json:
-            print(json.dumps(_summary(job, ending), indent=2))
-        else:
-            say.ending(job.tally, ending)
-            if ending.failure is None:
-                _report(job, options)
+        report = None if ending.failure is not None else make_report(store, job.run_id)
+        if report is not None and report.measures:
+            store.append({"measures": report.to_measure_rows()})
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint, SOME_FAILED) from error
+    if options.json:
+        print(json.dumps(_summary(job, ending), indent=2))
+    else:
+        say.ending(job.tally, ending)
+        if report is not None and job.tally.samples:
+            show_report(report, sql=False, store=options.store)
     if ending.failure is not None:
         raise ending.failure
     if ending.status == "interrupted":
@@ -227,14 +230,6 @@ def _summary(job: Job, ending: Ending) -> dict[str, Any]:
         "tokens_out": tally.tokens_out,
         "cost_usd": None if tally.cost_unknown else round(tally.cost_usd, 6),
     }
-
-
-def _report(job: Job, options: Namespace) -> None:
-    if not job.tally.samples:
-        return
-    from tripos.command.report import show_report
-
-    show_report(job.store, job.run_id, sql=False, where=f"--store {options.store}" if options.store else "")
 
 
 class _Say:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import duckdb
+import orjson
 
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
@@ -64,6 +65,27 @@ class Report:
                 for table in self.measures
             ],
         }
+
+    def to_measure_rows(self) -> list[dict[str, Any]]:
+        """The rows of table `measures`, which keep what a run came to beside what it is made of."""
+        shared = {"run_id": self.run.run_id, "benchmark": self.run.benchmark}
+        return [
+            {
+                **shared,
+                "measure": table.measure.name,
+                "model": row.model,
+                "dims": orjson.dumps(dict(zip(table.measure.by, row.by, strict=True))).decode(),
+                "value": row.value,
+                "standard_error": row.standard_error,
+                "low": row.interval_low,
+                "high": row.interval_high,
+                "items": row.items,
+                "n": row.n,
+                "total": row.total,
+            }
+            for table in self.measures
+            for row in table.rows
+        ]
 
     def _filling(self) -> list[tuple[str, ...]]:
         return [self.run.models, *self.run.roles.values()]

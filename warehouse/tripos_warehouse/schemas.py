@@ -191,7 +191,26 @@ SCORES = _table(
     _need("created_at", TIMESTAMP),
 )
 
+MEASURES = _table(
+    "measures",
+    1,
+    "run_id measure model dims",
+    "run_id benchmark measure model",
+    _need("run_id", pa.string()),
+    _need("benchmark", pa.string()),
+    _need("measure", pa.string()),
+    _need("model", pa.string()),
+    _need("dims", pa.string()),  # JSON, {"metric": "IFTC"}
+    _may("value", pa.float64()),
+    _may("standard_error", pa.float64()),
+    _may("low", pa.float64()),  # the bounds of the 95 % interval
+    _may("high", pa.float64()),
+    _need("items", pa.int64()),
+    _need("n", pa.int64()),
+    _need("total", pa.int64()),
+)
+
 TABLES: Mapping[str, Table] = MappingProxyType(
-    {table.name: table for table in (RUNS, RUN_ENDS, RUN_ITEMS, ITEMS, SAMPLES, JUDGEMENTS, SCORES)}
+    {table.name: table for table in (RUNS, RUN_ENDS, RUN_ITEMS, ITEMS, SAMPLES, JUDGEMENTS, SCORES, MEASURES)}
 )
 """Every table by its name."""

@@ -31,6 +31,7 @@ CODES: dict[str, str] = {
     "E0306": "missing value possible",
     "E0307": "data file not found",
     "E0308": "unknown field",
+    "E0309": "repeated row",
     # E04 prompts
     "E0401": "axis never mentioned",
     "E0402": "missing translation",
@@ -63,7 +64,6 @@ CODES: dict[str, str] = {
     "R0201": "role not filled",
     "R0202": "unknown option value",
     "R0203": "bad configuration",
-    "R0301": "stopped early",
     # W warehouse
     "W0101": "no store",
     "W0102": "cannot write the store",

@@ -10,7 +10,7 @@ from tripos_compiler.data import DataError, FoundFile
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import DataField, DataFile, Dataset, Type
 from tripos_compiler.program import Program
-from tripos_compiler.semantics.rows import ABSENT, Misfit, find_value, read_row
+from tripos_compiler.semantics.rows import ABSENT, Misfit, find_value, item_id, read_row
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import BinaryExpr, Name, Syntax, Text
 from tripos_compiler.types import axis_type, read_type
@@ -125,11 +125,13 @@ def _read(
     program: Program, dataset: Dataset, files: list[FoundFile], spans: dict[str, Span], where: Span
 ) -> LoadedDataset | None:
     rows: list[LoadedRow] = []
+    seen: dict[str, LoadedRow] = {}
     described: list[DataFile] = []
     good = True
     for file in files:
         count = 0
         bad = 0
+        repeats: list[int] = []
         try:
             for number, record in enumerate(program.data.rows(file), 1):
                 raw = {**file.captures, **record}
@@ -143,7 +145,14 @@ def _read(
                     if bad <= REPORTED_A_FILE:
                         _misfit(program, file, number, row, spans)
                     continue
-                rows.append(LoadedRow(row, file.path, number))
+                loaded = LoadedRow(row, file.path, number)
+                earlier = seen.setdefault(item_id(row), loaded)
+                if earlier is loaded:
+                    rows.append(loaded)
+                else:
+                    repeats.append(number)
+                    if len(repeats) == 1:
+                        _repeated(program, loaded, earlier, where)
         except DataError as error:
             program.diagnostics.error("E0307", error.message, where, help=error.help)
             good = False
@@ -151,10 +160,21 @@ def _read(
             message = f"{bad - REPORTED_A_FILE} more rows of {file.path} do not fit"
             program.diagnostics.error("E0305", message, where, help="mend the file, or the types of the fields")
         good = good and bad == 0
-        described.append(DataFile(path=file.path, sha256=file.sha256, rows=count, captures=dict(file.captures)))
+        described.append(
+            DataFile(
+                path=file.path, sha256=file.sha256, rows=count, captures=dict(file.captures), repeats=tuple(repeats)
+            )
+        )
     if not good:
         return None
     return LoadedDataset(dataset.model_copy(update={"files": tuple(described)}), tuple(rows), spans)
+
+
+def _repeated(program: Program, row: LoadedRow, earlier: LoadedRow, where: Span) -> None:
+    place = f"row {earlier.number}" + ("" if earlier.path == row.path else f" of {earlier.path}")
+    message = f"row {row.number} of {row.path} says what {place} says"
+    help_ = "rows that repeat are run once; remove them, or add the field that tells them apart"
+    program.diagnostics.warning("E0309", message, where, help=help_)
 
 
 def _columns_present(

@@ -61,7 +61,8 @@ def _argument(value: Syntax) -> Syntax | None:
 
 def _needs(statement: Statement) -> str | None:
     argument = _argument(statement.syntax("value"))
-    return argument.text if isinstance(argument, Name) else None
+    own = statement.name().text  # a measure may have the name of the score that it is a mean of
+    return argument.text if isinstance(argument, Name) and argument.text != own else None
 
 
 def _measure(program: Program, statement: Statement, origins: dict[str, Origin]) -> None:
@@ -76,7 +77,7 @@ def _measure(program: Program, statement: Statement, origins: dict[str, Origin])
         program.diagnostics.error("E0301", "this is not an aggregate", value.span, help=help_)
         return
     dims = _dims(program, statement)
-    origin = _origin(program, argument, origins)
+    origin = _origin(program, name, argument, origins)
     if dims is None or origin is None or program.benchmark is None:
         return
     if origin.mixed and "metric" not in dims and "metric" not in origin.inner:
@@ -109,7 +110,7 @@ def _dims(program: Program, statement: Statement) -> tuple[str, ...] | None:
     return tuple(dict.fromkeys(dims))
 
 
-def _origin(program: Program, argument: Syntax, origins: dict[str, Origin]) -> Origin | None:
+def _origin(program: Program, own: str, argument: Syntax, origins: dict[str, Origin]) -> Origin | None:
     name, scenario = argument, None
     if isinstance(argument, Member) and isinstance(argument.of, Name):
         name, scenario = argument.name, argument.of.text
@@ -119,10 +120,11 @@ def _origin(program: Program, argument: Syntax, origins: dict[str, Origin]) -> O
         help_ = "name a scorer, a score or a measure"
         program.diagnostics.error("E0301", "a mean is taken of something with a name", argument.span, help=help_)
         return None
-    if name.text in origins:
-        return origins[name.text]
-    if name.text in program.declared.get("measure", {}):
-        return None
+    if scenario is None and name.text != own:
+        if name.text in origins:
+            return origins[name.text]
+        if name.text in program.declared.get("measure", {}):
+            return None
     within = f" and scenario = {_quoted(scenario)}" if scenario else ""
     if name.text in program.declared.get("scorer", {}):
         if name.text not in program.scorers:

@@ -160,11 +160,16 @@ def lower_allocation(program: Program) -> None:
 def _table(program: Program, statement: Statement) -> dict[str, tuple[str, ...]] | None:
     assert statement.block is not None
     rows: list[TableRow] = []
+    whole = True
     for entry in statement.block.entries():
-        rows.extend(_row(program, entry))
-    if not rows:
+        found = _row(program, entry)
+        rows.extend(found)
+        whole = whole and bool(found)
+    if not rows and whole:
         help_ = "write `| | METRIC |` and a row a scenario"
         program.diagnostics.error("E0602", "this table has no rows", statement.head, help=help_)
+        return None
+    if not rows or not whole or any(entry.broken for line in statement.block.lines for entry in line.entries):
         return None
     header, *body = rows
     columns = header.cells[1:]

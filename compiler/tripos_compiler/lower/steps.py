@@ -152,7 +152,7 @@ class Steps:
         if written is not None and returns.block is None:
             return read_type(self.program, written) or False
         if written is None and returns.block is not None:
-            return record_type(self.program, returns.body) or False
+            return record_type(self.program, returns.body, returns.block.span) or False
         help_ = "write `returns TYPE` or `returns { field type }`"
         self.program.diagnostics.error("E0106", "`returns` takes a type or a block", returns.head, help=help_)
         return False

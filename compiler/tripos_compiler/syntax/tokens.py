@@ -16,6 +16,27 @@ CLOSERS = frozenset(OPENERS.values())
 NO_LINE_BREAK_AFTER = frozenset({"_NL", "_LBRACE", "_COMMA"})
 
 
+LOOKALIKES = {
+    "，": (",", "_COMMA"),
+    "、": (",", "_COMMA"),
+    "：": (":", "_COLON"),
+    "（": ("(", "_LPAR"),
+    "）": (")", "_RPAR"),
+    "｛": ("{", "_LBRACE"),
+    "｝": ("}", "_RBRACE"),
+    "＝": ("=", "EQUALS"),
+    "“": ('"', "UNKNOWN"),
+    "”": ('"', "UNKNOWN"),
+    "‘": ('"', "UNKNOWN"),
+    "’": ('"', "UNKNOWN"),
+    "'": ('"', "UNKNOWN"),
+}
+"""Characters that an input method or an editor puts in for one of ours, with what is meant; they are read as that."""
+
+ENDINGS = frozenset({";", "；", "。"})
+"""Characters that end a statement elsewhere; here its line does, and they are passed over."""
+
+
 class KeepUnused:
     """Keeps the terminals that no rule names: they catch what is not a token, so that lexing never raises."""
 
@@ -51,7 +72,17 @@ def lex(source: Source, diagnostics: Diagnostics) -> list[Token]:
             case "UNKNOWN":
                 char = str(token) if token.isprintable() else f"U+{ord(token):04X}"
                 message = f"the character `{char}` means nothing here"
-                diagnostics.error("E0104", message, span, help="remove it, or put it inside a string")
+                help_ = "remove it, or put it inside a string"
+                if token in LOOKALIKES:
+                    help_ = f"write `{LOOKALIKES[token][0]}`"
+                diagnostics.error("E0104", message, span, help=help_)
+                if token in LOOKALIKES:
+                    sign, kind = LOOKALIKES[token]
+                    touching = start > 0 and (source.text[start - 1].isalnum() or source.text[start - 1] in "_)]")
+                    kind = "_CALL" if kind == "_LPAR" and touching else kind
+                    tokens.append(Token.new_borrow_pos(kind, sign, token))
+                elif token not in ENDINGS:
+                    tokens.append(token)  # the parser takes the statement as broken
             case "UNCLOSED_STRING":
                 help_ = 'close it with `"`; for more than one line use `"""`'
                 diagnostics.error("E0102", "this string is not closed on its line", span, help=help_)

@@ -171,6 +171,10 @@ def described(syntax: Syntax) -> str:
             return f"`{value}`"
         case Text(value=value):
             return f'"{value[:20]}…"' if len(value) > 20 else f'"{value}"'
+        case CallExpr(function=Name(text=text)):
+            return f"`{text}(…)`"
+        case Member(of=Name(text=outer), name=Name(text=text)):
+            return f"`{outer}.{text}`"
         case RangeExpr():
             return "a range"
         case TableRow():
