@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,13 +32,14 @@ class Spec:
             ) from error
 
 
-def find_spec(path: str, data: tuple[str, ...] = ()) -> Spec:
+def find_spec(path: str, data: Sequence[str] = (), standing: Sequence[str] = ()) -> Spec:
     """The spec at a path: a file, or a folder whose main file has the folder's name or is its only benchmark. A path
-    that does not exist here is looked for among the benchmarks that come with Tripos. Raises `Failure`."""
+    that does not exist here is looked for among the benchmarks that come with Tripos. Data files are looked for in
+    `data`, which must exist, and in `standing`, those of `tripos.toml`, where they do. Raises `Failure`."""
     for folder in data:
         if not Path(folder).is_dir():
             raise Failure("E0307", f"there is no data folder `{folder}`", "give a folder that exists with --data DIR")
-    folders = DataFolders(tuple(Path(folder) for folder in data))
+    folders = DataFolders(tuple(Path(folder) for folder in (*data, *standing)))
     given = Path(path)
     if not given.exists():
         name = path.removeprefix("specs/")

@@ -283,7 +283,7 @@ class Elaborator:
         function = FUNCTIONS.get(name)
         if function is None:
             close = nearest(name, [*FUNCTIONS, "reveal"])
-            help_ = f"did you mean `{close}`?" if close else "docs/language/functions.md lists them"
+            help_ = f"did you mean `{close}`?" if close else "docs/language.md lists them"
             self._error("E0205", f"there is no function `{name}`", syntax.function.span, help_, name)
             return None
         given = self._arguments(syntax, function.parameters, function.shown)

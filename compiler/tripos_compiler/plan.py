@@ -379,7 +379,7 @@ class Scorer(Part):
 
 class Measure(Part):
     """An aggregate over the scores of each compared model. `sql` reads the benchmark's `scores` view and yields
-    `model`, one column a name of `by`, `value`, `standard_error`, `items`, `n` and `total`."""
+    `model`, one column a name of `by`, `value`, `standard_error`, `df` (its degrees of freedom), `items`, `n`, `total`."""
 
     name: str
     by: tuple[str, ...]

@@ -36,6 +36,8 @@ class Program:
     datasets: dict[str, Dataset] = field(default_factory=dict)
     scorers: dict[str, Scorer] = field(default_factory=dict)
     allocation: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    table_rows: dict[str, set[str]] = field(default_factory=dict)
+    """For every allocation table, sound or not, the scenarios that have a row, or are likely meant by one."""
     scenarios: dict[str, Scenario] = field(default_factory=dict)
     measures: dict[str, Measure] = field(default_factory=dict)
     spans: dict[str, Span] = field(default_factory=dict)

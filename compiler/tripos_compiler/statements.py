@@ -131,6 +131,10 @@ def _block_fits(entry: Entry, construct: Construct, diagnostics: Diagnostics) ->
     return True
 
 
+def _place(body: str) -> str:
+    return PLACES.get(body, f"in {'an' if body[0] in 'aeiou' else 'a'} `{body}`")
+
+
 def _unknown(
     entry: Entry,
     first: Syntax,
@@ -139,7 +143,7 @@ def _unknown(
     body: str,
     diagnostics: Diagnostics,
 ) -> None:
-    here = PLACES.get(body, f"in a `{body}`")
+    here = _place(body)
     if isinstance(first, TableRow):
         diagnostics.error("E0107", f"a table row means nothing {here}", first.span, help="tables belong in `allocate`")
         return
@@ -152,7 +156,7 @@ def _unknown(
         if FILE in places:  # it may declare what others use
             source = entry.span.source
             diagnostics.lose(Span(source, 0, len(source.text)), _names(entry))
-        where = " or ".join(PLACES.get(place, f"in a `{place}`") for place in places)
+        where = " or ".join(_place(place) for place in places)
         diagnostics.error("E0107", f"`{keyword}` does not belong {here}", first.span, help=f"it stands {where}")
         return
     close = nearest(keyword, [word for word in table if word])
@@ -162,15 +166,17 @@ def _unknown(
 
 
 def _mismatched(entry: Entry, miss: Mismatch, construct: Construct, diagnostics: Diagnostics) -> None:
-    expected = list(miss.expected[:3])
+    expected = [one for some in miss.expected[:3] for one in some.split(" or ")]
     wanted = " or ".join([", ".join(expected[:-1]), expected[-1]] if len(expected) > 1 else expected)
     help_ = f"it is written `{construct.shape.shown}`"
     if miss.index < len(entry.elements):
         element = entry.elements[miss.index]
-        words = [word.strip("`") for expected_ in miss.expected for word in expected_.split(" or ") if word[0] == "`"]
+        words = [one.strip("`") for some in miss.expected for one in some.split(" or ") if one[0] == "`"]
         close = nearest(element.text, words) if isinstance(element, Name) else None
         if close is not None:
             help_ = f"did you mean `{close}`? {help_}"
+        if isinstance(element, BinaryExpr) and element.operator == "==":
+            help_ = f"a name is given a value by one `=`; {help_}"
         diagnostics.error("E0106", f"expected {wanted}, found {described(element)}", element.span, help=help_)
     else:
         last = entry.elements[-1]

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from compiling import ROOT, compile_file
+
 from tripos_compiler.constructs.table import CONSTRUCTS
 from tripos_compiler.source import Source
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from compiling import ROOT, compile_file
+
 from tripos_compiler.diagnostics.text import cells, render_text, summary
 
 BROKEN = ROOT / "tests" / "golden" / "broken"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from compiling import ROOT, compile_files
+
 from tripos_compiler.diagnostics.codes import CODES, find_page
 
 FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)

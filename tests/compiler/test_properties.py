@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from compiling import EDUBENCH, compile_file, compile_files, plan_of, read
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.constructs.table import CONSTRUCTS
 from tripos_compiler.data import FoundFile
@@ -51,16 +53,15 @@ QUICK = settings(deadline=None, max_examples=150, suppress_health_check=list(Hea
 SLOW = settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
 
 
-class Rows:
-    """Data in memory: every source is one file of one row, which has whatever EduBench's items have."""
+EDUBENCH_ROW = {"language": "en", "stage": "high", "subject": "physics", "question": "{{ 1 }}", "answer": None}
+SMALL_ROW = {"level": "easy", "topic": "sums", "q": "1", "n": 1, "kind": "a", "list": ["x"], "maybe": None}
 
-    row: dict[str, Any] = {
-        "language": "en",
-        "stage": "high",
-        "subject": "physics",
-        "question": "{{ 1 }}",
-        "answer": None,
-    }
+
+@dataclass(frozen=True)
+class Rows:
+    """Data in memory: every source is one file of this one row."""
+
+    row: dict[str, Any]
 
     def find(self, source: str, near: str) -> list[FoundFile]:
         return [FoundFile(source, source, "0" * 64, {})]
@@ -77,7 +78,7 @@ def compile_quietly(files: dict[str, str], main: str) -> Compilation:
             raise FileNotFoundError(path)
         return files[path]
 
-    compilation = compile_spec(main, read_file, Rows())
+    compilation = compile_spec(main, read_file, Rows(EDUBENCH_ROW))
     render_text(compilation.diagnostics, width=60)
     to_data(compilation.diagnostics)
     assert (compilation.plan is None) == any(item.severity == "error" for item in compilation.diagnostics)
@@ -172,8 +173,7 @@ measure two = mean(s.right) by level
 @settings(deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_a_mutated_small_spec_is_compiled_without_an_exception(data: st.DataObject) -> None:
-    rows = Rows()
-    rows.row = {"level": "easy", "topic": "sums", "q": "1", "n": 1, "kind": "a", "list": ["x"], "maybe": None}
+    rows = Rows(SMALL_ROW)
     text = data.draw(mutated(SMALL))
     compilation = compile_spec("a.tripos", lambda _: text, rows)
     render_text(compilation.diagnostics, width=60)
@@ -250,8 +250,7 @@ def reformatted(text: str, seed: int) -> str:
 @settings(deadline=None, max_examples=8, suppress_health_check=list(HealthCheck))
 @given(st.integers(0, 10_000))
 def test_comments_and_spaces_change_no_fingerprint_and_no_digest(seed: int) -> None:
-    rows = Rows()
-    rows.row = {"level": "easy", "topic": "sums", "q": "1", "n": 1, "kind": "a", "list": ["x"], "maybe": None}
+    rows = Rows(SMALL_ROW)
     texts = (SMALL, reformatted(SMALL, seed))
     plans = [plan_of(compile_spec("a.tripos", lambda _, text=text: text, rows)) for text in texts]
     assert fingerprints(plans[0]) == fingerprints(plans[1])
@@ -290,8 +289,7 @@ CHANGES = [
 
 @pytest.mark.parametrize(("old", "new", "changed"), CHANGES)
 def test_a_change_renames_what_it_changes_and_what_is_made_from_it(old: str, new: str, changed: set[str]) -> None:
-    rows = Rows()
-    rows.row = {"level": "easy", "topic": "sums", "q": "1", "n": 1, "kind": "a", "list": ["x"], "maybe": None}
+    rows = Rows(SMALL_ROW)
     assert old in SMALL
     texts = (SMALL, SMALL.replace(old, new))
     before, after = (fingerprints(plan_of(compile_spec("a.tripos", lambda _, t=text: t, rows))) for text in texts)

@@ -19,6 +19,7 @@ class Scripted:
 
     name = "test/model"
     structured = False
+    slots = None
 
     def __init__(self, *script: Reply | ModelError) -> None:
         self.script = list(script)

@@ -38,7 +38,7 @@ def measure(name: str, by: tuple[str, ...]) -> Measure:
   select {columns}, item_id, avg(value) as value, count(value) as n, count(*) as total
   from edubench.scores group by all
 )
-select {columns}, avg(value) as value, stddev_samp(value) / sqrt(count(value)) as standard_error,
+select {columns}, avg(value) as value, stddev_samp(value) / sqrt(count(value)) as standard_error, count(value) - 1 as df,
   count(value) as items, sum(n) as n, sum(total) as total
 from items group by all"""
     return Measure(name=name, by=by, low=1, high=10, sql=sql)

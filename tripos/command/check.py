@@ -19,8 +19,7 @@ from tripos_compiler.diagnostics.text import render_text, summary
 def main(options: Namespace) -> int:
     """Checks every path and prints what is wrong; exit code 2 where anything is."""
     config = load_config(Path.cwd())
-    data = (*options.data, *config.data)
-    found = [(path, find_spec(path, data).compile()) for path in options.paths]
+    found = [(path, find_spec(path, options.data, config.data).compile()) for path in options.paths]
     diagnostics = [diagnostic for _, compilation in found for diagnostic in compilation.diagnostics]
     failed = any(compilation.plan is None for _, compilation in found)
     if options.format == "json":

@@ -13,23 +13,37 @@ from tripos_runtime.binding import Binding, BindingError, bind
 from tripos_runtime.cases import Selection
 
 
-def chosen_models(options: Namespace, config: Config) -> tuple[str, ...]:
-    """The models of the compared role: flags win over `tripos.toml`."""
-    return _names(options.model) or config.models
-
-
 def chosen_binding(options: Namespace, config: Config, plan: Plan) -> Binding:
-    """The models of every role. Raises `Failure` where a role stays empty."""
-    roles: dict[str, tuple[str, ...]] = dict(config.roles)
-    for text in options.role:
-        name, equals, models = text.partition("=")
-        if not equals or not models:
-            raise Failure("R0202", f"`--role {text}` names no model", "write --role NAME=PROVIDER/MODEL")
-        roles[name] = _names([models])
+    """The models of every role; flags win over `tripos.toml`. Raises `Failure` where a role stays empty."""
+    flags = _role_flags(options)
+    compared = next(role.name for role in plan.roles if role.kind == "compared")
+    if options.model and compared in flags:
+        message = f"`--model` and `--role {compared}=…` fill the same role"
+        raise Failure("R0202", message, "give one of them")
+    models = _names(options.model) or flags.get(compared) or config.models or config.roles.get(compared, ())
+    # A project's file may serve several benchmarks: a role that this one has not is passed over there, not in a flag.
+    known = {role.name for role in plan.roles}
+    shared = {name: each for name, each in config.roles.items() if name in known}
+    others = {name: each for name, each in {**shared, **flags}.items() if name != compared}
     try:
-        return bind(plan, chosen_models(options, config), roles)
+        return bind(plan, models, others)
     except BindingError as error:
         raise Failure(error.code, error.message, error.hint) from error
+
+
+def has_models(options: Namespace, config: Config) -> bool:
+    """Whether anything says which models take part."""
+    return bool(options.model or options.role or config.models or config.roles)
+
+
+def _role_flags(options: Namespace) -> dict[str, tuple[str, ...]]:
+    flags: dict[str, tuple[str, ...]] = {}
+    for text in options.role:
+        name, equals, models = text.partition("=")
+        if not equals or not _names([models]):
+            raise Failure("R0202", f"`--role {text}` names no model", "write --role NAME=PROVIDER/MODEL")
+        flags[name] = (*flags.get(name, ()), *_names([models]))
+    return flags
 
 
 def chosen_cases(options: Namespace, plan: Plan) -> Selection:

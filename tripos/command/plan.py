@@ -7,17 +7,18 @@ from argparse import Namespace
 from pathlib import Path
 
 from tripos.command.check import show_diagnostics
-from tripos.command.choices import calls_by_scenario, chosen_binding, chosen_cases, chosen_models
+from tripos.command.choices import calls_by_scenario, chosen_binding, chosen_cases, has_models
 from tripos.config import load_config
 from tripos.failure import GOOD, USAGE
 from tripos.project import find_spec
 from tripos_compiler.plan import Plan
+from tripos_runtime.cases import Selection
 
 
 def main(options: Namespace) -> int:
     """Prints the plan as a table of counts, or itself as JSON."""
     config = load_config(Path.cwd())
-    compilation = find_spec(options.path, (*options.data, *config.data)).compile()
+    compilation = find_spec(options.path, options.data, config.data).compile()
     show_diagnostics(compilation)
     plan = compilation.plan
     if plan is None:
@@ -26,15 +27,15 @@ def main(options: Namespace) -> int:
         print(plan.to_json(), end="")
         return GOOD
     models = {role.name: 1 for role in plan.roles}
-    if chosen_models(options, config):
+    if has_models(options, config):
         binding = chosen_binding(options, config, plan)
         models = {role: len(names) for role, names in binding.models.items()}
     selection = chosen_cases(options, plan)
-    show_plan(plan, calls_by_scenario(plan, selection, models), models)
+    show_plan(plan, selection, calls_by_scenario(plan, selection, models), models)
     return GOOD
 
 
-def show_plan(plan: Plan, calls: dict[str, dict[str, int]], models: dict[str, int]) -> None:
+def show_plan(plan: Plan, selection: Selection, calls: dict[str, dict[str, int]], models: dict[str, int]) -> None:
     """Prints contexts, items and calls by scenario."""
     from rich.console import Console
     from rich.table import Table
@@ -56,9 +57,9 @@ def show_plan(plan: Plan, calls: dict[str, dict[str, int]], models: dict[str, in
         for role in roles:
             totals[role] += by_role.get(role, 0)
         numbers = [f"{by_role.get(role, 0):,}" for role in roles]
-        table.add_row(scenario.name, f"{scenario.cells:,}", f"{scenario.row_count:,}", *numbers)
+        table.add_row(scenario.name, f"{scenario.cells:,}", f"{selection.count(scenario):,}", *numbers)
     cells = sum(scenario.cells for scenario in shown)
-    items = sum(scenario.row_count for scenario in shown)
+    items = sum(selection.count(scenario) for scenario in shown)
     table.add_section()
     table.add_row("total", f"{cells:,}", f"{items:,}", *(f"{total:,}" for total in totals.values()), style="bold")
     console.print(table)

@@ -67,14 +67,20 @@ async def _bar(tally: Tally, clock: Callable[[], float]) -> None:
 
     started = clock()
     columns: tuple[Any, ...] = (
-        TextColumn("{task.completed:,.0f}/{task.total:,.0f}"),
-        BarColumn(bar_width=20),
+        TextColumn("{task.fields[done]}"),
+        BarColumn(bar_width=16),
         TextColumn("{task.fields[left]}"),
         TextColumn("{task.fields[counts]}"),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=None, left="-", counts="")
+        task = progress.add_task("", total=None, done="", left="-", counts="")
         while True:
-            left = time_left(tally, clock() - started)
-            progress.update(task, completed=tally.done, total=tally.total or None, left=left, counts=counts(tally))
+            progress.update(
+                task,
+                completed=tally.done,
+                total=tally.total or None,
+                done=f"{tally.done:,}/{tally.total:,} calls",
+                left=time_left(tally, clock() - started),
+                counts=counts(tally),
+            )
             await asyncio.sleep(BAR_S)

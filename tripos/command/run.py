@@ -72,7 +72,7 @@ class Ledger:
 def main(options: Namespace) -> int:
     """Runs a benchmark. Exit code 1 where calls failed or the run had to stop, 130 where it was interrupted."""
     config = load_config(Path.cwd())
-    spec = find_spec(options.path, (*options.data, *config.data))
+    spec = find_spec(options.path, options.data, config.data)
     compilation = spec.compile()
     show_diagnostics(compilation)
     plan = compilation.plan
@@ -131,7 +131,10 @@ def _open_models(binding: Binding, config: Config) -> dict[str, Model]:
 
 
 async def _run(job: Job, models: dict[str, Model]) -> Ending:
-    callers = {name: Caller(model, asyncio.Semaphore(job.connections), job.retries) for name, model in models.items()}
+    callers = {
+        name: Caller(model, asyncio.Semaphore(min(job.connections, model.slots or job.connections)), job.retries)
+        for name, model in models.items()
+    }
     engine = Engine(
         plan=job.plan,
         binding=job.binding,

@@ -35,11 +35,8 @@ class MeasureRow:
     n: int
     total: int
     coverage: float | None
-
-    @property
-    def half_width(self) -> float | None:
-        """Half the width of the interval as it would be without the bounds of the scale."""
-        return _half_width(self.standard_error, self.items)
+    half_width: float | None
+    """Half the width of the interval as it would be without the bounds of the scale."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +69,17 @@ class MeasureTable:
 def evaluate(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) -> MeasureTable:
     """The values of `measure` with 95 % intervals.
 
-    The interval is `value ± t · standard_error`, with the 97.5 % quantile of Student's t at `items - 1`
-    degrees of freedom, clipped to the measure's bounds; there is none for fewer than two items.
+    The interval is `value ± t · standard_error`, with the 97.5 % quantile of Student's t at the `df` degrees
+    of freedom that the SQL gives, clipped to the measure's bounds; there is none without an error above zero.
 
     Raises `StoreError` W0201 where the SQL fails or lacks a column.
     """
-    table = run_query(connection, measure.sql)
-    needed = {"model", *measure.by, "value", "standard_error", "items", "n", "total"}
+    try:
+        table = run_query(connection, measure.sql)
+    except StoreError as error:
+        told = f"internal error: the SQL of measure `{measure.name}` failed: {error.message}"
+        raise StoreError("W0201", told, "please report it with the spec") from error
+    needed = {"model", *measure.by, "value", "standard_error", "df", "items", "n", "total"}
     if missing := sorted(needed - set(table.column_names)):
         raise StoreError(
             "W0201", f"internal error: the SQL of measure `{measure.name}` lacks the column `{missing[0]}`"
@@ -93,19 +94,21 @@ def _row(measure: Measure, found: dict[str, Any]) -> MeasureRow:
     value, error = _finite(found["value"]), _finite(found["standard_error"])
     items, n, total = (int(found[name] or 0) for name in ("items", "n", "total"))
     low = high = None
-    half = _half_width(error, items)
+    df = int(found["df"] or 0)
+    half = _half_width(error, df)
     if value is not None and half is not None:
         low, high = value - half, value + half
         low = low if measure.low is None else max(low, measure.low)
         high = high if measure.high is None else min(high, measure.high)
     by = tuple(found[name] for name in measure.by)
     coverage = n / total if total else None
-    return MeasureRow(str(found["model"]), by, value, error, low, high, items, n, total, coverage)
+    return MeasureRow(str(found["model"]), by, value, error, low, high, items, n, total, coverage, half)
 
 
-def _half_width(standard_error: float | None, items: int) -> float | None:
-    quantile = t_quantile((1 + CONFIDENCE) / 2, items - 1)
-    return None if quantile is None or standard_error is None else quantile * standard_error
+def _half_width(standard_error: float | None, df: int) -> float | None:
+    """Values that are all alike have an error of zero, which is no measure of it: then there is no interval."""
+    quantile = t_quantile((1 + CONFIDENCE) / 2, df)
+    return quantile * standard_error if quantile is not None and standard_error else None
 
 
 def _finite(value: Any) -> float | None:

@@ -179,12 +179,17 @@ def _footer(report: Report, sql: bool, where: str) -> list[str]:
         ]
     schema = report.run.benchmark
     command = f"tripos sql {where}".rstrip()
+    judged = any(scorer.gives is None for scorer in report.plan.scorers)
     return [
         *lines,
         "",
         "Ask more:",
         f'  {command} "select model, language, avg(value) from {schema}.scores group by all"',
-        f'  {command} "select value, metric, reason from {schema}.rationales order by 1 limit 5"',
+        *(
+            [f'  {command} "select value, metric, reason from {schema}.rationales order by 1 limit 5"']
+            if judged
+            else []
+        ),
     ]
 
 

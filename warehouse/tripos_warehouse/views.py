@@ -122,12 +122,13 @@ def _runs_view(runs: str, run_ends: str) -> str:
 
 
 def _currents(connection: duckdb.DuckDBPyConnection, run_id: str | None) -> list[Current]:
-    """The run that each benchmark's schema shows, by benchmark name."""
+    """The run that each benchmark's schema shows, by benchmark name: the last one that did not have to stop."""
     chosen = {}
     columns = "run_id, benchmark, plan, fingerprints, roles, compared_role, models"
     for row in connection.execute(
         f"""select {columns} from main.runs
-        qualify row_number() over (partition by benchmark order by started_at desc, run_id desc) = 1"""
+        qualify row_number() over (
+          partition by benchmark order by status in ('stopped', 'failed'), started_at desc, run_id desc) = 1"""
     ).fetchall():
         chosen[row[1]] = Current.of_row(row, exact=False)
     if run_id is not None:

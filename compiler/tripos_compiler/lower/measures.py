@@ -1,9 +1,11 @@
 """Lowers measures to SQL over a benchmark's `scores` view.
 
-A measure of `mean(x) by dims` is the mean of the scores in each group; a measure of another measure is the mean of its
-groups. The standard error is that of a mean clustered by item: each item's pull on the value is the sum over its scores
-of (score - mean of its group) / size of its group, and the variance m / (m - 1) times the sum of squared pulls over the
-m items (the cluster-robust variance of Liang and Zeger, 1986, for a mean).
+A measure of `mean(x) by dims` is the mean of the scores in each cell; a measure of another measure is the mean of its
+cells. The standard error is that of a mean clustered by item (Liang and Zeger, 1986): in a cell of m items an item's
+pull on the mean is the sum over its scores of (score - mean) / number of scores, enlarged by the square root of
+m / (m - 1), and the variance is the sum of squared pulls. In a mean of cells an item's pulls are added up over the
+cells it is in and divided by their number, so items that share no cell make strata and metrics of one item stay
+correlated. A cell of one item says nothing about its error, and then the error of the whole is unknown.
 """
 
 from __future__ import annotations
@@ -99,6 +101,8 @@ def _dims(program: Program, statement: Statement) -> tuple[str, ...] | None:
     dims: list[str] = []
     for element in statement.many("dims"):
         assert isinstance(element, Name)
+        if element.text in program.declared.get("axis", {}) and element.text not in program.axes:
+            return None  # the axis itself was reported
         if element.text not in FIXED_DIMS and element.text not in program.axes:
             known = [*FIXED_DIMS, *program.axes]
             close = nearest(element.text, known)
@@ -179,13 +183,12 @@ with chosen as (
   from chosen
   group by all
 )"""
-    error = "case when count(pull) > 1 then sqrt(count(pull) / (count(pull) - 1) * sum(pull * pull)) end"
     if set(inner) == set(dims):
         return f"""\
 {pulls}
 select {cell}, mean as value,
-  {error} as standard_error,
-  count(pull) as items, n, total
+  case when count(pull) > 1 then sqrt(count(pull) / (count(pull) - 1) * sum(pull * pull)) end as standard_error,
+  greatest(count(pull) - 1, 0) as df, count(pull) as items, n, total
 from pulls
 group by all
 order by all
@@ -194,26 +197,31 @@ order by all
     groups = ", ".join(group)
     same = " and ".join(f"errors.{name} is not distinct from groups.{name}" for name in group)
     return f"""\
-{pulls}, cells as (
-  select distinct {cell}, mean, n, total
+{pulls}, enlarged as (
+  select *, count(pull) over cell as m,
+    case when m > 1 then pull * sqrt(m / (m - 1)) end as enlarged
   from pulls
+  window cell as (partition by {cell})
+), cells as (
+  select distinct {cell}, mean, n, total, m
+  from enlarged
 ), groups as (
-  select {groups}, avg(mean) as value, count(mean) as parts, sum(n) as n, sum(total) as total
+  select {groups}, avg(mean) as value, count(mean) as parts, min(m) as least, sum(m - 1) as df,
+    sum(n) as n, sum(total) as total
   from cells
   group by {groups}
 ), items as (
-  select {groups}, item_id, sum(pull) as pull
-  from pulls
+  select {groups}, item_id, sum(enlarged) as pull, count(pull) > 0 as counts
+  from enlarged
   group by {groups}, item_id
 ), errors as (
-  select {groups}, count(pull) as items,
-    {error} as standard_error
+  select {groups}, count(*) filter (counts) as items, sqrt(sum(pull * pull)) as error
   from items
   group by {groups}
 )
 select {", ".join(f"groups.{name}" for name in group)}, value,
-  standard_error / parts as standard_error,
-  coalesce(items, 0) as items, n, total
-from groups left join errors on {same}
+  case when least > 1 then error / parts end as standard_error,
+  greatest(least(df, items - 1), 0) as df, items, n, total
+from groups join errors on {same}
 order by all
 """

@@ -127,7 +127,10 @@ def _context(program: Program, statement: Statement) -> Cases:
         cases.sound = False
     if cases.sound and cases.cells == 0 and written is not None:
         help_ = "look at the `when` conditions of the groups"
-        program.diagnostics.error("E0603", "no combination of these axes is allowed", written.head, help=help_)
+        tied = [(axis.name, " and ".join(f"`{name}`" for name in sorted(guards_of(axis)))) for axis in cases.axes]
+        note = ", ".join(f"`{name}` by {others}" for name, others in tied if others)
+        message = "no combination of these axes is allowed"
+        program.diagnostics.error("E0603", message, written.head, help=help_, notes=[f"restricted are {note}"])
         cases.sound = False
     return cases
 

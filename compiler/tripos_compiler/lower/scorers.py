@@ -172,6 +172,10 @@ def _table(program: Program, statement: Statement) -> dict[str, tuple[str, ...]]
     if not rows or not whole or any(entry.broken for line in statement.block.lines for entry in line.entries):
         return None
     header, *body = rows
+    scenarios = program.declared["scenario"]
+    meant = {row.cells[0].text for row in body}
+    meant |= {nearest(name, scenarios) or name for name in meant - set(scenarios)}
+    program.table_rows[statement.name("scorer").text] = meant
     columns = header.cells[1:]
     good = all([program.is_declared("metric", column) for column in columns])  # noqa: C419 - report every one
     seen: dict[str, Name] = {}

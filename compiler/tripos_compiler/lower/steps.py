@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics import Label, nearest
+from tripos_compiler.diagnostics import Label
 from tripos_compiler.expressions import Binding, Elaborator, Typed
 from tripos_compiler.lower.scorers import settings_of
 from tripos_compiler.lower.templates import FilledHole, Localised, lower_texts
@@ -303,19 +303,19 @@ class Steps:
                 self.program.diagnostics.error("E0106", message, statement.head, help=help_)
                 return None
             return ()
+        tables = [table for table in self.program.of("allocate") if table.name("scorer").text == scorer.name]
+        if not tables:
+            message = f"no table allocates the metrics of `{scorer.name}`"
+            help_ = f"write `allocate {scorer.name} {{ | | METRIC | … }}`"
+            self.program.diagnostics.error("E0602", message, statement.head, help=help_, unknown=scorer.name)
+            return None
+        if self.scenario not in self.program.table_rows.get(scorer.name, {self.scenario}):
+            message = f"the table of `{scorer.name}` has no row for scenario `{self.scenario}`"
+            table = Label(tables[0].head, "the table")
+            self.program.diagnostics.error("E0602", message, statement.head, table, help="add a row for it")
+            return None
         declared = self.program.allocation.get(scorer.name)
         if declared is None:
-            tables = {table.name("scorer").text for table in self.program.of("allocate")}
-            if scorer.name not in tables:
-                message = f"no table allocates the metrics of `{scorer.name}`"
-                help_ = f"write `allocate {scorer.name} {{ | | METRIC | … }}`"
-                self.program.diagnostics.error("E0602", message, statement.head, help=help_)
-            return None
-        if self.scenario not in declared:
-            message = f"the table of `{scorer.name}` has no row for scenario `{self.scenario}`"
-            close = nearest(self.scenario, declared)
-            help_ = f"add a row for it{f'; there is one for `{close}`' if close else ''}"
-            self.program.diagnostics.error("E0602", message, statement.head, help=help_)
             return None
         if any(metric not in self.program.metrics for metric in declared[self.scenario]):
             return None

@@ -50,7 +50,9 @@ def _show(type_: Type, value: Any, language: str, axes: Mapping[str, Axis]) -> s
     if isinstance(value, int | float):
         return f"{value:g}" if isinstance(value, float) else str(value)
     if isinstance(value, list | Set) and all(isinstance(item, str) for item in value):
-        return ", ".join(sorted(value) if isinstance(value, Set) else value)
+        items = sorted(value) if isinstance(value, Set) else value
+        of = type_.of if type_.kind in ("list", "set") else None
+        return ", ".join(item if of is None else _show(of, item, language, axes) for item in items)
     return json(value)
 
 

@@ -18,6 +18,10 @@ from tripos_compiler.syntax.build import Builder
 from tripos_compiler.syntax.tokens import grammar, lex
 from tripos_compiler.syntax.tree import Block, Syntax, Text
 
+OPERATORS = frozenset(
+    ("AND", "OR", "NOT", "IN", "NOT_IN", "EQ", "NE", "LE", "GE", "LT", "GT", "PLUS", "MINUS", "STAR", "SLASH", "EQUALS")
+)
+
 HUMAN = {
     "_RPAR": "`)`",
     "_RSQB": "`]`",
@@ -92,7 +96,7 @@ def _drive(
         try:
             parser.feed_token(token)
         except UnexpectedToken as error:
-            _report(source, error, token, diagnostics, code)
+            _report(source, error, token, last, diagnostics, code)
             if start == "hole":
                 return Tree("hole", [])
             _lose(diagnostics, token)
@@ -101,7 +105,9 @@ def _drive(
                 return Tree("file", [])
             skipping = True
             depth = 0
-            if token.type in ("_NL", "_RBRACE", "_COMMA", "_LBRACE"):
+            if token.type == "_NL" and last is not None and last.type in OPERATORS:
+                pass  # the next line was meant to go on: it is part of the mistake
+            elif token.type in ("_NL", "_RBRACE", "_COMMA", "_LBRACE"):
                 skipping = False
                 try:
                     parser.feed_token(token)
@@ -112,7 +118,7 @@ def _drive(
         tree = parser.feed_eof(last)
     except UnexpectedToken as error:
         end = last if last is not None else Token("$END", "")
-        _report(source, error, end, diagnostics, code)
+        _report(source, error, end, None, diagnostics, code)
         if start == "hole":
             return Tree(start, [])
         tree = None
@@ -177,7 +183,9 @@ def _trees(tree: Any) -> list[Tree[Token]]:
     return [child for child in tree.children if isinstance(child, Tree)] if isinstance(tree, Tree) else []
 
 
-def _report(source: Source, error: UnexpectedToken, token: Token, diagnostics: Diagnostics, code: str) -> None:
+def _report(
+    source: Source, error: UnexpectedToken, token: Token, last: Token | None, diagnostics: Diagnostics, code: str
+) -> None:
     start = token.start_pos if token.start_pos is not None else len(source.text)
     end = token.end_pos if token.end_pos is not None else start + len(token)
     span = Span(source, start, end)
@@ -193,6 +201,11 @@ def _report(source: Source, error: UnexpectedToken, token: Token, diagnostics: D
     expected = sorted({HUMAN[name] for name in error.expected if name in HUMAN})
     wanted = f"expected {' or '.join(expected)}" if 0 < len(expected) <= 3 else None
     help_ = wanted
+    if token.type == "_NL" and last is not None and last.type in OPERATORS:
+        found = f"a line cannot end in `{last}`"
+        help_ = "go on on this line, or put the whole expression in brackets"
     if token.type == "NUMBER" and str(token).startswith("-"):
         help_ = f"for a difference write a space after the minus: `- {str(token)[1:]}`"
+    if last is not None and last.type == "EQUALS" and token.type in ("GT", "LT"):
+        help_ = f"did you mean `{token}=`?"
     diagnostics.error(code, found, span, help=help_)

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
 
 from lark import Lark, Token
 
+from tripos_compiler.constructs.table import FILE, places_of
 from tripos_compiler.diagnostics import Diagnostics, Label
 from tripos_compiler.source import Source, Span
 
 OPENERS = {"_LPAR": "_RPAR", "_CALL": "_RPAR", "_LSQB": "_RSQB", "_INDEX": "_RSQB", "_LBRACE": "_RBRACE"}
+CLOSING = {")": "_RPAR", "]": "_RSQB", "}": "_RBRACE"}
 CLOSERS = frozenset(OPENERS.values())
 NO_LINE_BREAK_AFTER = frozenset({"_NL", "_LBRACE", "_COMMA"})
 
@@ -73,6 +76,8 @@ def lex(source: Source, diagnostics: Diagnostics) -> list[Token]:
                 char = str(token) if token.isprintable() else f"U+{ord(token):04X}"
                 message = f"the character `{char}` means nothing here"
                 help_ = "remove it, or put it inside a string"
+                if token in ENDINGS:
+                    help_ = "remove it: a statement ends with its line"
                 if token in LOOKALIKES:
                     help_ = f"write `{LOOKALIKES[token][0]}`"
                 diagnostics.error("E0104", message, span, help=help_)
@@ -86,7 +91,11 @@ def lex(source: Source, diagnostics: Diagnostics) -> list[Token]:
             case "UNCLOSED_STRING":
                 help_ = 'close it with `"`; for more than one line use `"""`'
                 diagnostics.error("E0102", "this string is not closed on its line", span, help=help_)
-                tokens.append(Token.new_borrow_pos("STRING", token + '"', token))
+                end = _end_of_unclosed(str(token))
+                tokens.append(Token.new_borrow_pos("STRING", token[:end] + '"', token))
+                for place, char in enumerate(token[end:].partition("#")[0], start + end):
+                    if char in CLOSING:
+                        tokens.append(Token(CLOSING[char], char, start_pos=place, end_pos=place + 1))
             case "UNCLOSED_TEXT":
                 opening = Span(source, start, start + 3)
                 diagnostics.error("E0102", 'this `"""` is never closed', opening, help='close it with `"""`')
@@ -96,10 +105,20 @@ def lex(source: Source, diagnostics: Diagnostics) -> list[Token]:
     return _line_breaks(source, tokens, diagnostics)
 
 
+def _end_of_unclosed(text: str) -> int:
+    """Where a string that is never closed was likely meant to end: before the brackets that end the line."""
+    text = re.split(r"\s#\s", text)[0]
+    holes = [hole.end() for hole in re.finditer(r"\{\{.*?\}\}", text)]
+    tail = re.search(r"[\s)\]}]*$", text)
+    return max(1, tail.start() if tail is not None else len(text), *holes)
+
+
 def _line_breaks(source: Source, tokens: list[Token], diagnostics: Diagnostics) -> list[Token]:
     """Reports brackets that do not pair, and drops line breaks inside round and square ones and where no
     statement ends."""
-    unclosed, stray = _pair_brackets(tokens)
+    unclosed, stray, closed_before = _pair_brackets(tokens, by_layout=False)
+    if any(tokens[index].type == "_LBRACE" for index in unclosed):
+        unclosed, stray, closed_before = _pair_brackets(tokens, by_layout=True)
     for index in sorted(unclosed | stray):
         token = tokens[index]
         start = token.start_pos or 0
@@ -112,6 +131,13 @@ def _line_breaks(source: Source, tokens: list[Token], diagnostics: Diagnostics) 
     kept: list[Token] = []
     depth: list[bool] = []  # for every open bracket: does it swallow line breaks?
     for index, token in enumerate(tokens):
+        for _ in range(closed_before.get(index, 0)):
+            if kept and kept[-1].type in ("_NL", "_COMMA"):
+                kept.pop()
+            depth.pop()
+            place = (token.start_pos or 0) - 1
+            kept.append(Token("_RBRACE", "}", start_pos=place, end_pos=place))
+            kept.append(Token("_NL", "\n", start_pos=place, end_pos=place))
         if index in stray:
             continue
         if token.type == "_LBRACE" or (token.type in OPENERS and index not in unclosed):
@@ -125,18 +151,24 @@ def _line_breaks(source: Source, tokens: list[Token], diagnostics: Diagnostics) 
         kept.append(token)
     while kept and kept[-1].type == "_NL":
         kept.pop()
-    open_braces = sum(1 for index in unclosed if tokens[index].type == "_LBRACE")
+    open_braces = sum(1 for index in unclosed if tokens[index].type == "_LBRACE") - sum(closed_before.values())
     end = Token("_RBRACE", "}", start_pos=len(source.text), end_pos=len(source.text))
     return kept + [end] * open_braces
 
 
-def _pair_brackets(tokens: list[Token]) -> tuple[set[int], set[int]]:
+def _pair_brackets(tokens: list[Token], *, by_layout: bool) -> tuple[set[int], set[int], dict[int, int]]:
     """The indexes of brackets that are never closed, and of closers that close nothing. A brace closes the round
-    and square brackets still open inside it, since those are the likelier slip; so does a new block."""
+    and square brackets still open inside it, since those are the likelier slip; so does a new block. By layout, a
+    declaration at the very left closes every brace that is still open: how many, before which token, comes third."""
     unclosed: set[int] = set()
     stray: set[int] = set()
+    closed_before: dict[int, int] = {}
     stack: list[int] = []
     for index, token in enumerate(tokens):
+        if by_layout and stack and _declares(tokens, index):
+            closed_before[index] = sum(1 for open_ in stack if tokens[open_].type == "_LBRACE")
+            unclosed.update(stack)
+            stack.clear()
         if token.type == "_LBRACE":
             generic = index > 0 and tokens[index - 1].type == "_LANGLE"
             while stack and not generic and tokens[stack[-1]].type != "_LBRACE":
@@ -152,4 +184,11 @@ def _pair_brackets(tokens: list[Token]) -> tuple[set[int], set[int]]:
             else:
                 stray.add(index)
     unclosed.update(stack)
-    return unclosed, stray
+    return unclosed, stray, closed_before
+
+
+def _declares(tokens: list[Token], index: int) -> bool:
+    """Whether a token is the first of a line, not indented, and begins what stands only at the top of a file."""
+    before, token = tokens[index - 1], tokens[index]
+    first = index > 0 and before.type == "_NL" and token.start_pos == before.end_pos
+    return first and token.type == "NAME" and places_of(str(token)) == [FILE]

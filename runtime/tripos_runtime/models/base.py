@@ -90,13 +90,17 @@ class ModelError(Exception):
 
 
 class Model(Protocol):
-    """Something that answers requests. `structured`: it holds its replies to the schema of a request."""
+    """Something that answers requests. `structured`: it holds its replies to the schema of a request. `slots`: how many
+    requests it answers at a time; `None`: as many as come."""
 
     @property
     def name(self) -> str: ...
 
     @property
     def structured(self) -> bool: ...
+
+    @property
+    def slots(self) -> int | None: ...
 
     async def ask(self, request: Request) -> Reply:
         """The reply to a request. Raises `ModelError`."""

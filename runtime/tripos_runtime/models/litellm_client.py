@@ -65,6 +65,7 @@ class LitellmModel:
             self._key_variables = endpoint.api_key_env or ""
             self._where = {"api_base": endpoint.base_url, "api_key": self._key_of(endpoint)}
         at_home = endpoint is not None and urlsplit(endpoint.base_url).hostname in LOOPBACK
+        self.slots: int | None = None
         self.structured: bool = at_home or bool(litellm.supports_response_schema(self._route))
         LitellmModel._opened += 1
         self._closed = False

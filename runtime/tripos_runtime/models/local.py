@@ -29,6 +29,7 @@ class LocalModel:
 
     def __init__(self, which: str, *, slots: int = 4, timeout_s: float = 300.0) -> None:
         self.name = f"local/{which}"
+        self.slots: int | None = slots
         self._timeout_s = timeout_s
         self.server = LocalProcess.share(weights_of(which), slots)
         self._client: LitellmModel | None = None

@@ -35,6 +35,7 @@ class MockModel:
     failures: int
     sleep: Callable[[float], Awaitable[None]]
     structured: bool = True
+    slots: int | None = None
     _asked: dict[str, int] = field(default_factory=dict)
 
     async def ask(self, request: Request) -> Reply:
