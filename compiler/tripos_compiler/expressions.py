@@ -44,7 +44,8 @@ from tripos_compiler.types import fits
 
 @dataclass(frozen=True)
 class Binding:
-    """A name in scope. `fields` are what stands behind its dot; `itself` is the path that the bare name means.
+    """A name in scope. `fields` are what stands behind its dot; `path` is what the name means, and `value` the
+    expression that stands for it instead, where it was named by a `let`.
 
     `secret` is the way a secret took to get here, empty where there is none.
     """
@@ -53,6 +54,7 @@ class Binding:
     type: Type | None = None
     secret: tuple[str, ...] = ()
     fields: Mapping[str, Binding] = field(default_factory=dict)
+    value: Expr | None = None
 
 
 Scope = Mapping[str, Binding]
@@ -145,7 +147,7 @@ class Elaborator:
                 message = f"`{text}` has several fields, name one"
                 self._error("E0301", message, span, f"for example `{text}.{example}`")
             return None
-        return Typed(Ref(path=binding.path), binding.type, binding.secret)
+        return Typed(binding.value or Ref(path=binding.path), binding.type, binding.secret)
 
     def _binding(self, syntax: Syntax) -> Binding | None:
         """The binding of a dotted name; None where it is not one, or reported."""
@@ -257,7 +259,7 @@ class Elaborator:
         if left is None:
             return None
         if isinstance(syntax.right, Group):
-            choice = left.type if left.type.kind == "choice" else TextType()
+            choice = _bare(left.type) if _bare(left.type).kind == "choice" else TextType()
             right = self._group(syntax.right, syntax.right.arguments, choice)
         else:
             right = self._any(syntax.right)

@@ -20,13 +20,55 @@ RESERVED_BENCHMARKS = frozenset({"main", "temp", "system", "information_schema",
 """Names that no benchmark can have: its results are a schema of that name in the database."""
 
 RESERVED_AXES = frozenset(
-    """
-    attempts cost_usd created_at dataset dimension error evaluator fields fingerprint finish_reason high
-    item_id judgement_id latency_s low messages metric model model_served parsed reason reply role
-    run_id sample_id sample_number scenario score_id scorer status step tokens_in tokens_out value
-    """.split()
+    [
+        "attempts",
+        "cost_usd",
+        "created_at",
+        "dataset",
+        "df",
+        "dimension",
+        "enlarged",
+        "error",
+        "evaluator",
+        "fields",
+        "fingerprint",
+        "finish_reason",
+        "high",
+        "item_id",
+        "items",
+        "judgement_id",
+        "latency_s",
+        "least",
+        "low",
+        "m",
+        "mean",
+        "messages",
+        "metric",
+        "model",
+        "model_served",
+        "n",
+        "parsed",
+        "parts",
+        "pull",
+        "reason",
+        "reply",
+        "role",
+        "run_id",
+        "sample_id",
+        "sample_number",
+        "scenario",
+        "score_id",
+        "scorer",
+        "standard_error",
+        "status",
+        "step",
+        "tokens_in",
+        "tokens_out",
+        "total",
+        "value",
+    ]
 )
-"""Names that no axis can have: axes are columns beside these."""
+"""Names that no axis can have: axes are columns beside these, in views and in the SQL of measures."""
 
 
 def canonical(value: Any) -> bytes:
@@ -310,15 +352,8 @@ class Ask(Part):
     settings: Settings = Settings()
     when: Expr | None = None
     needs: tuple[str, ...] = ()
-    """The earlier asks whose replies it uses."""
+    """Every earlier ask whose reply it uses, those that its asks use included."""
     fingerprint: str
-
-
-class Let(Part):
-    step: Literal["let"] = "let"
-    name: str
-    value: Expr
-    type: Type
 
 
 class Score(Part):
@@ -328,7 +363,9 @@ class Score(Part):
     name: str
     value: Expr
     of: str
-    """The `ask` step whose reply is scored."""
+    """The `ask` step whose reply is scored: the last of the compared role that the score depends on."""
+    needs: tuple[str, ...]
+    """Every ask that it depends on, those that its asks use included."""
     truth: bool
     """Whether the value is true or false, which counts as 1 or 0."""
     when: Expr | None = None
@@ -343,17 +380,21 @@ class Grade(Part):
     scorer: str
     args: dict[str, Expr]
     of: str
-    """The `ask` step whose reply is graded."""
+    """The `ask` step whose reply is graded: the last of the compared role that the grade depends on."""
+    needs: tuple[str, ...]
+    """Every ask that it depends on, those that its asks use included."""
     metrics: tuple[str, ...] = ()
     when: Expr | None = None
+    judgement: str
+    """The fingerprint of the judge's reply; `fingerprint` is that of the scores taken from it."""
     fingerprint: str
 
 
-Step = Annotated[Ask | Let | Score | Grade, Field(discriminator="step")]
+Step = Annotated[Ask | Score | Grade, Field(discriminator="step")]
 
 
 class Scenario(Part):
-    """`cells` is the number of allowed combinations of `axes`; `row_count` the number of rows it runs over."""
+    """One task. `cells` counts the allowed combinations of `axes`, `row_count` the rows it runs over."""
 
     name: str
     title: str
@@ -362,6 +403,16 @@ class Scenario(Part):
     rows: Rows | None
     row_count: int
     steps: tuple[Step, ...]
+
+    def ask(self, name: str) -> Ask:
+        """The ask of that name. Raises `KeyError` where there is none."""
+        return _named(tuple(step for step in self.steps if isinstance(step, Ask)), name)
+
+    @property
+    def fingerprints(self) -> set[str]:
+        """The fingerprints of all its steps, those of judgements included."""
+        own = {step.fingerprint for step in self.steps}
+        return own | {step.judgement for step in self.steps if isinstance(step, Grade)}
 
 
 class Scorer(Part):
@@ -379,7 +430,7 @@ class Scorer(Part):
 
 class Measure(Part):
     """An aggregate over the scores of each compared model. `sql` reads the benchmark's `scores` view and yields
-    `model`, one column a name of `by`, `value`, `standard_error`, `df` (its degrees of freedom), `items`, `n`, `total`."""
+    `model`, a column a name of `by`, `value`, `standard_error`, `df` (degrees of freedom), `items`, `n`, `total`."""
 
     name: str
     by: tuple[str, ...]

@@ -11,14 +11,18 @@ import hashlib
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from tripos_compiler.data import DataError, FoundFile
+from tripos_compiler.diagnostics import nearest
 
-CAPTURE = re.compile(r"\{(\w+)\}")
+WILD = re.compile(r"(\{\w+\}|\*)")
+MOST_NAMES = 1000
+"""So many names of a folder are looked at for one like a name that is not there."""
 FORMATS = ".jsonl, .json, .csv or .parquet"
 
 
@@ -29,29 +33,25 @@ class DataFolders:
     folders: tuple[Path, ...] = ()
 
     def find(self, source: str, near: str) -> list[FoundFile]:
-        """The files that `source` means, sorted by path. `*` matches within a name, `{field}` also captures it.
+        """The files that `source` means, sorted by path. `*` matches within a name, `{field}` also captures it, and
+        where it stands twice it matches the same text.
 
         Raises `DataError` where there is none.
         """
-        looked: list[str] = []
-        for folder in (Path(near).parent, *self.folders):
-            looked.append(str(folder))
-            found = [self._found(folder, path, source) for path in _matching(folder, source)]
+        path = Path(source)
+        folders = (_fixed(path),) if path.is_absolute() else (Path(near).parent, *self.folders)
+        inside = path.relative_to(folders[0]) if path.is_absolute() else path
+        for folder in folders:
+            found = _matching(folder, inside.as_posix())
             if found:
-                return found
-        places = ", ".join(f"`{place}`" for place in looked)
-        raise DataError(f"no file `{source}` in {places}", "give the folder that holds it with --data DIR")
-
-    def _found(self, folder: Path, path: Path, source: str) -> FoundFile:
-        inside = path.relative_to(folder).as_posix()
-        match = re.fullmatch(_pattern(source), inside)
-        captures = match.groupdict() if match else {}
-        try:
-            with path.open("rb") as file:
-                sha256 = hashlib.file_digest(file, "sha256").hexdigest()
-        except OSError as error:
-            raise DataError(f"cannot read {path}: {error.strerror}", "check its permissions") from error
-        return FoundFile(inside, str(path), sha256, captures)
+                return [_file(folder, path, captures) for path, captures in found]
+        places = ", ".join(f"`{folder}`" for folder in folders)
+        close = next(filter(None, (_nearest(folder, inside) for folder in folders)), None)
+        if close is not None:
+            help_ = f"did you mean `{close}`?"
+        else:
+            help_ = "check the path" if path.is_absolute() else "give the folder that holds it with --data DIR"
+        raise DataError(f"no file `{inside.as_posix()}` in {places}", help_)
 
     def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
         """The raw records of a file. Raises `DataError` with the line where one cannot be read."""
@@ -70,25 +70,72 @@ class DataFolders:
             raise DataError(f"cannot read {file.path}: {error}", "check the file; text must be UTF-8") from error
 
 
-def _matching(folder: Path, source: str) -> list[Path]:
-    pattern = CAPTURE.sub("*", source)
-    if not glob.has_magic(pattern):
-        path = folder / pattern
-        return [path] if path.is_file() else []
-    escaped = Path(glob.escape(str(folder))) / pattern
-    return sorted(Path(path) for path in glob.glob(str(escaped)) if Path(path).is_file())  # noqa: PTH207
+def _file(folder: Path, path: Path, captures: dict[str, str]) -> FoundFile:
+    try:
+        with path.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}", "check its permissions") from error
+    return FoundFile(path.relative_to(folder).as_posix(), str(path), sha256, captures)
 
 
-def _pattern(source: str) -> str:
-    parts = re.split(r"(\{\w+\}|\*)", source)
+def _matching(folder: Path, source: str) -> list[tuple[Path, dict[str, str]]]:
+    """The files below a folder that a relative path means, and what it captures of their names."""
+    if not _is_wild(source):
+        return [(folder / source, {})] if (folder / source).is_file() else []
+    pattern = "".join("*" if _is_wild(part) else glob.escape(part) for part in WILD.split(source))
+    regex = re.compile(_regex(source))
+    found: list[tuple[Path, dict[str, str]]] = []
+    for name in sorted(glob.glob(str(Path(glob.escape(str(folder))) / pattern))):  # noqa: PTH207
+        match = regex.fullmatch(Path(name).relative_to(folder).as_posix())
+        if match and Path(name).is_file():
+            found.append((Path(name), match.groupdict()))
+    return found
+
+
+def _is_wild(source: str) -> bool:
+    return any(part == "*" or _captured(part) for part in WILD.split(source))
+
+
+def _captured(part: str) -> str | None:
+    """The field that a part of a name is captured as; `{1a}` cannot name one and stands for itself."""
+    name = part[1:-1]
+    return name if part == f"{{{name}}}" and name.isidentifier() else None
+
+
+def _regex(source: str) -> str:
     regex = ""
-    for part in parts:
-        capture = CAPTURE.fullmatch(part)
-        if capture:
-            regex += f"(?P<{capture[1]}>[^/]+?)"
-        else:
+    for part in WILD.split(source):
+        name = _captured(part)
+        if name is None:
             regex += "[^/]*" if part == "*" else re.escape(part)
+        else:
+            group = f"(?P<{name}>"
+            regex += f"(?P={name})" if group in regex else f"{group}[^/]+?)"
     return regex
+
+
+def _fixed(path: Path) -> Path:
+    """The folder of an absolute path up to its first part that is not a plain name, or that holds its file."""
+    return next((folder for folder in reversed(path.parents) if _is_wild(folder.name)), path).parent
+
+
+def _nearest(folder: Path, source: Path) -> str | None:
+    """A path like `source` that a folder does hold, or as much of one as it holds; None where nothing is like it."""
+    kept = Path()
+    for part in source.parts:
+        name: str | None = part
+        if not _is_wild(part) and not (folder / kept / part).exists():
+            try:
+                name = nearest(part, islice((entry.name for entry in (folder / kept).iterdir()), MOST_NAMES))
+            except OSError:
+                name = None
+        if name is None:
+            break
+        kept /= name
+    if _matching(folder, kept.as_posix()):
+        return kept.as_posix()
+    return f"{kept.as_posix()}/" if kept.parts != source.parts[: len(kept.parts)] else None
 
 
 def _json(path: Path, shown: str) -> Iterator[dict[str, Any]]:

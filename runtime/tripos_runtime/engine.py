@@ -15,17 +15,18 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tripos_compiler.plan import Ask, Axis, Grade, Let, Plan, Score, digest
+from tripos_compiler.plan import Ask, Axis, Grade, Plan, Score, digest
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_runtime.asking import Answer, Outcome, Question, messages, put
 from tripos_runtime.binding import Binding
 from tripos_runtime.calling import Caller, Stopped
 from tripos_runtime.cases import Case, CaseSource, Selection
 from tripos_runtime.grading import grade_reader, grade_schema, score_rows
-from tripos_runtime.ledger import Ledger, Row, score_id
+from tripos_runtime.ledger import Ledger, Row
+from tripos_runtime.models.base import Message
 from tripos_runtime.reading import read, schema_of
 from tripos_runtime.tally import Tally
-from tripos_runtime.units import FAILED, Names, Unit, ask_of
+from tripos_runtime.units import FAILED, Names, Unit
 
 PREFETCH = 64
 """So many cases are looked up in the ledger at once."""
@@ -55,7 +56,7 @@ class Engine:
         """Runs to the end. Raises `Stopped` where a model cannot be had, and what the ledger raises where it cannot
         keep results; what was answered before is kept in every case."""
         self._plan_calls()
-        prints = {step.fingerprint for s in self.plan.scenarios for step in s.steps if not isinstance(step, Let)}
+        prints = {each for scenario in self.plan.scenarios for each in scenario.fingerprints}
         tables = ("samples", "judgements", "scores")
         self.known = {table: dict(self.ledger.known(table, prints)) for table in tables}
         pending = self._units()
@@ -92,7 +93,7 @@ class Engine:
             for case in batch:
                 for unit in self._of(case):
                     if not self._complete(unit):
-                        for table, name, _ in unit.call_names(self.plan):
+                        for table, name, _ in unit.calls(self.plan):
                             if self._kept(table, name):
                                 wanted[table].add(name)
             rows: dict[str, Row] = {}
@@ -112,10 +113,8 @@ class Engine:
 
     def _complete(self, unit: Unit) -> bool:
         """Whether the ledger has every result of a unit."""
-        if not all(self._kept(table, name) for table, name, _ in unit.call_names(self.plan)):
-            return False
-        scores = [step for step in unit.case.scenario.steps if isinstance(step, Score)]
-        return all(self._kept("scores", unit.score_of(step)) for step in scores)
+        calls = all(self._kept(table, name) for table, name, _ in unit.calls(self.plan))
+        return calls and all(self._kept("scores", name) for name in unit.scores(self.plan))
 
     async def _work(self, pending: Iterator[tuple[Case, Mapping[str, Row]]]) -> None:
         for case, rows in pending:
@@ -132,13 +131,13 @@ class Engine:
 
     async def _case(self, case: Case, rows: Mapping[str, Row]) -> None:
         self._add_case(case)
-        shared: dict[str, asyncio.Future[Answer]] = {}
+        shared = Shared(rows)
         todo: list[Coroutine[Any, Any, None]] = []
         for unit in self._of(case):
             if self._complete(unit):
-                self._reuse(unit)
+                self._reuse(unit, shared)
             else:
-                todo.append(self._unit(unit, rows, shared))
+                todo.append(self._unit(unit, shared))
         await _together(todo)
         await asyncio.sleep(0)  # let the others in where nothing had to be awaited
 
@@ -156,51 +155,33 @@ class Engine:
         membership = {"run_id": self.run_id, "scenario": scenario, "item_id": case.item_id}
         self.ledger.add_all({"items": [item], "run_items": [membership]})
 
-    def _reuse(self, unit: Unit) -> None:
-        for table, name, role in unit.call_names(self.plan):
-            self.tally.reused[role, unit.case.scenario.name] += 1
-            if table == "samples":
-                self.tally.samples[self.known[table][name]] += 1
+    def _reuse(self, unit: Unit, shared: Shared) -> None:
+        for table, name, role in unit.calls(self.plan):
+            if shared.first(name):
+                self.tally.reused[role, unit.case.scenario.name] += 1
+                if table == "samples":
+                    self.tally.samples[self.known[table][name]] += 1
 
-    async def _unit(self, unit: Unit, rows: Mapping[str, Row], shared: dict[str, asyncio.Future[Answer]]) -> None:
+    async def _unit(self, unit: Unit, shared: Shared) -> None:
         names = Names(dict(unit.case.names))
         for step in unit.case.scenario.steps:
             match step:
-                case Let():
-                    names.let(step)
                 case Ask():
-                    await self._ask(unit, step, names, rows, shared)
+                    await self._ask(unit, step, names, shared)
                 case Score():
-                    self._score(unit, step, names)
+                    self._score(unit, step, names, shared)
                 case Grade():
-                    await self._grade(unit, step, names, rows)
+                    await self._grade(unit, step, names, shared)
 
-    async def _ask(
-        self,
-        unit: Unit,
-        step: Ask,
-        names: Names,
-        rows: Mapping[str, Row],
-        shared: dict[str, asyncio.Future[Answer]],
-    ) -> None:
-        key = (step.role, unit.case.scenario.name)
+    async def _ask(self, unit: Unit, step: Ask, names: Names, shared: Shared) -> None:
+        name = unit.sample_of(step)
         status = names.holds(step)
         if status is not None:
-            self.tally.skipped[key] += 1
-            names.skipped(step)
+            if shared.first(name):
+                self.tally.skipped[step.role, unit.case.scenario.name] += 1
+            names.skipped(step, status)
             return
-        name = unit.sample_of(step)
-        if name in shared:  # another unit of this case asks the same
-            answer = await asyncio.shield(shared[name])
-        else:
-            shared[name] = asyncio.get_running_loop().create_future()
-            try:
-                answer = await self._sample(unit, step, names, name, rows)
-            except BaseException as error:
-                shared[name].set_exception(error)
-                shared[name].exception()  # seen: nobody else may be waiting
-                raise
-            shared[name].set_result(answer)
+        answer = await shared.once(name, lambda: self._sample(unit, step, names, name, shared.rows))
         names.answered(step, answer.text, answer.value, answer.status, answer.prompt)
 
     async def _sample(self, unit: Unit, step: Ask, names: Names, name: str, rows: Mapping[str, Row]) -> Answer:
@@ -262,7 +243,7 @@ class Engine:
         else:
             self.tally.cost_usd += columns["cost_usd"]
 
-    def _score(self, unit: Unit, step: Score, names: Names) -> None:
+    def _score(self, unit: Unit, step: Score, names: Names, shared: Shared) -> None:
         status = names.holds(step) or "scored"
         value: float | None = None
         if status == "scored":
@@ -270,57 +251,72 @@ class Engine:
                 value = float(evaluate(step.value, names.values))
             except Unavailable as reason:
                 status = reason.status
-            except (TypeError, ZeroDivisionError, OverflowError):
-                status = "not_applicable"  # no number comes of it, for example of a division by zero
-        name = unit.score_of(step)
-        if not self._kept("scores", name):
-            self.ledger.add_all(
-                {"scores": self._scores(unit, step, None, None, {step.name: (value, status)}, step.name)}
-            )
+        scores = self._scores(unit, step, None, None, {step.name: (value, status)}, shared)
+        self.ledger.add_all({"scores": scores})
 
-    async def _grade(self, unit: Unit, step: Grade, names: Names, rows: Mapping[str, Row]) -> None:
+    async def _grade(self, unit: Unit, step: Grade, names: Names, shared: Shared) -> None:
         scorer = self.plan.scorer(step.scorer)
         metrics = [self.plan.metric(metric) for metric in step.metrics]
-        key = (scorer.role, unit.case.scenario.name)
         status = names.holds(step)
-        args: dict[str, Any] = {}
+        question = Question(scorer.system, scorer.prompt, scorer.settings, grade_schema(scorer, metrics))
+        sent: tuple[Message, ...] = ()
         if status is None:
             try:
                 args = {param: evaluate(expr, names.values) for param, expr in step.args.items()}
+                sent = messages(question, args, unit.case.language, self.source.axes, metrics)
             except Unavailable as reason:
                 status = reason.status
         titles = [metric.name for metric in metrics] or [step.name]
-        question = Question(scorer.system, scorer.prompt, scorer.settings, grade_schema(scorer, metrics))
-        reader = grade_reader(scorer, metrics, step.name)
 
-        async def judge(evaluator: str, name: str) -> None:
+        async def judge(evaluator: str) -> None:
+            name = unit.judgement_of(step, evaluator)
             if status is not None:
-                self.tally.skipped[key] += 1
+                if shared.first(name):
+                    self.tally.skipped[scorer.role, unit.case.scenario.name] += 1
                 empty = dict.fromkeys(titles, (None, status))
-                self.ledger.add_all({"scores": self._scores(unit, step, None, evaluator, empty, scorer.name)})
+                self.ledger.add_all({"scores": self._scores(unit, step, None, evaluator, empty, shared)})
                 return
-            if self._kept("judgements", name):
-                self.tally.reused[key] += 1
-                return  # its scores were committed with it
-            language = unit.case.language
-            sent = messages(question, args, language, self.source.axes, metrics)
-            answer = await put(self.callers[evaluator], question, sent, language, reader)
+            reader = grade_reader(scorer, metrics, step.name)
+            await shared.once(name, lambda: self._judge(unit, step, evaluator, (question, sent, reader), shared))
+
+        await _together([judge(evaluator) for evaluator in unit.evaluators(step, self.plan)])
+
+    async def _judge(
+        self,
+        unit: Unit,
+        step: Grade,
+        evaluator: str,
+        asked: tuple[Question, tuple[Message, ...], Callable[[str], Outcome]],
+        shared: Shared,
+    ) -> Answer:
+        """One judgement and its scores, which leave together; scores that an older judgement lacks are read from it."""
+        question, sent, reader = asked
+        role = self.plan.scorer(step.scorer).role
+        key = (role, unit.case.scenario.name)
+        name = unit.judgement_of(step, evaluator)
+        rows: dict[str, list[Row]] = {}
+        if self._kept("judgements", name):
+            self.tally.reused[key] += 1
+            row = shared.rows[name]
+            outcome = reader(row["reply"]) if row["reply"] is not None else Outcome(None, None)
+            answer = Answer(row["status"], row["reply"], outcome.value, "", {})
+        else:
+            answer = await put(self.callers[evaluator], question, sent, unit.case.language, reader)
             self._count(key, answer)
-            judgement = self._judgement(unit, step, evaluator, name, answer)
-            scores = self._scores(unit, step, name, evaluator, score_rows(titles, answer), scorer.name)
-            self.ledger.add_all({"judgements": [judgement], "scores": scores})
-
-        await _together([judge(evaluator, name) for evaluator, name in unit.judgements(step, self.plan)])
-
-    def _judgement(self, unit: Unit, step: Grade, evaluator: str, name: str, answer: Answer) -> Row:
-        return {
-            "judgement_id": name,
-            "sample_id": unit.sample_of(ask_of(unit.case.scenario, step.of)),
-            **self._common(unit, step.fingerprint),
-            "scorer": step.scorer,
-            "evaluator": evaluator,
-            **answer.columns,
-        }
+            rows["judgements"] = [
+                {
+                    "judgement_id": name,
+                    "sample_id": unit.sample_of(unit.case.scenario.ask(step.of)),
+                    **self._common(unit, step.judgement),
+                    "scorer": step.scorer,
+                    "evaluator": evaluator,
+                    **answer.columns,
+                }
+            ]
+        titles = list(step.metrics) or [step.name]
+        rows["scores"] = self._scores(unit, step, name, evaluator, score_rows(titles, answer), shared)
+        self.ledger.add_all(rows)
+        return answer
 
     def _scores(
         self,
@@ -329,25 +325,29 @@ class Engine:
         judgement: str | None,
         evaluator: str | None,
         values: Mapping[str, tuple[float | None, str]],
-        scorer: str,
+        shared: Shared,
     ) -> list[Row]:
-        sample = unit.sample_of(ask_of(unit.case.scenario, step.of))
-        self.tally.scores.update(status for _, status in values.values())
+        """The rows of scores that the ledger has not yet."""
+        names = unit.scores_of(step, evaluator)
+        new = {title: each for title, each in values.items() if shared.first(names[title])}
+        self.tally.scores.update(status for _, status in new.values())
+        sample = unit.sample_of(unit.case.scenario.ask(step.of))
         return [
             {
-                "score_id": score_id(step.fingerprint, sample, metric, evaluator),
+                "score_id": names[title],
                 "sample_id": sample,
                 "judgement_id": judgement,
                 **self._common(unit, step.fingerprint),
                 "item_id": unit.case.item_id,
                 "model": unit.model,
-                "scorer": scorer,
-                "metric": metric,
+                "scorer": step.scorer if isinstance(step, Grade) else step.name,
+                "metric": title,
                 "evaluator": evaluator,
                 "value": value,
                 "status": status,
             }
-            for metric, (value, status) in values.items()
+            for title, (value, status) in new.items()
+            if not self._kept("scores", names[title])
         ]
 
     async def _flush_often(self) -> None:
@@ -359,6 +359,36 @@ class Engine:
                 self.trouble = self.trouble or error
                 self.stopping = True
                 return
+
+
+@dataclass
+class Shared:
+    """What the units of one case have in common: rows of the ledger, and what one of them has done for all."""
+
+    rows: Mapping[str, Row]
+    answers: dict[str, asyncio.Future[Answer]] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
+
+    def first(self, name: str) -> bool:
+        """Whether this name comes up for the first time."""
+        new = name not in self.seen
+        self.seen.add(name)
+        return new
+
+    async def once(self, name: str, make: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
+        """The answer of that name, made by whoever asks for it first."""
+        if name in self.answers:
+            return await asyncio.shield(self.answers[name])
+        future = self.answers[name] = asyncio.get_running_loop().create_future()
+        self.seen.add(name)
+        try:
+            answer = await make()
+        except BaseException as error:
+            future.set_exception(error)
+            future.exception()  # seen: nobody else may be waiting
+            raise
+        future.set_result(answer)
+        return answer
 
 
 async def _together(todo: list[Coroutine[Any, Any, None]]) -> None:

@@ -30,16 +30,16 @@ class Ledger(Protocol):
         ...
 
 
-def sample_id(fingerprint: str, item: str, model: str, number: int) -> str:
-    """The name of a reply: what was asked (the fingerprint), about what, of whom, and which try."""
-    return digest(["sample", fingerprint, item, model, number])
+def sample_id(fingerprint: str, item: str, model: str, number: int, upstream: Sequence[str]) -> str:
+    """The name of a reply: what was asked (the fingerprint), about what, of whom, which try, after which replies."""
+    return digest(["sample", fingerprint, item, model, number, *upstream])
 
 
-def judgement_id(fingerprint: str, sample: str, evaluator: str) -> str:
-    """The name of a judge's reply on a sample."""
-    return digest(["judgement", fingerprint, sample, evaluator])
+def judgement_id(fingerprint: str, samples: Sequence[str], evaluator: str) -> str:
+    """The name of a judge's reply on some samples."""
+    return digest(["judgement", fingerprint, evaluator, *samples])
 
 
-def score_id(fingerprint: str, sample: str, metric: str, evaluator: str | None) -> str:
-    """The name of a score."""
-    return digest(["score", fingerprint, sample, metric, evaluator])
+def score_id(fingerprint: str, samples: Sequence[str], metric: str, evaluator: str | None) -> str:
+    """The name of a score of some samples."""
+    return digest(["score", fingerprint, metric, evaluator, *samples])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from tripos_compiler.plan import Ask, Grade, Let, Plan, Scenario, Score
+from tripos_compiler.plan import Ask, Grade, Plan, Score
 from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case
@@ -31,43 +31,49 @@ class Unit:
 
     def number_of(self, ask: Ask) -> int:
         """Which sample of a step this unit uses; a step asked once serves every sample."""
-        return self.number if self.number < ask.samples else 0
+        return self.number % ask.samples
 
     def sample_of(self, ask: Ask) -> str:
-        """The name of the reply that answers a step. A step that uses the compared model's replies has that model in
-        its name."""
-        model = self.model_of(ask)
-        if ask.needs and ask.role != self.binding.compared:
-            model = f"{model} after {self.model}"
-        return sample_id(ask.fingerprint, self.case.item_id, model, self.number_of(ask))
+        """The name of the reply that answers a step, which depends on the replies that the step builds on."""
+        upstream = self.samples_of(ask.needs)
+        return sample_id(ask.fingerprint, self.case.item_id, self.model_of(ask), self.number_of(ask), upstream)
 
-    def judgements(self, grade: Grade, plan: Plan) -> Iterator[tuple[str, str]]:
-        """Every judge of a step and the name of its judgement."""
-        sample = self.sample_of(ask_of(self.case.scenario, grade.of))
-        for evaluator in self.binding.of(plan.scorer(grade.scorer).role):
-            yield evaluator, judgement_id(grade.fingerprint, sample, evaluator)
+    def samples_of(self, needs: Sequence[str]) -> list[str]:
+        """The names of the replies to several steps."""
+        return [self.sample_of(self.case.scenario.ask(name)) for name in needs]
 
-    def score_of(self, score: Score) -> str:
-        """The name of a score that an expression gives."""
-        sample = self.sample_of(ask_of(self.case.scenario, score.of))
-        return score_id(score.fingerprint, sample, score.name, None)
+    def judgement_of(self, grade: Grade, evaluator: str) -> str:
+        """The name of a judge's reply."""
+        return judgement_id(grade.judgement, self.samples_of(grade.needs), evaluator)
 
-    def call_names(self, plan: Plan) -> Iterator[tuple[str, str, str]]:
+    def scores_of(self, step: Score | Grade, evaluator: str | None) -> dict[str, str]:
+        """The names of the scores that a step gives, by metric."""
+        samples = self.samples_of(step.needs)
+        titles = (step.metrics or (step.name,)) if isinstance(step, Grade) else (step.name,)
+        return {title: score_id(step.fingerprint, samples, title, evaluator) for title in titles}
+
+    def evaluators(self, grade: Grade, plan: Plan) -> tuple[str, ...]:
+        """The models that judge a step."""
+        return self.binding.of(plan.scorer(grade.scorer).role)
+
+    def calls(self, plan: Plan) -> Iterator[tuple[str, str, str]]:
         """Every model call of the unit: its table, its name in the store, and its role."""
         for step in self.case.scenario.steps:
             if isinstance(step, Ask):
                 yield "samples", self.sample_of(step), step.role
             elif isinstance(step, Grade):
-                for _, name in self.judgements(step, plan):
-                    yield "judgements", name, plan.scorer(step.scorer).role
+                role = plan.scorer(step.scorer).role
+                for evaluator in self.evaluators(step, plan):
+                    yield "judgements", self.judgement_of(step, evaluator), role
 
-
-def ask_of(scenario: Scenario, name: str) -> Ask:
-    """The ask of that name. Raises `KeyError` where there is none."""
-    for step in scenario.steps:
-        if isinstance(step, Ask) and step.name == name:
-            return step
-    raise KeyError(name)
+    def scores(self, plan: Plan) -> Iterator[str]:
+        """The name of every score of the unit."""
+        for step in self.case.scenario.steps:
+            if isinstance(step, Score):
+                yield from self.scores_of(step, None).values()
+            elif isinstance(step, Grade):
+                for evaluator in self.evaluators(step, plan):
+                    yield from self.scores_of(step, evaluator).values()
 
 
 @dataclass
@@ -75,7 +81,6 @@ class Names:
     """The names that a unit's expressions see, growing step by step."""
 
     values: dict[str, Any]
-    statuses: dict[str, str] = field(default_factory=dict)
 
     def answered(self, ask: Ask, text: str | None, value: Any, status: str, prompt: str) -> None:
         """Adds a reply. What it did not yield is `Missing`, with the reply's status."""
@@ -88,19 +93,10 @@ class Names:
             else:
                 fields["value"] = missing if value is None else value
         self.values[ask.name] = fields
-        self.statuses[ask.name] = status
 
-    def skipped(self, ask: Ask) -> None:
-        """Adds a step whose condition did not hold."""
-        self.values[ask.name] = Missing(ask.name, "not_applicable")
-        self.statuses[ask.name] = "not_applicable"
-
-    def let(self, step: Let) -> None:
-        """Adds a named value."""
-        try:
-            self.values[step.name] = evaluate(step.value, self.values)
-        except Unavailable as reason:
-            self.values[step.name] = Missing(step.name, reason.status)
+    def skipped(self, ask: Ask, status: str) -> None:
+        """Adds a step that was not asked, and why."""
+        self.values[ask.name] = Missing(ask.name, status)
 
     def holds(self, step: Ask | Score | Grade) -> str | None:
         """None where the step's condition holds, else the status of what is not done."""

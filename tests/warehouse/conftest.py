@@ -51,7 +51,15 @@ def plan() -> Plan:
         return Metric(name=name, title=title, dimension=dimension, low=1, high=10, asks={}, levels=())
 
     ask = Ask(name="answer", role="candidate", prompt={"zh": Template(parts=("问",))}, fingerprint=FRESH_ASK)
-    grade = Grade(name="rubric", scorer="rubric", args={}, of="answer", fingerprint=FRESH_GRADE)
+    grade = Grade(
+        name="rubric",
+        scorer="rubric",
+        args={},
+        of="answer",
+        needs=("answer",),
+        judgement=FRESH_GRADE,
+        fingerprint=FRESH_GRADE,
+    )
     subjects = [("maths", "数学"), ("history", "历史")]
     return Plan(
         benchmark=Benchmark(name="edubench", version="1.2.0", title="教育场景基准", languages=("zh", "en")),

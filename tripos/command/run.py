@@ -25,7 +25,7 @@ from tripos.config import Config, load_config
 from tripos.failure import GOOD, INTERRUPTED, SOME_FAILED, USAGE, Failure
 from tripos.project import find_spec
 from tripos_compiler.data import DataError
-from tripos_compiler.plan import Let, Plan
+from tripos_compiler.plan import Plan
 from tripos_runtime.binding import Binding
 from tripos_runtime.calling import Caller, Stopped
 from tripos_runtime.cases import CaseSource, Selection
@@ -180,9 +180,7 @@ def _handle_interrupts(engine: Engine, running: asyncio.Task[None]) -> None:
 
 def _begin(job: Job) -> None:
     plan, binding, selection = job.plan, job.binding, job.selection
-    fingerprints = {
-        step.fingerprint for scenario in plan.scenarios for step in scenario.steps if not isinstance(step, Let)
-    }
+    fingerprints = {each for scenario in plan.scenarios for each in scenario.fingerprints}
     row = {
         "run_id": job.run_id,
         "benchmark": plan.benchmark.name,

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from tripos_compiler.plan import Metric, Plan
+from tripos_compiler.plan import Ask, Metric, Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 
@@ -111,6 +111,7 @@ def benchmark_views(current: Current) -> list[str]:
     # `in (…)` and not `list_contains`: only the former is compared with the statistics of a Parquet file.
     fresh = f"{mine} and fingerprint in ({', '.join(map(sql.text, current.fingerprints)) or 'NULL'})"
     items, samples, judgements, scores = _only(current)
+    samples += _asked(plan)
     item_key = "item.benchmark = {0}.benchmark and item.scenario = {0}.scenario and item.item_id = {0}.item_id"
     return [
         f"create schema if not exists {schema}",
@@ -151,6 +152,13 @@ def _context(axes: list[str]) -> str:
         key, name = (part.replace("{", "{{").replace("}", "}}") for part in (sql.text(axis), sql.name(axis)))
         columns.append(f"{{context}}[{key}] as {name}")
     return ", ".join(columns)
+
+
+def _asked(plan: Plan) -> str:
+    """A condition without the samples that an earlier plan asked for beyond what this one does."""
+    counts = {step.fingerprint: step.samples for s in plan.scenarios for step in s.steps if isinstance(step, Ask)}
+    beyond = [f"(fingerprint = {sql.text(each)} and sample_number >= {count})" for each, count in counts.items()]
+    return f" and not ({' or '.join(beyond)})" if beyond else ""
 
 
 def _only(current: Current) -> tuple[str, str, str, str]:

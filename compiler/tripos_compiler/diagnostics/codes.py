@@ -22,6 +22,7 @@ CODES: dict[str, str] = {
     "E0205": "unknown function",
     "E0206": "missing declaration",
     "E0207": "reserved name",
+    "E0208": "role out of place",
     # E03 types
     "E0301": "wrong type",
     "E0302": "unknown type",

@@ -21,8 +21,9 @@ def count_calls(
                 counts.append(_count(scenario, step.name, step.role, calls, times[step.name]))
             elif isinstance(step, Grade):
                 role = scorers[step.scorer].role
-                multiplied = tuple(dict.fromkeys((*times[step.of], *_several(role, roles))))
-                calls = scenario.row_count * asks[step.of].samples
+                upstream = [several for name in step.needs for several in times[name]]
+                multiplied = tuple(dict.fromkeys((*upstream, *_several(role, roles))))
+                calls = scenario.row_count * max(asks[name].samples for name in step.needs)
                 counts.append(_count(scenario, step.name, role, calls, multiplied))
     return tuple(counts)
 

@@ -90,6 +90,9 @@ def _field(program: Program, statement: Statement) -> DataField | None:
     name = statement.name()
     type_: Type | None
     written = statement.find("type")
+    secret = statement.has("secret")
+    if isinstance(written, Name) and written.text == "secret" and not secret:
+        written, secret = None, True  # `stage secret`: an axis, and secret
     if written is not None:
         type_ = read_type(program, written)
     elif name.text in program.axes:
@@ -104,7 +107,7 @@ def _field(program: Program, statement: Statement) -> DataField | None:
     columns = _columns(program, statement.find("columns"), name)
     if type_ is None or columns is None:
         return None
-    return DataField(name=name.text, type=type_, columns=columns, secret=statement.has("secret"))
+    return DataField(name=name.text, type=type_, columns=columns, secret=secret)
 
 
 def _columns(program: Program, syntax: Syntax | None, name: Name) -> tuple[str, ...] | None:

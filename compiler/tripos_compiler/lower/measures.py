@@ -156,11 +156,13 @@ def _scores(program: Program) -> dict[str, tuple[float | None, float | None]]:
     for scenario in program.scenarios.values():
         for step in scenario.steps:
             if isinstance(step, Score):
-                found[step.name] = (0.0, 1.0) if step.truth else (None, None)
+                bounds = (0.0, 1.0) if step.truth else (None, None)
             elif isinstance(step, Grade) and not step.metrics:
                 gives = program.scorers[step.scorer].gives
                 bounds = (0.0, 1.0) if gives is not None and gives.kind == "bool" else (None, None)
-                found[step.name] = bounds
+            else:
+                continue
+            found[step.name] = bounds if found.get(step.name, bounds) == bounds else (None, None)
     return found
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
@@ -13,12 +12,11 @@ from tripos_compiler.lower.steps import Steps
 from tripos_compiler.plan import Axis, Rows, Scenario
 from tripos_compiler.program import Program
 from tripos_compiler.semantics.contexts import broken_guard, count_cells, guards_of
-from tripos_compiler.semantics.evaluate import evaluate
+from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import BinaryExpr, Name, Syntax
-from tripos_compiler.types import axis_type
+from tripos_compiler.types import axis_type, shown
 
-FAILURES = (ArithmeticError, TypeError, ValueError, re.error)
 """What evaluating a well-typed expression may raise: it divides by zero, or a pattern from the data is none."""
 
 
@@ -119,7 +117,7 @@ def _context(program: Program, statement: Statement) -> Cases:
             cases.sound = False
     try:
         cases.cells = count_cells(cases.axes) if cases.sound else 0
-    except FAILURES as error:
+    except Unavailable as error:
         where = (written or statement).head
         help_ = "look at the `when` conditions of the groups"
         message = f"a condition on these axes has no value: {error}"
@@ -191,6 +189,9 @@ def _cases(program: Program, statement: Statement, cases: Cases, datasets: dict[
     }
     fields |= {name: Binding((alias.text, name)) for name in loaded.poisoned}
     cases.scope[alias.text] = Binding((alias.text,), None, (), fields)
+    for axis in cases.axes:  # what a row says of an axis is as secret as the field that says it
+        if axis.name in fields and fields[axis.name].secret:
+            cases.scope[axis.name] = replace(cases.scope[axis.name], secret=fields[axis.name].secret)
     _keep(program, statement, cases, loaded, alias, over)
     return cases
 
@@ -209,8 +210,15 @@ def _keep(
     condition = over.find("cond") if over is not None else None
     where = Elaborator(program, cases.scope).condition(condition) if condition is not None else None
     cases.sound = cases.sound and loaded.sound and (where is not None or condition is None)
-    names = {f.name for f in loaded.dataset.fields} | set(loaded.poisoned)
+    types = {f.name: f.type for f in loaded.dataset.fields}
+    names = set(types) | set(loaded.poisoned)
     for axis in cases.axes:
+        said = types.get(axis.name)
+        if said is not None and not (said.kind == "choice" and said.axis == axis.name):
+            message = f"field `{axis.name}` is `{shown(said)}`, and the context needs the axis of that name"
+            help_ = f"write `{axis.name}` alone, with `from` where the column has another name"
+            program.diagnostics.error("E0301", message, loaded.spans[axis.name], help=help_)
+            cases.sound = False
         if axis.name not in names and not (axis.name == "language" and len(axis.values) == 1):
             help_ = f"add `{axis.name}` to its fields, with `from` where the column has another name"
             message = f"the rows do not say their `{axis.name}`"
@@ -225,7 +233,7 @@ def _keep(
         try:
             if where is not None and not evaluate(where.expr, {**cell, alias.text: row.values}):
                 continue
-        except FAILURES as error:
+        except Unavailable as error:
             message = f"row {row.number} of {row.path}: this condition has no value: {error}"
             span = (condition or scenario).span
             program.diagnostics.error("E0301", message, span, help="mend the row, or guard the condition")

@@ -1,4 +1,4 @@
-"""Lowers the steps of a scenario: asks, lets and scores, with their fingerprints and call counts."""
+"""Lowers the steps of a scenario: asks, lets and scores. A `let` leaves no step: its name stands for its value."""
 
 from __future__ import annotations
 
@@ -7,11 +7,14 @@ from dataclasses import dataclass, field
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.expressions import Binding, Elaborator, Typed
+from tripos_compiler.lower.fingerprints import ask_print, judgement_print, score_print
 from tripos_compiler.lower.scorers import settings_of
 from tripos_compiler.lower.templates import FilledHole, Localised, lower_texts
-from tripos_compiler.plan import Ask, Expr, Grade, Let, Score, Scorer, Step, Texts, TextType, Type, digest
+from tripos_compiler.plan import Ask, Expr, Grade, Score, Scorer, Step, TextType, Type
 from tripos_compiler.program import Program
+from tripos_compiler.resolve import scorer_name
 from tripos_compiler.semantics.contexts import names_in
+from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import CallExpr, Name, Number, Syntax
 from tripos_compiler.types import fits, read_type, record_type, shown
 
@@ -28,8 +31,6 @@ class Steps:
     lowered: list[Step] = field(default_factory=list)
     good: bool = True
     mentioned: dict[str, set[str]] = field(default_factory=dict)
-    needs: dict[str, set[str]] = field(default_factory=dict)
-    """For every named value the asks it depends on."""
     asks: dict[str, Ask] = field(default_factory=dict)
     spans: dict[str, Label] = field(default_factory=dict)
     scores: dict[str, tuple[Label, Statement]] = field(default_factory=dict)
@@ -69,14 +70,25 @@ class Steps:
             return None
         return Elaborator(self.program, self.scope).condition(condition) or False
 
+    @property
+    def place(self) -> tuple[str, str]:
+        """The benchmark and the scenario, which are part of every fingerprint."""
+        benchmark = self.program.benchmark
+        return (benchmark.name if benchmark is not None else "", self.scenario)
+
     def _depends(self, *exprs: Expr | None) -> set[str]:
+        """The asks whose replies expressions use, those that these build on included."""
         names = {name for expr in exprs if expr is not None for name in names_in(expr)}
-        return {ask for name in names for ask in self.needs.get(name, set())}
+        return {each for name in names if name in self.asks for each in (name, *self.asks[name].needs)}
+
+    def _kind(self, role: str) -> str | None:
+        declared = self.program.roles.get(role)
+        return declared.kind if declared is not None else None
 
     def _ask(self, statement: Statement) -> bool:
         name = statement.name()
         good = self._named(name)
-        role = self.program.is_declared("role", statement.name("role"))
+        role = self.program.is_declared("role", statement.name("role")) and self._may_answer(statement.name("role"))
         when = self._when(statement)
         prompts, systems = statement.of("prompt"), statement.of("system")
         if not prompts:
@@ -95,23 +107,23 @@ class Steps:
         if wrong or returns is False or not kept or prompt is None:
             self._bind_unknown(name, returns if not isinstance(returns, bool) else None)
             return False
-        upstream = self._depends(*(hole.typed.expr for part in parts for hole in _holes(part)))
+        condition = when.expr if isinstance(when, Typed) else None
+        upstream = self._depends(condition, *(hole.typed.expr for part in parts for hole in _holes(part)))
         ask = Ask(
             name=name.text,
             role=statement.name("role").text,
             system=system.texts if system else None,
             prompt=prompt.texts,
             returns=None if isinstance(returns, bool) else returns,
-            samples=self._samples(statement),
+            # What builds on several samples of another ask is asked once for each of them.
+            samples=max(self._samples(statement), *(self.asks[name].samples for name in upstream), 1),
             settings=settings_of(self.program, statement),
-            when=when.expr if isinstance(when, Typed) else None,
+            when=condition,
             needs=tuple(sorted(upstream)),
             fingerprint="",
         )
-        named = digest([self.scenario, self._sent(ask), sorted(self.asks[other].fingerprint for other in upstream)])
-        ask = ask.model_copy(update={"fingerprint": named})
+        ask = ask.model_copy(update={"fingerprint": ask_print(self.place, ask, self.asks, self.program.axes)})
         self.asks[name.text] = ask
-        self.needs[name.text] = {name.text} | upstream
         self.lowered.append(ask)
         self._bind(ask, parts)
         for part in parts:
@@ -119,24 +131,6 @@ class Steps:
                 names = {found for hole in holes for found in names_in(hole.typed.expr)}
                 self.mentioned.setdefault(language, set()).update(names)
         return True
-
-    def _sent(self, ask: Ask) -> object:
-        """What of an ask determines its replies, labels of the axes it prints included."""
-        texts = [texts for texts in (ask.system, ask.prompt) if texts is not None]
-        returns = ask.returns.model_dump(mode="json") if ask.returns else None
-        return [ask.role, [_dump(t) for t in texts], self._labels(texts), returns, ask.settings.model_dump(mode="json")]
-
-    def _labels(self, texts: list[Texts]) -> object:
-        used = {
-            name
-            for localised in texts
-            for template in localised.values()
-            for part in template.parts
-            if not isinstance(part, str)
-            for name in names_in(part.expr)
-        }
-        axes = self.program.axes
-        return [[value.labels for value in axes[name].values] for name in sorted(used) if name in axes]
 
     def _samples(self, statement: Statement) -> int:
         samples = statement.one_of("samples")
@@ -157,24 +151,27 @@ class Steps:
         self.program.diagnostics.error("E0106", "`returns` takes a type or a block", returns.head, help=help_)
         return False
 
-    def _kept_secret(self, role: Name, parts: list[Localised]) -> bool:
-        declared = self.program.roles.get(role.text)
-        if declared is None or declared.kind != "compared":
+    def _may_answer(self, role: Name) -> bool:
+        if self._kind(role.text) != "panel":
             return True
-        good = True
-        told: set[int] = set()
-        for part in parts:
-            for hole in _holes(part):
-                secret = hole.typed.secret
-                if not secret or hole.span.start in told:
-                    continue
-                told.add(hole.span.start)
-                message = f"the secret `{secret[0]}` reaches the compared role `{role.text}`"
-                way = " → ".join((*secret, "this prompt"))
-                help_ = "leave it to the graders, or say `reveal(…)` where the protocol wants it shown"
-                self.program.diagnostics.error("E0501", message, hole.span, help=help_, notes=[f"the way: {way}"])
-                good = False
-        return good
+        message = f"`{role.text}` is a panel: it grades, and answers no questions"
+        help_ = "ask a role of its own, or declare this one without `panel`"
+        self.program.diagnostics.error("E0208", message, role.span, help=help_)
+        return False
+
+    def _kept_secret(self, role: Name, parts: list[Localised]) -> bool:
+        told = {hole.span.start: hole for part in parts for hole in _holes(part)}
+        return all([self._unrevealed(role.text, hole.typed, hole.span, "this prompt") for hole in told.values()])  # noqa: C419 - report every one
+
+    def _unrevealed(self, role: str, typed: Typed, span: Span, into: str) -> bool:
+        """Whether nothing secret reaches the compared role here; reports the way that a secret takes."""
+        if self._kind(role) != "compared" or not typed.secret:
+            return True
+        message = f"the secret `{typed.secret[0]}` reaches the compared role `{role}`"
+        way = " → ".join((*typed.secret, into))
+        help_ = "leave it to the graders, or say `reveal(…)` where the protocol wants it shown"
+        self.program.diagnostics.error("E0501", message, span, help=help_, notes=[f"the way: {way}"])
+        return False
 
     def _bind(self, ask: Ask, parts: list[Localised]) -> None:
         leaks = next((hole.typed.secret for part in parts for hole in _holes(part) if hole.typed.secret), ())
@@ -205,20 +202,13 @@ class Steps:
             self._bind_unknown(name)
             return False
         secret = (*typed.secret, f"let {name.text}") if typed.secret else ()
-        self.scope[name.text] = Binding((name.text,), typed.type, secret)
-        self.needs[name.text] = self._depends(typed.expr)
-        self.lowered.append(Let(name=name.text, value=typed.expr, type=typed.type))
+        self.scope[name.text] = Binding((name.text,), typed.type, secret, value=typed.expr)
         return True
 
     def _score(self, statement: Statement) -> bool:
         value = statement.syntax("value")
         name = statement.name()
-        earlier, first = self.scores.setdefault(name.text, (Label(name.span, "first declared here"), statement))
-        if first is not statement and not (first.find("cond") and statement.find("cond")):
-            message = f"score `{name.text}` is declared twice in this scenario"
-            self.program.diagnostics.error(
-                "E0202", message, name.span, earlier, help="rename one, or give each its `when`"
-            )
+        if not self._free(name, statement):
             return False
         scorers = self.program.declared.get("scorer", {})
         if isinstance(value, CallExpr) and isinstance(value.function, Name) and value.function.text in scorers:
@@ -236,24 +226,52 @@ class Steps:
             message = f"this is `{shown(typed.type)}`, not a score"
             self.program.diagnostics.error("E0301", message, value.span, help=help_)
             return False
-        of = self._scored(value, typed.expr)
+        condition = when.expr if isinstance(when, Typed) else None
+        needs = self._depends(condition, typed.expr)
+        of = self._scored(value, needs)
         if of is None:
             return False
-        condition = when.expr if isinstance(when, Typed) else None
-        named = digest([self.scenario, name.text, typed.expr.model_dump(mode="json"), self.asks[of].fingerprint])
-        truth = typed.type.kind == "bool"
         self.lowered.append(
-            Score(name=name.text, value=typed.expr, of=of, truth=truth, when=condition, fingerprint=named)
+            Score(
+                name=name.text,
+                value=typed.expr,
+                of=of,
+                needs=tuple(sorted(needs)),
+                truth=typed.type.kind == "bool",
+                when=condition,
+                fingerprint=score_print(self.place, name.text, typed.expr, condition, needs, self.asks),
+            )
         )
         return True
 
-    def _scored(self, syntax: Syntax, *exprs: Expr) -> str | None:
-        """The last ask that a score depends on; a score of no reply is a mistake."""
-        depends = self._depends(*exprs)
-        if depends:
-            return next(name for name in reversed(list(self.asks)) if name in depends)
-        help_ = "score something that depends on a reply, such as `answer.text`"
-        self.program.diagnostics.error("E0301", "this score depends on no reply", syntax.span, help=help_)
+    def _free(self, name: Name, statement: Statement) -> bool:
+        """Whether a score may have this name: no scorer or metric has it, and no other score that always holds."""
+        own = scorer_name(statement.syntax("value")) if statement.construct == "score" else name
+        for kind in ("scorer", "metric"):
+            taken = self.program.declared.get(kind, {}).get(name.text)
+            if taken is not None and (own is None or own.text != name.text):
+                label = Label(taken.span, "declared here")
+                message = f"`{name.text}` is a {kind} already, and their means would mix"
+                self.program.diagnostics.error("E0202", message, name.span, label, help="rename the score")
+                return False
+        earlier, first = self.scores.setdefault(name.text, (Label(name.span, "first declared here"), statement))
+        if first is not statement and not (first.find("cond") and statement.find("cond")):
+            message = f"score `{name.text}` is declared twice in this scenario"
+            help_ = "rename one, or give each its `when`"
+            self.program.diagnostics.error("E0202", message, name.span, earlier, help=help_)
+            return False
+        return True
+
+    def _scored(self, syntax: Syntax, needs: set[str]) -> str | None:
+        """The ask that is scored, the last of the compared role that a score depends on; none is a mistake."""
+        compared = [name for name, ask in self.asks.items() if name in needs and self._kind(ask.role) == "compared"]
+        if compared:
+            return compared[-1]
+        if all(role.kind != "compared" for role in self.program.roles.values()):
+            return None  # reported already
+        help_ = "score something that depends on a reply of the role under test, such as `answer.text`"
+        message = "this score depends on no reply of the compared role"
+        self.program.diagnostics.error("E0301", message, syntax.span, help=help_)
         return None
 
     def _grade(self, statement: Statement, name: Name | None) -> bool:
@@ -272,24 +290,30 @@ class Steps:
         args = self._scorer_args(call, scorer)
         if args is None:
             return False
-        metrics = self._metrics(scorer, statement, name)
-        of = self._scored(call, *(typed.expr for typed in args.values()))
-        if metrics is None or of is None:
+        if name is None and not self._free(function, statement):
             return False
+        kept = [self._unrevealed(scorer.role, typed, call.span, f"`{scorer.name}`") for typed in args.values()]
+        metrics = self._metrics(scorer, statement, name)
+        condition = when.expr if isinstance(when, Typed) else None
         exprs = {key: typed.expr for key, typed in args.items()}
-        rubric = [self.program.metrics[metric].model_dump(mode="json", exclude={"dimension"}) for metric in metrics]
-        shape = [_dump(scorer.prompt), _dump(scorer.system or {}), scorer.settings.model_dump(mode="json")]
-        gives = scorer.gives.model_dump(mode="json") if scorer.gives is not None else None
-        sources = {key: expr.model_dump(mode="json") for key, expr in exprs.items()}
-        named = digest([self.scenario, shape, gives, sources, rubric, self.asks[of].fingerprint])
+        needs = self._depends(condition, *exprs.values())
+        of = self._scored(call, needs)
+        if metrics is None or of is None or not all(kept):
+            return False
+        rubric = [self.program.metrics[metric] for metric in metrics]
+        title = name.text if name is not None else scorer.name
+        judgement = judgement_print(self.place, scorer, exprs, rubric, needs, self.asks, self.program.axes)
+        named = score_print(self.place, f"{scorer.name} {title}", judgement, condition, needs, self.asks)
         self.lowered.append(
             Grade(
-                name=name.text if name is not None else scorer.name,
+                name=title,
                 scorer=scorer.name,
                 args=exprs,
                 of=of,
+                needs=tuple(sorted(needs)),
                 metrics=metrics,
-                when=when.expr if isinstance(when, Typed) else None,
+                when=condition,
+                judgement=judgement,
                 fingerprint=named,
             )
         )
@@ -353,7 +377,3 @@ class Steps:
 
 def _holes(part: Localised) -> list[FilledHole]:
     return [hole for holes in part.holes.values() for hole in holes]
-
-
-def _dump(texts: Texts) -> object:
-    return {language: template.model_dump(mode="json") for language, template in texts.items()}

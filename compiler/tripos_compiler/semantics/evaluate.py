@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from typing import Any, assert_never
 
 from tripos_compiler.plan import Binary, Call, Expr, Items, Literal_, Ref, Unary
@@ -12,8 +15,8 @@ from tripos_compiler.semantics.library import FUNCTIONS
 class Unavailable(Exception):
     """A value that a step did not yield, for example a field of a reply that could not be read."""
 
-    def __init__(self, step: str, status: str) -> None:
-        super().__init__(f"`{step}` has no value: {status}")
+    def __init__(self, step: str, status: str, reason: str = "") -> None:
+        super().__init__(reason or f"`{step}` has no value: {status}")
         self.step = step
         self.status = status
 
@@ -27,25 +30,37 @@ class Missing:
 
 
 def evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
-    """The value of an expression. Raises `Unavailable` where it needs what a step did not yield, `ZeroDivisionError`
-    where it divides by zero.
+    """The value of an expression.
+
+    Raises `Unavailable` where it needs what a step did not yield, and where it has no value: a division by zero, a
+    pattern that is none, a number past all bounds.
 
     >>> evaluate(Binary(operator="+", left=Literal_(value=1), right=Ref(path=("item", "n"))), {"item": {"n": 2}})
     3
     """
+    try:
+        value = _evaluate(expr, names)
+    except (ArithmeticError, TypeError, ValueError, re.error) as error:
+        raise Unavailable("the expression", "not_applicable", str(error)) from error
+    if isinstance(value, float) and not math.isfinite(value):
+        raise Unavailable("the expression", "not_applicable", "it is no finite number")
+    return value
+
+
+def _evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
     match expr:
         case Literal_(value=value):
             return value
         case Ref(path=path):
             return _look_up(path, names)
         case Items(values=values):
-            return [evaluate(value, names) for value in values]
+            return [_evaluate(value, names) for value in values]
         case Unary(operator=operator, value=value):
-            inner = evaluate(value, names)
+            inner = _evaluate(value, names)
             return -inner if operator == "-" else not inner
         case Call(function=function, args=args, named=named):
-            arguments = [evaluate(arg, names) for arg in args]
-            keywords = {name: evaluate(arg, names) for name, arg in named.items()}
+            arguments = [_evaluate(arg, names) for arg in args]
+            keywords = {name: _evaluate(arg, names) for name, arg in named.items()}
             return FUNCTIONS[function].python(*arguments, **keywords)
         case Binary():
             return _binary(expr, names)
@@ -62,18 +77,18 @@ def _look_up(path: tuple[str, ...], names: Mapping[str, Any]) -> Any:
 
 
 def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
-    left = evaluate(expr.left, names)
+    left = _evaluate(expr.left, names)
     match expr.operator:
         case "and":
-            return bool(left) and bool(evaluate(expr.right, names))
+            return bool(left) and bool(_evaluate(expr.right, names))
         case "or":
-            return bool(left) or bool(evaluate(expr.right, names))
-    right = evaluate(expr.right, names)
+            return bool(left) or bool(_evaluate(expr.right, names))
+    right = _evaluate(expr.right, names)
     match expr.operator:
         case "==":
-            return left == right
+            return _equal(left, right)
         case "!=":
-            return left != right
+            return not _equal(left, right)
         case "in":
             return left in right
         case "not in":
@@ -95,3 +110,13 @@ def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
         case ">=":
             return left >= right
     assert_never(expr.operator)
+
+
+def _equal(left: Any, right: Any) -> bool:
+    """Equality; of a set and a list, that of what they hold."""
+    if isinstance(left, AbstractSet) != isinstance(right, AbstractSet):
+        try:
+            return set(left) == set(right)
+        except TypeError:
+            return False
+    return bool(left == right)
