@@ -69,6 +69,8 @@ def read_type(program: Program, syntax: Syntax) -> Type | None:
                 program.diagnostics.error("E0302", f"a set cannot hold `{shown(inner)}`", syntax.span, help=help_)
                 return None
             return SetType(of=inner) if name.text == "set" else ListType(of=inner)
+        case RangeExpr(low=low_end, high=OptionalExpr(of=high_end)):
+            return read_type(program, OptionalExpr(syntax.span, RangeExpr(syntax.span, low_end, high_end)))
         case RangeExpr(low=Number(value=int() as low), high=Number(value=int() as high)):
             if low < high:
                 return IntegerType(low=low, high=high)

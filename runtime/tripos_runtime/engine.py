@@ -276,8 +276,10 @@ class Engine:
                 empty = dict.fromkeys(titles, (None, status))
                 self.ledger.add_all({"scores": self._scores(unit, step, None, evaluator, empty, shared)})
                 return
-            reader = grade_reader(scorer, metrics, step.name)
-            await shared.once(name, lambda: self._judge(unit, step, evaluator, (question, sent, reader), shared))
+            asked = (question, sent, grade_reader(scorer, metrics))
+            answer = await shared.once(name, lambda: self._judge(unit, step, evaluator, asked, shared.rows))
+            values = score_rows(step, answer)
+            self.ledger.add_all({"scores": self._scores(unit, step, name, evaluator, values, shared)})
 
         await _together([judge(evaluator) for evaluator in unit.evaluators(step, self.plan)])
 
@@ -287,35 +289,28 @@ class Engine:
         step: Grade,
         evaluator: str,
         asked: tuple[Question, tuple[Message, ...], Callable[[str], Outcome]],
-        shared: Shared,
+        rows: Mapping[str, Row],
     ) -> Answer:
-        """One judgement and its scores, which leave together; scores that an older judgement lacks are read from it."""
+        """A judgement: the one that the ledger has, or else a new one."""
         question, sent, reader = asked
-        role = self.plan.scorer(step.scorer).role
-        key = (role, unit.case.scenario.name)
+        key = (self.plan.scorer(step.scorer).role, unit.case.scenario.name)
         name = unit.judgement_of(step, evaluator)
-        rows: dict[str, list[Row]] = {}
         if self._kept("judgements", name):
             self.tally.reused[key] += 1
-            row = shared.rows[name]
+            row = rows[name]
             outcome = reader(row["reply"]) if row["reply"] is not None else Outcome(None, None)
-            answer = Answer(row["status"], row["reply"], outcome.value, "", {})
-        else:
-            answer = await put(self.callers[evaluator], question, sent, unit.case.language, reader)
-            self._count(key, answer)
-            rows["judgements"] = [
-                {
-                    "judgement_id": name,
-                    "sample_id": unit.sample_of(unit.case.scenario.ask(step.of)),
-                    **self._common(unit, step.judgement),
-                    "scorer": step.scorer,
-                    "evaluator": evaluator,
-                    **answer.columns,
-                }
-            ]
-        titles = list(step.metrics) or [step.name]
-        rows["scores"] = self._scores(unit, step, name, evaluator, score_rows(titles, answer), shared)
-        self.ledger.add_all(rows)
+            return Answer(row["status"], row["reply"], outcome.value, "", {})
+        answer = await put(self.callers[evaluator], question, sent, unit.case.language, reader)
+        self._count(key, answer)
+        judgement = {
+            "judgement_id": name,
+            "sample_id": unit.sample_of(unit.case.scenario.ask(step.of)),
+            **self._common(unit, step.judgement),
+            "scorer": step.scorer,
+            "evaluator": evaluator,
+            **answer.columns,
+        }
+        self.ledger.add_all({"judgements": [judgement]})
         return answer
 
     def _scores(

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from tripos_compiler.plan import Metric, Scorer
+from tripos_compiler.plan import Grade, Metric, Scorer
 from tripos_runtime.asking import Answer, Outcome
 from tripos_runtime.reading import metrics_schema, read, read_metrics, schema_of
+
+VERDICT = "verdict"
+"""What the one value of a judge is called in its reply; a step gives it a name of its own."""
 
 
 def grade_schema(scorer: Scorer, metrics: Sequence[Metric]) -> dict[str, Any]:
@@ -15,16 +18,16 @@ def grade_schema(scorer: Scorer, metrics: Sequence[Metric]) -> dict[str, Any]:
     return metrics_schema(metrics) if scorer.gives is None else schema_of(scorer.gives)
 
 
-def grade_reader(scorer: Scorer, metrics: Sequence[Metric], name: str) -> Callable[[str], Outcome]:
-    """Reads a judge's reply to `{metric: (value, status)}`; a scorer that gives one value gives it for `name`."""
+def grade_reader(scorer: Scorer, metrics: Sequence[Metric]) -> Callable[[str], Outcome]:
+    """Reads a judge's reply to `{metric: (value, status)}`; a scorer that gives one value gives it for `VERDICT`."""
     gives = scorer.gives
     if gives is not None:
 
         def read_one(text: str) -> Outcome:
             found = read(gives, text)
             if found.error is not None:
-                return Outcome({name: (None, found.status)}, {}, found.error, found.status)
-            return Outcome({name: (float(found.value), "scored")}, {name: {"score": float(found.value)}})
+                return Outcome({VERDICT: (None, found.status)}, {}, found.error, found.status)
+            return Outcome({VERDICT: (float(found.value), "scored")}, {VERDICT: {"score": float(found.value)}})
 
         return read_one
 
@@ -41,7 +44,8 @@ def grade_reader(scorer: Scorer, metrics: Sequence[Metric], name: str) -> Callab
     return read_all
 
 
-def score_rows(titles: Sequence[str], answer: Answer) -> Mapping[str, tuple[float | None, str]]:
+def score_rows(step: Grade, answer: Answer) -> dict[str, tuple[float | None, str]]:
     """The value and status of every score of a judgement, those of a call that failed included."""
-    read_: Mapping[str, tuple[float | None, str]] = answer.value or {}
-    return {title: read_.get(title, (None, answer.status)) for title in titles}
+    found: Mapping[str, tuple[float | None, str]] = answer.value or {}
+    titles = {metric: metric for metric in step.metrics} or {step.name: VERDICT}
+    return {title: found.get(key, (None, answer.status)) for title, key in titles.items()}

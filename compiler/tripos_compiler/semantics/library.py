@@ -181,12 +181,12 @@ def lettered(items: Sequence[str]) -> str:
 
 
 def json(value: Any) -> str:
-    """The value as JSON on one line.
+    """The value as JSON on one line; a set is a sorted list.
 
-    >>> json({"a": [1, "é"]})
-    '{"a": [1, "é"]}'
+    >>> json({"a": [1, "é"], "b": {3, 2}})
+    '{"a": [1, "é"], "b": [2, 3]}'
     """
-    return jsonlib.dumps(_ordered(value), ensure_ascii=False)
+    return jsonlib.dumps(value, ensure_ascii=False, default=_ordered)
 
 
 def default(value: Any, fallback: Any) -> Any:

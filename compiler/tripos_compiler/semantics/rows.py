@@ -11,6 +11,8 @@ from tripos_compiler.plan import Axis, DataField, Dataset, Type, digest
 from tripos_compiler.semantics.library import shown
 
 ABSENT = object()
+LEAST, MOST = -(2**63), 2**63 - 1
+"""The integers that can be stored."""
 
 
 @dataclass(frozen=True)
@@ -93,17 +95,27 @@ def _number(type_: Any, value: Any) -> int | float:
     if isinstance(value, bool):
         raise DoesNotFit
     try:
-        number = float(value) if not isinstance(value, int) else value
-    except (TypeError, ValueError):
+        if type_.kind == "integer":
+            return _integer(type_, value)
+        number = value if isinstance(value, int) and LEAST <= value <= MOST else float(value)
+    except (TypeError, ValueError, OverflowError):
         raise DoesNotFit from None
     if not math.isfinite(number):
         raise DoesNotFit
-    if type_.kind == "number":
-        return number
-    if number != int(number):
-        raise DoesNotFit
+    return number
+
+
+def _integer(type_: Any, value: Any) -> int:
+    number = value
+    if isinstance(value, str):
+        try:
+            number = int(value)
+        except ValueError:
+            number = float(value)  # `3.0` is 3; a float is exact only up to 2^53, so it comes second
     whole = int(number)
-    if (type_.low is not None and whole < type_.low) or (type_.high is not None and whole > type_.high):
+    low = LEAST if type_.low is None else type_.low
+    high = MOST if type_.high is None else type_.high
+    if whole != number or not low <= whole <= high or not LEAST <= whole <= MOST:
         raise DoesNotFit
     return whole
 
