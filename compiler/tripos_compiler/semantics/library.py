@@ -181,7 +181,7 @@ def lettered(items: Sequence[str]) -> str:
 
 
 def json(value: Any) -> str:
-    """The value as JSON on one line; a set is a sorted list.
+    """The value as JSON on one line.
 
     >>> json({"a": [1, "é"], "b": {3, 2}})
     '{"a": [1, "é"], "b": [2, 3]}'
