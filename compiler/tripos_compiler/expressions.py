@@ -255,7 +255,14 @@ class Elaborator:
         return left, self._against(second, _bare(left.type))
 
     def _membership(self, syntax: BinaryExpr) -> Typed | None:
-        left = self._any(syntax.left)
+        if isinstance(syntax.left, Name) and syntax.left.text not in self.scope and not isinstance(syntax.right, Group):
+            whole = self._any(syntax.right)  # `A in reply`: a bare name is one of what the list holds
+            if whole is None:
+                return None
+            held = whole.type.of if whole.type.kind in ("list", "set") else TextType()
+            left = self._against(syntax.left, held)
+        else:
+            left = self._any(syntax.left)
         if left is None:
             return None
         if isinstance(syntax.right, Group):

@@ -195,3 +195,11 @@ def test_a_set_equals_a_list_of_the_same(folder: Folder) -> None:
 def test_what_would_mislead_is_refused(folder: Folder, old: str, new: str, body: str, code: str) -> None:
     assert old in HEAD
     assert folder.codes(body, HEAD.replace(old, new) if old else HEAD) == [code]
+
+
+def test_what_a_reply_chose_can_be_looked_into(folder: Folder) -> None:
+    body = """ask reply by candidate { prompt "x", returns set<choice(A, B)> }
+    score has = A in reply
+    score known = item.stage in (primary, high) and B not in reply"""
+    assert folder.codes(body, HEAD.replace(", stage }", ", stage stage? }")) == []
+    assert folder.codes(body.replace("A in", "C in")) == ["E0201"]

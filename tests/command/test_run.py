@@ -257,3 +257,11 @@ def test_a_row_that_repeats_is_reported_and_run_once(quiz: Path, tripos: Command
     done = tripos("run", "quiz.tripos", *CAREFUL, "--json")
     assert "warning[E0309]: row 4 of items.jsonl says what row 2 says" in done.err
     assert done.data["calls"]["planned"] == done.data["calls"]["asked"] == 15
+
+
+def test_a_role_of_the_project_file_that_is_misspelt_is_named(quiz: Path, tripos: Command) -> None:
+    (quiz / "tripos.toml").write_text('[roles]\njugde = ["mock/careful"]\n')
+    done = tripos("run", "quiz.tripos", "--model", "mock/careful")
+    assert (done.code, "did you mean `judge`?" in done.err) == (2, True)
+    (quiz / "tripos.toml").write_text('[roles]\nstudent = ["mock/careful"]\n')  # of another benchmark
+    assert tripos("run", "quiz.tripos", "--model", "mock/careful").code == 0

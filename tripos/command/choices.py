@@ -23,6 +23,12 @@ def chosen_binding(options: Namespace, config: Config, plan: Plan) -> Binding:
     models = _names(options.model) or flags.get(compared) or config.models or config.roles.get(compared, ())
     # A project's file may serve several benchmarks: a role that this one has not is passed over there, not in a flag.
     known = {role.name for role in plan.roles}
+    for name in config.roles.keys() - known:
+        close = nearest(name, known - config.roles.keys())
+        if close is not None:
+            raise Failure(
+                "R0203", f"tripos.toml fills a role `{name}`, which this benchmark has not", f"did you mean `{close}`?"
+            )
     shared = {name: each for name, each in config.roles.items() if name in known}
     others = {name: each for name, each in {**shared, **flags}.items() if name != compared}
     try:
