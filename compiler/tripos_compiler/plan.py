@@ -16,61 +16,6 @@ from pydantic import BaseModel, ConfigDict, Field
 PLAN_FORMAT: Literal["tripos.plan/1"] = "tripos.plan/1"
 
 
-RESERVED_BENCHMARKS = frozenset({"main", "temp", "system", "information_schema", "pg_catalog"})
-"""Names that no benchmark can have: its results are a schema of that name in the database."""
-
-RESERVED_AXES = frozenset(
-    [
-        "attempts",
-        "cost_usd",
-        "created_at",
-        "dataset",
-        "df",
-        "dimension",
-        "enlarged",
-        "error",
-        "evaluator",
-        "fields",
-        "fingerprint",
-        "finish_reason",
-        "high",
-        "item_id",
-        "items",
-        "judgement_id",
-        "latency_s",
-        "least",
-        "low",
-        "m",
-        "mean",
-        "messages",
-        "metric",
-        "model",
-        "model_served",
-        "n",
-        "parsed",
-        "parts",
-        "pull",
-        "reason",
-        "reply",
-        "role",
-        "run_id",
-        "sample_id",
-        "sample_number",
-        "scenario",
-        "score_id",
-        "scorer",
-        "standard_error",
-        "status",
-        "step",
-        "tokens_in",
-        "tokens_out",
-        "total",
-        "value",
-    ]
-)
-"""Names that no axis can have: axes are columns beside these, in views and in the SQL of measures."""
-
-
 def canonical(value: Any) -> bytes:
     """The one byte form of a JSON value: sorted keys, no spaces, UTF-8; sets are sorted lists.
 

@@ -10,7 +10,8 @@ from typing import Any
 import duckdb
 import pytest
 
-from tripos_compiler.plan import RESERVED_AXES, Plan
+from tripos_compiler import reserved
+from tripos_compiler.plan import Plan
 from tripos_warehouse.benchmark_views import FIXED_COLUMNS
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.schemas import TABLES
@@ -147,7 +148,7 @@ def test_a_strange_benchmark_name_is_only_a_name(store: Store, run_rows: Build, 
 
 
 def test_no_axis_can_be_called_like_a_column() -> None:
-    assert FIXED_COLUMNS <= RESERVED_AXES
+    assert FIXED_COLUMNS <= reserved.AXES
 
 
 def test_an_axis_of_any_name_is_a_column(store: Store, run_rows: Build, plan: Plan) -> None:

@@ -50,7 +50,7 @@ FIXED_COLUMNS = frozenset(
     for columns in (_SCORES, _SAMPLES, _JUDGEMENTS, _ITEMS, "scenario, reason")
     for word in columns.replace("{context},", "").replace("{context}", "").split(",")
 ) - {""}
-"""What the views call their columns; no axis has such a name (`tripos_compiler.plan.RESERVED_AXES`)."""
+"""What the views call their columns; no axis has such a name (`tripos_compiler.reserved`)."""
 
 
 @dataclass(frozen=True)

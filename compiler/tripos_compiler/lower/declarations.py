@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
+from tripos_compiler import reserved
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.expressions import Binding, Elaborator
 from tripos_compiler.plan import (
-    RESERVED_AXES,
-    RESERVED_BENCHMARKS,
     Axis,
     AxisValue,
     Benchmark,
@@ -40,7 +39,7 @@ def lower_benchmark(program: Program) -> None:
         message = f'"{version.value}" is not a version'
         program.diagnostics.error("E0106", message, version.span, help='write three numbers: "1.0.0"')
     name = statement.name()
-    if name.text.casefold() in RESERVED_BENCHMARKS:
+    if name.text.casefold() in reserved.BENCHMARKS:
         message = f"no benchmark can be called `{name.text}`"
         help_ = "the database that answers questions about it uses that name; take another"
         program.diagnostics.error("E0207", message, name.span, help=help_)
@@ -102,7 +101,7 @@ def lower_axes(program: Program) -> None:
             message = "`language` is the axis of the benchmark's languages already"
             program.diagnostics.error("E0202", message, written.span, help="take another name")
             continue
-        if written.text.casefold() in RESERVED_AXES:
+        if written.text.casefold() in reserved.AXES:
             help_ = "axes become columns beside that one in SQL; take another name"
             program.diagnostics.error("E0207", f"no axis can be called `{written.text}`", written.span, help=help_)
             continue
