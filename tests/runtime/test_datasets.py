@@ -69,6 +69,43 @@ def test_names_are_captured_and_files_come_in_order(tmp_path: Path) -> None:
     assert len(read(tmp_path, "d/*.jsonl")) == 2
 
 
+def test_a_field_named_twice_matches_the_same_text(tmp_path: Path) -> None:
+    for name in ("en-en", "en-zh", "{1a}-x"):
+        write(tmp_path / f"{name}.jsonl", '{"n": 1}')
+    assert read(tmp_path, "{language}-{language}.jsonl") == [{"language": "en", "n": 1}]
+    assert read(tmp_path, "{1a}-{x}.jsonl") == [{"x": "x", "n": 1}]
+
+
+def test_an_absolute_path_is_known_by_its_file_name(tmp_path: Path) -> None:
+    for language in ("en", "zh"):
+        write(tmp_path / language / "a.jsonl", '{"n": 1}')
+    reader = DataFolders((tmp_path,))
+    assert [file.path for file in reader.find(f"{tmp_path}/en/a.jsonl", "x.tripos")] == ["a.jsonl"]
+    found = reader.find(f"{tmp_path}/{{language}}/a.jsonl", "x.tripos")
+    assert [(file.path, file.captures) for file in found] == [
+        ("en/a.jsonl", {"language": "en"}),
+        ("zh/a.jsonl", {"language": "zh"}),
+    ]
+    with pytest.raises(DataError, match=r"no file `b\.json`"):
+        reader.find(f"{tmp_path}/en/b.json", "x.tripos")
+
+
+@pytest.mark.parametrize(
+    ("source", "close"),
+    [
+        ("item/x.jsonl", "`items/x.jsonl`"),
+        ("items/x.json", "`items/x.jsonl`"),
+        ("item/{language}.jsonl", "`items/{language}.jsonl`"),
+        ("item/quite_other.csv", "`items/`"),
+    ],
+)
+def test_a_missing_file_is_guessed(tmp_path: Path, source: str, close: str) -> None:
+    write(tmp_path / "items/x.jsonl", "")
+    with pytest.raises(DataError) as error:
+        read(tmp_path, source)
+    assert error.value.help == f"did you mean {close}?"
+
+
 def test_beside_the_spec_first_then_the_data_folders(tmp_path: Path) -> None:
     write(tmp_path / "data/a.jsonl", '{"from": "data"}')
     assert read(tmp_path / "spec", "a.jsonl", tmp_path / "data") == [{"from": "data"}]

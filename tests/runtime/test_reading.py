@@ -37,6 +37,7 @@ DEPTH = metric("depth", "Depth of explanation", "解释深度")
 FACTS = metric("facts", "Factual Accuracy", "事实准确性")
 METRICS = (DEPTH, FACTS)
 SCORE = IntegerType(low=1, high=10)
+UNREAD = "the reply holds no JSON that can be read"
 LETTER = ChoiceType(values=("A", "B", "C"))
 LEVEL = ChoiceType(values=("basic", "advanced"), axis="level")
 LEVELS = Axis(
@@ -139,6 +140,15 @@ def test_a_cut_off_value_keeps_its_whole_members_only(text: str, value: object) 
         (RecordType(fields={"answer": LETTER}), '{"choice": "C"}', {"answer": "C"}),
         (RecordType(fields={"answer": LETTER}), "Answer: C", {"answer": "C"}),
         (DialogueType(), '[{"role": "T", "content": "hi"}, {"P": "hello"}]', [{"speaker": "T", "text": "hi"}, {"speaker": "P", "text": "hello"}]),
+        (LETTER, "B. The set {1, 2} is finite", "B"),
+        (LETTER, "[B]", "B"),
+        (SetType(of=LETTER), "[A, B]", frozenset("AB")),
+        (LEVEL, "Of {these I choose: basic", "basic"),
+        (LEVEL, "I would { say `basic`", "basic"),
+        (BoolType(), "Is {1, 2} finite?\nYes", True),
+        (NumberType(), "As $x^{2} = 4$, the answer is 2.", 2.0),
+        (NumberType(), "As $x^{2} = 4$, \\boxed{2}", 2.0),
+        (DialogueType(), "T: [smiles] hi\nP: {1, 2}?", [{"speaker": "T", "text": "[smiles] hi"}, {"speaker": "P", "text": "{1, 2}?"}]),
         (DialogueType(), "**老师**：你好\n学生: 您好", [{"speaker": "老师", "text": "你好"}, {"speaker": "学生", "text": "您好"}]),
     ],
 )  # fmt: skip
@@ -171,6 +181,14 @@ def test_a_value_is_read(type: Type, text: str, value: object) -> None:
         (ANSWER, "just prose", "the reply holds no JSON"),
         (TextType(), '{"value": "cut of', "the reply is cut off"),
         (ListType(of=TextType()), "prose, with a comma", "the reply holds no JSON"),
+        (LEVEL, "The answer deserves {basic marks", UNREAD),
+        (LEVEL, '{"reason": "the answer is basic', UNREAD),
+        (SCORE, "I give {8 points", UNREAD),
+        (BoolType(), "It is true {", UNREAD),
+        (SetType(of=LETTER), "A, {B", UNREAD),
+        (DialogueType(), "My marks: { [ }", UNREAD),
+        (SetType(of=LETTER), "A, {B}", UNREAD),
+        (DialogueType(), 'T: {"a\n{"speaker": hi', UNREAD),
     ],
 )
 def test_what_cannot_be_read_is_an_error_and_never_a_value(type: Type, text: str, error: str) -> None:
@@ -240,6 +258,11 @@ def test_reasons_are_kept() -> None:
 
 def test_prose_scores_no_metric() -> None:
     assert {one.error for one in read_metrics(METRICS, "Depth was good, 8.").values()} == {"the reply holds no JSON"}
+
+
+def test_a_lone_metric_is_scored_from_prose_but_not_from_broken_json() -> None:
+    replies = ("Score: 8/10", "Score {x}: 8", '{"depth": {"reason": "a score of 8', "I give {8 points")
+    assert [read_metrics([DEPTH], reply)["depth"].value for reply in replies] == [8, 8, None, None]
 
 
 def test_a_schema_is_strict_and_puts_the_reason_first() -> None:

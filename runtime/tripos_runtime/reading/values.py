@@ -24,7 +24,21 @@ from tripos_compiler.plan import (
 )
 from tripos_runtime.reading.dialogue_text import turns_in
 from tripos_runtime.reading.json_text import Found, find_all
-from tripos_runtime.reading.plain_text import BULLET, bool_in, elements_in, fold, is_refusal, named_in, number_in
+from tripos_runtime.reading.plain_text import (
+    BOOLS,
+    BRACKET,
+    BULLET,
+    bool_in,
+    elements_in,
+    fold,
+    has_unread_brackets,
+    is_refusal,
+    named_in,
+    names_alone,
+    number_in,
+    numbers_alone,
+    unenclosed,
+)
 
 NOTHING = frozenset({"", "null", "none", "na", "无"})
 WRAPPERS = ("value", "answer", "result", "score")
@@ -116,6 +130,8 @@ class _Reader:
         """A value from a reply without JSON."""
         if not text.strip():
             raise _Unreadable("the reply is empty")
+        if has_unread_brackets(text):
+            return self._alone(type, text)
         match type:
             case TextType() | IntegerType() | NumberType() | BoolType() | ChoiceType() | DialogueType():
                 return self.value(type, text.strip())
@@ -128,6 +144,35 @@ class _Reader:
                 if isinstance(field, IntegerType | NumberType | BoolType | ChoiceType):
                     return {name: self.value(field, text)}
         raise _Unreadable("the reply holds no JSON")
+
+    def _alone(self, type: Type, text: str) -> Any:
+        """A value from a reply with brackets that are no JSON: only from where an answer stands by itself."""
+        places: list[str] = []
+        match type:
+            case OptionalType(of=of):
+                return self._alone(of, text)
+            case RecordType(fields=fields) if len(fields) == 1:
+                ((name, field),) = fields.items()
+                if isinstance(field, IntegerType | NumberType | BoolType | ChoiceType):
+                    return {name: self._alone(field, text)}
+            case DialogueType():
+                turns = turns_in(text)
+                if turns and len(turns) > 1 and not any(re.search(r'[{}"]', turn["speaker"]) for turn in turns):
+                    return turns
+            case ListType(of=TextType()) if BULLET.match(text):
+                return self.value(type, text)
+            case ListType(of=of) | SetType(of=of) if not isinstance(of, TextType):
+                places = [] if BRACKET.search(unenclosed(text)) else [unenclosed(text)]
+            case IntegerType() | NumberType():
+                places = numbers_alone(text)
+            case BoolType():
+                places = names_alone(text, BOOLS)
+            case ChoiceType():
+                places = names_alone(text, self._spellings(type))
+        values = [self.value(type, place) for place in places]
+        if values and all(value == values[0] for value in values):
+            return values[0]
+        raise _Unreadable("the reply holds no JSON that can be read")
 
     def value(self, type: Type, raw: Any) -> Any:
         """A value of the type from one of JSON or from a text."""
@@ -173,16 +218,20 @@ class _Reader:
     def _choice(self, type: ChoiceType, raw: Any) -> str:
         if isinstance(raw, list) and len(raw) == 1:
             raw = raw[0]
-        spellings = {value: value for value in type.values}
-        axis = self.axes.get(type.axis or "")
-        for value in axis.values if axis is not None else ():
-            if value.name in spellings:
-                spellings |= {label: value.name for label in value.labels.values() if label not in spellings}
+        spellings = self._spellings(type)
         text = _text(raw)
         name = named_in(text, spellings, spellings)
         if name is None:
             raise _Unreadable(f"`{_short(text)}` is none of {', '.join(type.values)}")
         return name
+
+    def _spellings(self, type: ChoiceType) -> dict[str, str]:
+        spellings = {value: value for value in type.values}
+        axis = self.axes.get(type.axis or "")
+        for value in axis.values if axis is not None else ():
+            if value.name in spellings:
+                spellings |= {label: value.name for label in value.labels.values() if label not in spellings}
+        return spellings
 
     def _record(self, type: RecordType, raw: Any, *, whole: bool) -> dict[str, Any]:
         if isinstance(raw, list) and len(raw) == 1:
