@@ -34,19 +34,21 @@ class Case:
 
 @dataclass(frozen=True)
 class Selection:
-    """Which cases of a plan are run: all, or `limit` a scenario, the first ones or drawn with `seed`."""
+    """Which cases of a plan are run: those of `scenarios`, where an axis has one of the values in `only`; of these all,
+    or `limit` a scenario, the first ones or drawn with `seed`. A scenario without that axis is run whole."""
 
     scenarios: tuple[str, ...] = ()
     limit: int | None = None
     seed: int | None = None
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     def chosen(self, plan: Plan) -> tuple[Scenario, ...]:
         """The scenarios that are run, in the order of the plan."""
         return tuple(s for s in plan.scenarios if not self.scenarios or s.name in self.scenarios)
 
-    def count(self, scenario: Scenario) -> int:
-        """How many cases of a scenario are run."""
-        return scenario.row_count if self.limit is None else min(self.limit, scenario.row_count)
+    def allows(self, case: Case) -> bool:
+        """Whether the case lies where `only` says."""
+        return all(case.context.get(axis, values[0]) in values for axis, values in self.only.items())
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class CaseSource:
 
     def of(self, scenario: Scenario, selection: Selection) -> Iterator[Case]:
         """The selected cases of one scenario."""
-        every = self._every(scenario)
+        every = (case for case in self._every(scenario) if selection.allows(case))
         if selection.limit is None:
             yield from every
         elif selection.seed is None:
@@ -87,6 +89,16 @@ class CaseSource:
             yield from heapq.nsmallest(
                 selection.limit, every, key=lambda case: digest([selection.seed, scenario.name, case.item_id])
             )
+
+    def count(self, scenario: Scenario, selection: Selection) -> int:
+        """How many cases of a scenario are run. Where the plan does not say, they are read and counted."""
+        if selection.only:
+            return sum(1 for _ in self.of(scenario, selection))
+        return scenario.row_count if selection.limit is None else min(selection.limit, scenario.row_count)
+
+    def counts(self, selection: Selection) -> dict[str, int]:
+        """How many cases of every chosen scenario are run."""
+        return {scenario.name: self.count(scenario, selection) for scenario in selection.chosen(self.plan)}
 
     def _every(self, scenario: Scenario) -> Iterator[Case]:
         if scenario.rows is None:
@@ -118,3 +130,18 @@ class CaseSource:
     def _files(self, dataset: Dataset) -> Iterator[FoundFile]:
         wanted = {file.path: file.sha256 for file in dataset.files}
         return files_of(self.reader, dataset.source, self.spec_files, wanted)
+
+
+def planned_calls(plan: Plan, cases: Mapping[str, int], models: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """Model calls by scenario and role, for so many cases of each scenario and so many models in each role."""
+    planned: dict[str, dict[str, int]] = {}
+    rows = {scenario.name: max(scenario.row_count, 1) for scenario in plan.scenarios}
+    for count in plan.calls:
+        if count.scenario not in cases:
+            continue
+        calls = count.calls * cases[count.scenario] // rows[count.scenario]
+        for role in count.times:
+            calls *= models.get(role, 1)
+        by_role = planned.setdefault(count.scenario, {})
+        by_role[count.role] = by_role.get(count.role, 0) + calls
+    return planned

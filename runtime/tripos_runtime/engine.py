@@ -20,7 +20,7 @@ from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_runtime.asking import Answer, Outcome, Question, messages, put
 from tripos_runtime.binding import Binding
 from tripos_runtime.calling import Caller, Stopped
-from tripos_runtime.cases import Case, CaseSource, Selection
+from tripos_runtime.cases import Case, CaseSource, Selection, planned_calls
 from tripos_runtime.grading import grade_reader, grade_schema, score_rows
 from tripos_runtime.ledger import Ledger, Row
 from tripos_runtime.models.base import Message
@@ -74,16 +74,10 @@ class Engine:
             raise self.trouble
 
     def _plan_calls(self) -> None:
-        chosen = {scenario.name: scenario for scenario in self.selection.chosen(self.plan)}
-        for count in self.plan.calls:
-            if count.scenario not in chosen:
-                continue
-            scenario = chosen[count.scenario]
-            times = 1
-            for role in count.times:
-                times *= len(self.binding.of(role))
-            calls = count.calls * self.selection.count(scenario) // max(scenario.row_count, 1)
-            self.tally.planned[count.role, count.scenario] += calls * times
+        models = {role: len(names) for role, names in self.binding.models.items()}
+        for scenario, by_role in planned_calls(self.plan, self.source.counts(self.selection), models).items():
+            for role, calls in by_role.items():
+                self.tally.planned[role, scenario] += calls
 
     def _units(self) -> Iterator[tuple[Case, Mapping[str, Row]]]:
         """Cases with the rows of the ledger that they need, looked up in batches."""

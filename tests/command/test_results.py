@@ -203,3 +203,18 @@ def test_what_a_reply_chose_can_be_looked_into(folder: Folder) -> None:
     score known = item.stage in (primary, high) and B not in reply"""
     assert folder.codes(body, HEAD.replace(", stage }", ", stage stage? }")) == []
     assert folder.codes(body.replace("A in", "C in")) == ["E0201"]
+
+
+def test_only_the_items_of_an_axis_value_are_planned_and_run(folder: Folder, tripos: Command) -> None:
+    body = "context stage\n" + REPLY + "score q = length(reply.text)"
+    assert folder.run(body, "--model", "mock/careful", "--only", "stage=high")["calls"]["planned"] == 1
+    assert folder.rows("select context['stage'] as stage from items") == [("high",)]
+    planned = tripos("plan", "s.tripos", "--only", "stage=high,primary", "--only", "language=en")
+    assert [line.split()[2:4] for line in planned.out.splitlines() if line.startswith("total")] == [["2", "2"]]
+    for wrong, words in (
+        ("stag=high", "did you mean `stage`?"),
+        ("stage=hih", "did you mean `high`?"),
+        ("stage", "no value"),
+    ):
+        done = tripos("run", "s.tripos", "--model", "mock/careful", "--only", wrong)
+        assert (done.code, words in done.err) == (2, True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections.abc import Mapping
 
 from tripos.config import Config
 from tripos.failure import Failure
@@ -62,23 +61,28 @@ def chosen_cases(options: Namespace, plan: Plan) -> Selection:
             raise Failure("R0202", f"the benchmark has no scenario `{name}`", hint)
     if options.seed is not None and options.limit is None:
         raise Failure("R0202", "`--seed` draws items, and nothing says how many", "give --limit N too")
-    return Selection(tuple(options.scenario), options.limit, options.seed)
+    return Selection(tuple(options.scenario), options.limit, options.seed, _only(options, plan))
 
 
-def calls_by_scenario(plan: Plan, selection: Selection, models: Mapping[str, int]) -> dict[str, dict[str, int]]:
-    """Model calls by scenario and role; `models` says how many models fill each role."""
-    counts: dict[str, dict[str, int]] = {}
-    scenarios = {scenario.name: scenario for scenario in selection.chosen(plan)}
-    for count in plan.calls:
-        scenario = scenarios.get(count.scenario)
-        if scenario is None:
-            continue
-        calls = count.calls * selection.count(scenario) // max(scenario.row_count, 1)
-        for role in count.times:
-            calls *= models.get(role, 1)
-        by_role = counts.setdefault(scenario.name, {})
-        by_role[count.role] = by_role.get(count.role, 0) + calls
-    return counts
+def _only(options: Namespace, plan: Plan) -> dict[str, tuple[str, ...]]:
+    only: dict[str, tuple[str, ...]] = {}
+    axes = {axis.name: [value.name for value in axis.values] for axis in plan.axes}
+    for text in options.only:
+        axis, _, values = text.partition("=")
+        if axis not in axes:
+            close = nearest(axis, axes)
+            hint = f"did you mean `{close}`?" if close else f"its axes are {', '.join(axes)}"
+            raise Failure("R0202", f"the benchmark has no axis `{axis}`", hint)
+        named = _names([values])
+        for value in named:
+            if value not in axes[axis]:
+                close = nearest(value, axes[axis])
+                hint = f"did you mean `{close}`?" if close else f"its values are {', '.join(axes[axis][:12])}"
+                raise Failure("R0202", f"axis `{axis}` has no value `{value}`", hint)
+        if not named:
+            raise Failure("R0202", f"`--only {text}` names no value", "write --only AXIS=VALUE[,VALUE]")
+        only[axis] = (*only.get(axis, ()), *named)
+    return only
 
 
 def _names(values: list[str]) -> tuple[str, ...]:

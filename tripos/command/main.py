@@ -64,6 +64,8 @@ def _roles(parser: argparse.ArgumentParser) -> None:
     help_ = "fills another role; without it a role takes the compared model"
     parser.add_argument("--role", metavar="NAME=A[,B]", action="append", default=[], help=help_)
     parser.add_argument("--limit", type=_positive, metavar="N", help="at most N items a scenario")
+    help_ = "only items whose axis has this value; may be repeated"
+    parser.add_argument("--only", metavar="AXIS=V[,V]", action="append", default=[], help=help_)
     help_ = "run this scenario only; may be repeated"
     parser.add_argument("--scenario", metavar="NAME", action="append", default=[], help=help_)
     parser.add_argument("--seed", type=int, metavar="N", help="with --limit: draw the items with this seed")

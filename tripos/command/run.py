@@ -192,7 +192,9 @@ def _begin(job: Job) -> None:
         "compared_role": binding.compared,
         "models": list(binding.of(binding.compared)),
         "scenarios": [scenario.name for scenario in selection.chosen(plan)],
-        "options": json.dumps({"limit": selection.limit, "seed": selection.seed}, sort_keys=True),
+        "options": json.dumps(
+            {"limit": selection.limit, "seed": selection.seed, "only": dict(selection.only)}, sort_keys=True
+        ),
         "tool_version": __version__,
         "started_at": datetime.now(UTC),
     }
