@@ -27,7 +27,7 @@ def main(options: Namespace) -> int:
 
     table = Table(box=None, pad_edge=False, header_style="bold")
     for name, justify in (("run", "left"), ("benchmark", "left"), ("models", "left"), ("samples", "right")):
-        table.add_column(name, justify=justify, overflow="fold")  # type: ignore[arg-type]
+        table.add_column(name, justify=justify, overflow="fold", no_wrap=name == "run")  # type: ignore[arg-type]
     table.add_column("scored", justify="right")
     table.add_column("status")
     for row in rows:

@@ -15,6 +15,8 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.statistics import t_quantile
 
 CONFIDENCE = 0.95
+ROUNDING = 1e-9
+"""An error below this is what rounding leaves of none."""
 
 
 @dataclass(frozen=True)
@@ -108,7 +110,9 @@ def _row(measure: Measure, found: dict[str, Any]) -> MeasureRow:
 def _half_width(standard_error: float | None, df: int) -> float | None:
     """Values that are all alike have an error of zero, which is no measure of it: then there is no interval."""
     quantile = t_quantile((1 + CONFIDENCE) / 2, df)
-    return quantile * standard_error if quantile is not None and standard_error else None
+    if quantile is None or standard_error is None or standard_error <= ROUNDING:
+        return None
+    return quantile * standard_error
 
 
 def _finite(value: Any) -> float | None:
