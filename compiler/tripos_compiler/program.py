@@ -40,8 +40,6 @@ class Program:
     """For every allocation table, sound or not, the scenarios that have a row, or are likely meant by one."""
     scenarios: dict[str, Scenario] = field(default_factory=dict)
     measures: dict[str, Measure] = field(default_factory=dict)
-    spans: dict[str, Span] = field(default_factory=dict)
-    row_counts: dict[str, int] = field(default_factory=dict)
 
     @property
     def languages(self) -> tuple[str, ...]:

@@ -19,7 +19,6 @@ class Tally:
     reused: Counter[tuple[str, str]] = field(default_factory=Counter)
     skipped: Counter[tuple[str, str]] = field(default_factory=Counter)
     failed: Counter[tuple[str, str]] = field(default_factory=Counter)
-    repairs: int = 0
     samples: Counter[str] = field(default_factory=Counter)
     """Replies of the compared role by status."""
     scores: Counter[str] = field(default_factory=Counter)

@@ -10,11 +10,6 @@ from tripos_compiler.plan import Axis, AxisValue, Binary, Call, Expr, Items, Lit
 from tripos_compiler.semantics.evaluate import evaluate
 
 
-def allowed(cell: Mapping[str, str], axes: Sequence[Axis]) -> bool:
-    """Whether every guard holds in a cell, a mapping from axis to value."""
-    return all(_guard_holds(_value(axis, cell[axis.name]), cell) for axis in axes)
-
-
 def broken_guard(cell: Mapping[str, str], axes: Sequence[Axis]) -> Axis | None:
     """The first axis whose value is not allowed in the cell, or None."""
     return next((axis for axis in axes if not _guard_holds(_value(axis, cell[axis.name]), cell)), None)
