@@ -202,7 +202,9 @@ def files_of(
     Raises `DataError` where one has gone or changed since.
     """
     found: dict[tuple[str, str], FoundFile] = {}
-    for near in spec_files:
+    for near in {Path(spec_file).parent: spec_file for spec_file in spec_files}.values():
+        if all(each in found for each in wanted.items()):
+            break
         try:
             found.update({(file.path, file.sha256): file for file in reader.find(source, near)})
         except DataError:

@@ -265,3 +265,13 @@ def test_a_role_of_the_project_file_that_is_misspelt_is_named(quiz: Path, tripos
     assert (done.code, "did you mean `judge`?" in done.err) == (2, True)
     (quiz / "tripos.toml").write_text('[roles]\nstudent = ["mock/careful"]\n')  # of another benchmark
     assert tripos("run", "quiz.tripos", "--model", "mock/careful").code == 0
+
+
+def test_data_is_looked_for_where_the_project_file_and_the_flag_say(quiz: Path, tripos: Command) -> None:
+    (quiz / "kept").mkdir()
+    (quiz / "items.jsonl").rename(quiz / "kept/items.jsonl")
+    missing = tripos("check", "quiz.tripos")
+    assert (missing.code, "error[E0307]" in missing.err) == (2, True)
+    assert tripos("run", "quiz.tripos", "--data", "kept", *CAREFUL, "--json").code == 0
+    (quiz / "tripos.toml").write_text('data = ["kept", "not-there"]\n')
+    assert tripos("run", "quiz.tripos", *CAREFUL, "--json").data["calls"]["reused"] == 15

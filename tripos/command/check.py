@@ -8,12 +8,13 @@ import sys
 from argparse import Namespace
 from pathlib import Path
 
-from tripos.config import load_config
+from tripos.config import Config, load_config
 from tripos.failure import GOOD, USAGE
 from tripos.project import find_spec
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics.data import to_data
 from tripos_compiler.diagnostics.text import render_text, summary
+from tripos_runtime.datasets import DataFolders
 
 
 def main(options: Namespace) -> int:
@@ -40,6 +41,14 @@ def main(options: Namespace) -> int:
     if diagnostics:
         print(summary(diagnostics), file=sys.stderr)
     return USAGE if failed else GOOD
+
+
+def compile_given(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:
+    """Compiles the spec that a command was given and prints its diagnostics; also where its data is looked for."""
+    spec = find_spec(options.path, options.data, config.data)
+    compilation = spec.compile()
+    show_diagnostics(compilation)
+    return compilation, spec.folders
 
 
 def show_diagnostics(*compilations: Compilation) -> None:

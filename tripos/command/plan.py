@@ -6,11 +6,10 @@ import shutil
 from argparse import Namespace
 from pathlib import Path
 
-from tripos.command.check import show_diagnostics
+from tripos.command.check import compile_given
 from tripos.command.choices import chosen_binding, chosen_cases, has_models
 from tripos.config import load_config
 from tripos.failure import GOOD, USAGE
-from tripos.project import find_spec
 from tripos_compiler.plan import Plan
 from tripos_runtime.cases import CaseSource, planned_calls
 
@@ -18,9 +17,7 @@ from tripos_runtime.cases import CaseSource, planned_calls
 def main(options: Namespace) -> int:
     """Prints the plan as a table of counts, or itself as JSON."""
     config = load_config(Path.cwd())
-    spec = find_spec(options.path, options.data, config.data)
-    compilation = spec.compile()
-    show_diagnostics(compilation)
+    compilation, folders = compile_given(options, config)
     plan = compilation.plan
     if plan is None:
         return USAGE
@@ -31,7 +28,7 @@ def main(options: Namespace) -> int:
     if has_models(options, config):
         binding = chosen_binding(options, config, plan)
         models = {role: len(names) for role, names in binding.models.items()}
-    source = CaseSource(plan, spec.folders, tuple(each.path for each in compilation.sources))
+    source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
     show_plan(plan, source.counts(chosen_cases(options, plan)), models)
     return GOOD
 

@@ -17,13 +17,12 @@ from typing import Any
 from dotenv import load_dotenv
 
 from tripos import __version__
-from tripos.command.check import show_diagnostics
+from tripos.command.check import compile_given
 from tripos.command.choices import chosen_binding, chosen_cases
 from tripos.command.progress import counts, shown_progress
 from tripos.command.report import make_report, show_report
 from tripos.config import Config, load_config
 from tripos.failure import GOOD, INTERRUPTED, SOME_FAILED, USAGE, Failure
-from tripos.project import find_spec
 from tripos_compiler.data import DataError
 from tripos_compiler.plan import Plan
 from tripos_runtime.binding import Binding
@@ -72,9 +71,7 @@ class Ledger:
 def main(options: Namespace) -> int:
     """Runs a benchmark. Exit code 1 where calls failed or the run had to stop, 130 where it was interrupted."""
     config = load_config(Path.cwd())
-    spec = find_spec(options.path, options.data, config.data)
-    compilation = spec.compile()
-    show_diagnostics(compilation)
+    compilation, folders = compile_given(options, config)
     plan = compilation.plan
     if plan is None:
         return USAGE
@@ -91,7 +88,7 @@ def main(options: Namespace) -> int:
         plan=plan,
         binding=binding,
         selection=selection,
-        source=CaseSource(plan, spec.folders, tuple(each.path for each in compilation.sources)),
+        source=CaseSource(plan, folders, tuple(each.path for each in compilation.sources)),
         store=store,
         run_id=new_run_id(datetime.now(UTC)),
         connections=options.max_connections or config.max_connections,
