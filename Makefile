@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint types ci bench clean
+.PHONY: demo test lint types ci bench vscode clean
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Tripos needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; name another with `make PYTHON=python3.12 …`")'
@@ -29,6 +29,11 @@ types: $(VENV)/.installed
 
 bench: $(VENV)/.installed
 	$(BIN)/python tests/bench/calls.py
+
+# The extension for Visual Studio Code, editors/vscode/tripos.vsix; needs Node 20 or newer.
+vscode: $(VENV)/.installed
+	$(BIN)/python editors/vscode/generate.py
+	cd editors/vscode && npm ci && npm run check && npm test && npm run package
 
 ci: test lint types
 

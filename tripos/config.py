@@ -20,6 +20,13 @@ class EndpointConfig(BaseModel):
     api_key_env: str | None = None
 
 
+class CheckConfig(BaseModel):
+    """What a spec is held to. `deny` has the codes of warnings that count as errors, or `warnings` for all."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    deny: tuple[str, ...] = ()
+
+
 class Config(BaseModel):
     """The settings of a project. Paths are relative to the file."""
 
@@ -29,6 +36,7 @@ class Config(BaseModel):
     models: tuple[str, ...] = ()
     roles: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     endpoints: dict[str, EndpointConfig] = Field(default_factory=dict)
+    check: CheckConfig = CheckConfig()
     max_connections: int = Field(default=16, ge=1, le=4096)
     max_retries: int = Field(default=5, ge=0, le=100)
 

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from tripos.failure import Failure
 from tripos_compiler.compile import Compilation, compile_spec
+from tripos_compiler.diagnostics.deny import deny
 from tripos_runtime.datasets import DataFolders
 
 BENCHMARK = re.compile(r"^\s*benchmark\s", re.MULTILINE)
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -21,15 +24,21 @@ class Spec:
     path: Path
     folders: DataFolders
 
-    def compile(self) -> Compilation:
-        """Compiles the spec. Raises `Failure` where its main file cannot be read."""
+    def compile(self, denied: Mapping[str, str] = NOTHING) -> Compilation:
+        """Compiles the spec. Warnings whose code is in `denied`, with what denies it, are errors, so there is no plan.
+
+        Raises `Failure` where its main file cannot be read.
+        """
         try:
-            return compile_spec(self.path.as_posix(), _read, self.folders)
+            compilation = compile_spec(self.path.as_posix(), _read, self.folders)
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
             raise Failure(
                 "E0108", f"cannot read {self.path}: {reason}", "check the path and its permissions"
             ) from error
+        diagnostics = deny(compilation.diagnostics, denied)
+        failed = any(each.severity == "error" for each in diagnostics)
+        return replace(compilation, diagnostics=diagnostics, plan=None if failed else compilation.plan)
 
 
 def find_spec(path: str, data: Sequence[str] = (), standing: Sequence[str] = ()) -> Spec:

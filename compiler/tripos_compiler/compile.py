@@ -2,16 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tripos_compiler.data import DataReader, NoData
 from tripos_compiler.diagnostics import Diagnostic, Diagnostics
-from tripos_compiler.lower.calls import count_calls
+from tripos_compiler.diagnostics.silence import Silenced, silence
+from tripos_compiler.index import Index
+from tripos_compiler.lower.allocation import lower_allocation
 from tripos_compiler.lower.datasets import lower_datasets
-from tripos_compiler.lower.declarations import lower_axes, lower_benchmark, lower_metrics, lower_roles
+from tripos_compiler.lower.declarations import (
+    lower_arms,
+    lower_axes,
+    lower_benchmark,
+    lower_metrics,
+    lower_roles,
+)
+from tripos_compiler.lower.expectations import lower_expectations
+from tripos_compiler.lower.exports import lower_exports
+from tripos_compiler.lower.functions import lower_functions
+from tripos_compiler.lower.made import made_calls
 from tripos_compiler.lower.measures import lower_measures
 from tripos_compiler.lower.scenarios import lower_scenarios
-from tripos_compiler.lower.scorers import lower_allocation, lower_scorers
+from tripos_compiler.lower.scorers import lower_scorers
+from tripos_compiler.lower.subsets import lower_subsets
+from tripos_compiler.lower.trees import lower_trees
+from tripos_compiler.lower.unused import unused_declarations
+from tripos_compiler.memory import Memory
 from tripos_compiler.plan import Plan
 from tripos_compiler.program import Program, ReadText
 from tripos_compiler.resolve import resolve
@@ -25,31 +41,47 @@ class Compilation:
     plan: Plan | None
     diagnostics: tuple[Diagnostic, ...]
     sources: tuple[Source, ...]
+    silenced: tuple[Silenced, ...] = ()
+    """Warnings that a comment silences; they are not among `diagnostics`."""
+    index: Index = field(default_factory=Index)
+    """What is declared and used where, for editors."""
 
 
-def compile_spec(path: str, read: ReadText, data: DataReader | None = None) -> Compilation:
+def compile_spec(
+    path: str, read: ReadText, data: DataReader | None = None, memory: Memory | None = None
+) -> Compilation:
     """Compiles the spec whose main file is at `path`.
 
     `read` gives the text of a spec file by path; `data` finds and reads data files. Raises `OSError` or
-    `UnicodeDecodeError` where the main file cannot be read; every other mistake of the user's is a diagnostic.
+    `UnicodeDecodeError` where the main file cannot be read; every other mistake of the user's is a diagnostic. With
+    a `memory` of earlier compilations of the same spec, what has not changed is not compiled again; then `data` must be
+    the same reader as long as the data is the same, and the spans of earlier results tell places in the new text.
 
     >>> compile_spec("x.tripos", lambda path: 'rol candidate compared').diagnostics[0].message
     'there is no statement `rol`'
     """
     program = Program(Diagnostics(), data if data is not None else NoData())
-    resolve(program, path, read)
+    resolve(program, path, read, memory)
     lower_benchmark(program)
     lower_roles(program)
     if program.benchmark is not None:  # without its languages no text can be checked
         lower_axes(program)
+        lower_arms(program)
         lower_metrics(program)
-        datasets = lower_datasets(program)
+        lower_trees(program)
+        lower_functions(program)
+        lower_datasets(program)
         lower_scorers(program)
         lower_allocation(program)
-        lower_scenarios(program, datasets)
+        lower_scenarios(program, memory)
         lower_measures(program)
+        lower_expectations(program)
+        lower_subsets(program)
+        lower_exports(program)
+        unused_declarations(program)
     plan = None if program.diagnostics.failed else _plan(program)
-    return Compilation(plan, tuple(program.diagnostics.sorted()), tuple(program.sources))
+    shown, silenced = silence(program.diagnostics.sorted(), program.sources)
+    return Compilation(plan, shown, tuple(program.sources), silenced, program.index)
 
 
 def _plan(program: Program) -> Plan:
@@ -58,10 +90,18 @@ def _plan(program: Program) -> Plan:
         benchmark=program.benchmark,
         roles=tuple(program.roles.values()),
         axes=tuple(program.axes.values()),
+        arms=tuple(program.arms.values()),
+        trees=tuple(program.trees.values()),
+        plugins=tuple(program.plugins.values()),
         metrics=tuple(program.metrics.values()),
         datasets=tuple(program.datasets.values()),
+        made=tuple(program.made.values()),
         scenarios=tuple(program.scenarios.values()),
         scorers=tuple(program.scorers.values()),
         measures=tuple(program.measures.values()),
-        calls=count_calls(program.scenarios, program.roles, program.scorers),
+        expectations=tuple(program.expectations),
+        subsets=tuple(program.subsets.values()),
+        exports=tuple(program.exports.values()),
+        reveals=tuple(program.reveals),
+        calls=tuple([count for made in program.made.values() for count in made_calls(program, made)] + program.calls),
     )

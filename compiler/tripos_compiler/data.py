@@ -37,6 +37,11 @@ class DataReader(Protocol):
         """The raw records of a file. Raises `DataError`."""
         ...
 
+    def document(self, file: FoundFile) -> Any:
+        """What a file that is one JSON or YAML value says. A mapping in which a name stands twice comes as a list of
+        mappings of one name each. Raises `DataError`."""
+        ...
+
 
 class NoData:
     """A reader for specs that have no data files."""
@@ -46,5 +51,9 @@ class NoData:
         raise DataError(f"no data folder to look for `{source}` in", "give one with --data")
 
     def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
+        """Always raises `DataError`."""
+        raise DataError(f"cannot read `{file.path}`", "give a data folder with --data")
+
+    def document(self, file: FoundFile) -> Any:
         """Always raises `DataError`."""
         raise DataError(f"cannot read `{file.path}`", "give a data folder with --data")

@@ -5,18 +5,75 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
 
 from tripos_compiler.constructs.signature import Labels, Statement
 from tripos_compiler.data import DataReader
 from tripos_compiler.diagnostics import Diagnostics, Label, nearest
-from tripos_compiler.plan import Axis, Benchmark, Dataset, Measure, Metric, Role, Scenario, Scorer
+from tripos_compiler.index import Index
+from tripos_compiler.plan import (
+    Arm,
+    Axis,
+    Benchmark,
+    CallCount,
+    Dataset,
+    Expectation,
+    Export,
+    Made,
+    Measure,
+    Metric,
+    Plugin,
+    Reveal,
+    Role,
+    Scenario,
+    Scorer,
+    Subset,
+    Tree,
+    Type,
+)
 from tripos_compiler.source import Source, Span
-from tripos_compiler.syntax.tree import Name, Text
+from tripos_compiler.syntax.tree import Name, Syntax, Text
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from tripos_compiler.lower.datasets import LoadedDataset
 
 ReadText = Callable[[str], str]
 """Reads a spec file by path. Raises `OSError` or `UnicodeDecodeError`."""
 
-KINDS = ("role", "axis", "dimension", "dataset", "scenario", "scorer", "measure")
+KINDS: dict[str, tuple[str, ...]] = {
+    "role": ("role",),
+    "axis": ("axis",),
+    "arm": ("arm",),
+    "tree": ("tree",),
+    "function": ("function",),
+    "dimension": ("dimension",),
+    "dataset": ("dataset", "like", "made"),
+    "scenario": ("scenario",),
+    "scorer": ("scorer", "formula", "python_scorer"),
+    "measure": ("measure",),
+    "subset": ("subset",),
+    "export": ("export",),
+}
+"""What can be declared at the top of a file, and by which constructs."""
+
+
+@dataclass(frozen=True)
+class FormulaScorer:
+    """A scorer that is an expression over its parameters."""
+
+    name: Name
+    params: dict[str, Type]
+    value: Syntax
+
+
+@dataclass(frozen=True)
+class NamedColumn:
+    """What a measure's argument became: the name of a score or column of a scenario, and its type."""
+
+    name: str
+    type: Type
 
 
 @dataclass
@@ -32,23 +89,46 @@ class Program:
     benchmark: Benchmark | None = None
     roles: dict[str, Role] = field(default_factory=dict)
     axes: dict[str, Axis] = field(default_factory=dict)
+    arms: dict[str, Arm] = field(default_factory=dict)
+    trees: dict[str, Tree] = field(default_factory=dict)
+    plugins: dict[str, Plugin] = field(default_factory=dict)
     metrics: dict[str, Metric] = field(default_factory=dict)
     datasets: dict[str, Dataset] = field(default_factory=dict)
+    rowsets: dict[str, LoadedDataset] = field(default_factory=dict)
+    """Every data set at the top of a file, with what was read to check it."""
+    value_spans: dict[tuple[str, str], Span] = field(default_factory=dict)
+    """Where a value of an axis or arm is declared."""
+    made: dict[str, Made] = field(default_factory=dict)
     scorers: dict[str, Scorer] = field(default_factory=dict)
+    formulas: dict[str, FormulaScorer] = field(default_factory=dict)
     allocation: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
+    weights: dict[str, dict[str, tuple[float, ...]]] = field(default_factory=dict)
+    """For every allocated scorer and scenario what each metric counts; empty where all count alike."""
     table_rows: dict[str, set[str]] = field(default_factory=dict)
     """For every allocation table, sound or not, the scenarios that have a row, or are likely meant by one."""
     scenarios: dict[str, Scenario] = field(default_factory=dict)
+    columns: dict[Span, NamedColumn] = field(default_factory=dict)
+    """The arguments of measures that are expressions, by their place."""
     measures: dict[str, Measure] = field(default_factory=dict)
+    expectations: list[Expectation] = field(default_factory=list)
+    subsets: dict[str, Subset] = field(default_factory=dict)
+    exports: dict[str, Export] = field(default_factory=dict)
+    calls: list[CallCount] = field(default_factory=list)
+    reveals: list[Reveal] = field(default_factory=list)
+    index: Index = field(default_factory=Index)
+    read_text: ReadText | None = None
+    """Reads the text of a file by path, also of a Python file; `resolve` sets it."""
+    packaged: dict[str, tuple[EntryPoint, ...]] | None = None
+    """The functions of installed packages that were not looked at yet; None until one is looked for."""
 
     @property
     def languages(self) -> tuple[str, ...]:
         """The benchmark's languages; empty where they could not be read."""
         return self.benchmark.languages if self.benchmark is not None else ()
 
-    def of(self, construct: str) -> list[Statement]:
-        """Every statement of that kind at the top of a file."""
-        return [statement for statement in self.statements if statement.construct == construct]
+    def of(self, *constructs: str) -> list[Statement]:
+        """Every statement of those kinds at the top of a file."""
+        return [statement for statement in self.statements if statement.construct in constructs]
 
     @property
     def lost(self) -> Span | None:
@@ -71,7 +151,9 @@ class Program:
 
     def is_declared(self, kind: str, name: Name) -> bool:
         """Whether the name is declared as that kind; reports it where it is not."""
-        if name.text in self.declared.get(kind, {}):
+        declared = self.declared.get(kind, {}).get(name.text)
+        if declared is not None:
+            self.index.use(name.span, declared.span)
             return True
         self.unknown(kind, name)
         return False

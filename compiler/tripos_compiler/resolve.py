@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from tripos_compiler.diagnostics import Label
+from tripos_compiler.memory import Memory
 from tripos_compiler.program import KINDS, Program, ReadText, beside
 from tripos_compiler.source import Source, Span
 from tripos_compiler.statements import read_statements
@@ -10,16 +11,20 @@ from tripos_compiler.syntax.parse import parse
 from tripos_compiler.syntax.tree import Name
 
 
-def resolve(program: Program, path: str, read: ReadText) -> None:
+def resolve(program: Program, path: str, read: ReadText, memory: Memory | None = None) -> None:
     """Fills the program's statements and declared names from the file at `path` and those it uses. Raises `OSError`
     or `UnicodeDecodeError` where the file at `path` itself cannot be read."""
     source = Source(path, read(path))
-    _load(program, source, read, (path,), set())
-    for kind in KINDS:
+    program.read_text = read
+    _load(program, source, read, (path,), set(), memory)
+    if memory is not None:
+        memory.keep_only(program.statements)
+    for kind, constructs in KINDS.items():
         names = program.declared.setdefault(kind, {})
-        for statement in program.of(kind):
+        for statement in program.of(*constructs):
             name = statement.name("name") if kind != "scorer" else scorer_name(statement.syntax("call"))
             if name is not None:
+                program.index.define(kind, name.text, name.span)
                 _declare(program, kind, names, name)
     _one_benchmark(program, source)
 
@@ -30,10 +35,19 @@ def scorer_name(call: object) -> Name | None:
     return function if isinstance(function, Name) else None
 
 
-def _load(program: Program, source: Source, read: ReadText, chain: tuple[str, ...], loaded: set[str]) -> None:
+def _load(
+    program: Program,
+    source: Source,
+    read: ReadText,
+    chain: tuple[str, ...],
+    loaded: set[str],
+    memory: Memory | None,
+) -> None:
     loaded.add(source.path)
     program.sources.append(source)
-    statements = read_statements(parse(source, program.diagnostics), program.diagnostics)
+    block = parse(source, program.diagnostics, memory.parses if memory is not None else None)
+    known = memory.statements if memory is not None else None
+    statements = read_statements(block, program.diagnostics, known=known)
     program.statements.extend(statements)
     for statement in statements:
         if statement.construct != "use":
@@ -55,7 +69,7 @@ def _load(program: Program, source: Source, read: ReadText, chain: tuple[str, ..
             message = f"cannot use `{text.value}`: {reason}"
             program.diagnostics.error("E0108", message, text.span, help=f"looked for `{path}`")
             continue
-        _load(program, used, read, (*chain, path), loaded)
+        _load(program, used, read, (*chain, path), loaded, memory)
 
 
 def _reason(error: OSError | ValueError) -> str:

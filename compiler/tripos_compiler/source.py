@@ -1,9 +1,11 @@
-"""Where text came from: source files, and spans within them."""
+"""Where text came from: source files, stretches of them that move as a whole, and spans within them."""
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 
 
@@ -13,12 +15,12 @@ class Source:
 
     path: str
     text: str
+    segments: list[Segment] = field(default_factory=list, init=False, repr=False)
+    """The pieces that the file was parsed in, in order; empty until it was parsed."""
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        starts = [0]
-        starts.extend(index + 1 for index, char in enumerate(self.text) if char == "\n")
-        return starts
+        return [0, *(found.end() for found in re.finditer("\n", self.text))]
 
     def position(self, offset: int) -> tuple[int, int]:
         """Line and column of an offset, both counted from 1, columns in code points."""
@@ -32,14 +34,75 @@ class Source:
         return (self.text[start:] if end < 0 else self.text[start:end]).removesuffix("\r")
 
 
-@dataclass(frozen=True)
-class Span:
-    """A half-open stretch `start:end` of a source, in code points."""
+@dataclass(eq=False, slots=True)
+class Segment:
+    """A stretch of a source that stays the same object while the text around it changes: what stands in it counts
+    from its start, which is looked up when it is asked for. The one thing here that is not frozen, and only a parse
+    with a memory moves it."""
 
     source: Source
     start: int
-    end: int
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A half-open stretch `start:end` of a source, in code points.
+
+    It is made as `Span(source, start, end)`. What lies within one segment of the source counts from there, so that
+    after a change of the text before, the same span tells where its text now is; two spans of one place are equal then
+    as they were before. `Span(segment, start, end)` counts from the start of the segment.
+
+    >>> source = Source("x", "role judge")
+    >>> source.segments.append(Segment(source, 0, 10))
+    >>> span = Span(source, 5, 10)
+    >>> moved = Source("x", "# who grades\\nrole judge")
+    >>> span.anchor.source, span.anchor.start = moved, 13
+    >>> span.source.text[span.start : span.end]
+    'judge'
+    """
+
+    anchor: Source | Segment = field(repr=False)
+    low: int
+    high: int
+
+    def __post_init__(self) -> None:
+        if isinstance(self.anchor, Source) and self.anchor.segments:
+            segment = _around(self.anchor.segments, self.low, self.high)
+            if segment is not None:
+                object.__setattr__(self, "anchor", segment)
+                object.__setattr__(self, "low", self.low - segment.start)
+                object.__setattr__(self, "high", self.high - segment.start)
+
+    @property
+    def source(self) -> Source:
+        """The source as it is now."""
+        return self.anchor if isinstance(self.anchor, Source) else self.anchor.source
+
+    @property
+    def start(self) -> int:
+        """Where it begins, counted from the start of the source."""
+        return self.low if isinstance(self.anchor, Source) else self.anchor.start + self.low
+
+    @property
+    def end(self) -> int:
+        """Where it ends, counted from the start of the source."""
+        return self.high if isinstance(self.anchor, Source) else self.anchor.start + self.high
 
     def to(self, other: Span) -> Span:
         """The stretch from the start of this span to the end of the other."""
+        if self.anchor is other.anchor:
+            return Span(self.anchor, self.low, max(self.high, other.high))
         return Span(self.source, self.start, max(self.end, other.end))
+
+
+def _around(segments: Sequence[Segment], start: int, end: int) -> Segment | None:
+    """The segment that a stretch lies within."""
+    index = bisect_right(segments, start, key=_start) - 1
+    if index >= 0 and end <= segments[index].start + segments[index].length:
+        return segments[index]
+    return None
+
+
+def _start(segment: Segment) -> int:
+    return segment.start

@@ -17,15 +17,27 @@ PLACES = {
 }
 
 
-def read_statements(block: Block, diagnostics: Diagnostics, body: str = FILE) -> tuple[Statement, ...]:
-    """The statements of a block, in order; what fits nothing is reported and left out."""
+def read_statements(
+    block: Block,
+    diagnostics: Diagnostics,
+    body: str = FILE,
+    known: dict[int, tuple[Entry, Statement]] | None = None,
+) -> tuple[Statement, ...]:
+    """The statements of a block, in order; what fits nothing is reported and left out.
+
+    `known` has statements that were read before, by the identity of their entry; sound ones are added to it."""
     table = constructs_in(body)
     seen: dict[str, Statement] = {}
     statements: list[Statement] = []
     for entry in _entries(block, table, diagnostics):
-        statement = _read(entry, block, table, body, diagnostics)
+        statement = _known(entry, known)
         if statement is None:
-            continue
+            mark = len(diagnostics.items), len(diagnostics.lost_names)
+            statement = _read(entry, block, table, body, diagnostics)
+            if statement is None:
+                continue
+            if known is not None and mark == (len(diagnostics.items), len(diagnostics.lost_names)):
+                known[id(entry)] = (entry, statement)
         construct = next(c for group in table.values() for c in group if c.name == statement.construct)
         earlier = seen.setdefault(construct.name, statement)
         if construct.once and earlier is not statement:
@@ -35,6 +47,11 @@ def read_statements(block: Block, diagnostics: Diagnostics, body: str = FILE) ->
             continue
         statements.append(statement)
     return tuple(statements)
+
+
+def _known(entry: Entry, known: dict[int, tuple[Entry, Statement]] | None) -> Statement | None:
+    pair = known.get(id(entry)) if known is not None else None
+    return pair[1] if pair is not None and pair[0] is entry else None
 
 
 def _entries(block: Block, table: dict[str, list[Construct]], diagnostics: Diagnostics) -> Iterator[Entry]:

@@ -13,6 +13,7 @@ from tripos_compiler.plan import (
     ListType,
     NumberType,
     OptionalType,
+    PathType,
     RecordType,
     SetType,
     TextType,
@@ -41,9 +42,12 @@ SIMPLE: dict[str, Type] = {
     "number": NumberType(),
     "bool": BoolType(),
     "dialogue": DialogueType(),
+    "path": PathType(),
 }
+TURN = RecordType(fields={"speaker": TextType(), "text": TextType()})
+"""One turn of a dialogue."""
 GENERIC = ("list", "set")
-HASHABLE = ("text", "integer", "number", "bool", "choice")
+HASHABLE = ("text", "integer", "number", "bool", "choice", "path")
 """The kinds of types that a set can hold."""
 
 
@@ -114,8 +118,12 @@ def fits(given: Type, wanted: Type) -> bool:
         return fits(given.of if given.kind == "optional" else given, wanted.of)
     if given.kind == "optional":
         return False
-    if given.kind == "choice" and wanted.kind == "text":
+    if given.kind in ("choice", "path") and wanted.kind == "text":
         return True
+    if given.kind == "record" and wanted.kind == "record":
+        return all(name in given.fields and fits(given.fields[name], of) for name, of in wanted.fields.items())
+    if given.kind == "dialogue" and wanted.kind == "list":
+        return fits(TURN, wanted.of)
     if wanted.kind == "number":
         return given.kind in ("number", "integer")
     if given.kind in ("list", "set") and wanted.kind in ("list", "set"):
@@ -128,6 +136,8 @@ def fits(given: Type, wanted: Type) -> bool:
 def _named(program: Program, syntax: Name, text: str) -> Type | None:
     if text in SIMPLE:
         return SIMPLE[text]
+    declared = program.declared.get("axis", {}).get(text)
+    program.index.use(syntax.span, declared.span if declared is not None else None)
     if text in program.axes:
         return axis_type(program.axes[text])
     if text in program.declared.get("axis", {}):

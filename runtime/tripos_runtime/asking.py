@@ -24,7 +24,7 @@ class Question:
     """What is sent: texts, what fills them, and the JSON Schema that the reply should fit, if any."""
 
     system: Texts | None
-    prompt: Texts
+    prompt: Texts | None
     settings: Settings
     schema: dict[str, Any] | None
 
@@ -64,7 +64,7 @@ def messages(
     sent: list[Message] = []
     if question.system is not None:
         sent.append(Message("system", render(question.system[language], names, language, axes, metrics)))
-    prompt = render(question.prompt[language], names, language, axes, metrics)
+    prompt = render(question.prompt[language], names, language, axes, metrics) if question.prompt is not None else ""
     if question.schema is not None:
         prompt = f"{prompt}\n\n{format_note(question.schema, language)}"
     sent.append(Message("user", prompt))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -132,16 +133,44 @@ class CaseSource:
         return files_of(self.reader, dataset.source, self.spec_files, wanted)
 
 
+@dataclass(frozen=True)
+class Planned:
+    """The calls of a step that several models make together, for the cases that were chosen. `place` is the scenario,
+    or the data set, that it belongs to; `arms` are the treatments that share them."""
+
+    place: str
+    step: str
+    role: str
+    arms: tuple[Mapping[str, str], ...]
+    least: int
+    calls: int
+    most: int
+
+
+def planned_steps(plan: Plan, cases: Mapping[str, int], models: Mapping[str, int]) -> list[Planned]:
+    """The model calls of every step, for so many cases of each scenario and so many models in each role; those of data
+    sets that are made first, whole."""
+    planned: list[Planned] = []
+    rows = {scenario.name: max(scenario.row_count, 1) for scenario in plan.scenarios}
+    made = {each.name for each in plan.made}
+    for count in plan.calls:
+        if count.scenario not in cases and count.scenario not in made:
+            continue
+        part, whole = (1, 1) if count.scenario in made else (cases[count.scenario], rows[count.scenario])
+        times = math.prod(models.get(role, 1) for role in count.times)
+        if count.pairs is not None:
+            several = models.get(count.pairs, 1)
+            times *= several * (several - 1)
+        least, calls, most = (each * part // whole * times for each in (count.least, count.calls, count.most))
+        planned.append(Planned(count.scenario, count.step, count.role, count.arms, least, calls, most))
+    return planned
+
+
 def planned_calls(plan: Plan, cases: Mapping[str, int], models: Mapping[str, int]) -> dict[str, dict[str, int]]:
     """Model calls by scenario and role, for so many cases of each scenario and so many models in each role."""
     planned: dict[str, dict[str, int]] = {}
-    rows = {scenario.name: max(scenario.row_count, 1) for scenario in plan.scenarios}
-    for count in plan.calls:
-        if count.scenario not in cases:
-            continue
-        calls = count.calls * cases[count.scenario] // rows[count.scenario]
-        for role in count.times:
-            calls *= models.get(role, 1)
-        by_role = planned.setdefault(count.scenario, {})
-        by_role[count.role] = by_role.get(count.role, 0) + calls
+    for each in planned_steps(plan, cases, models):
+        if each.place in cases:
+            by_role = planned.setdefault(each.place, {})
+            by_role[each.role] = by_role.get(each.role, 0) + each.calls
     return planned

@@ -1,11 +1,7 @@
-"""Finds and reads data files: JSON Lines, JSON arrays, CSV and Parquet.
-
-The format is told from the content where the name misleads: a `.json` file may hold JSON Lines.
-"""
+"""Finds data files beside a spec, in the data folders and among what was fetched from the Hugging Face Hub."""
 
 from __future__ import annotations
 
-import csv
 import glob
 import hashlib
 import re
@@ -15,15 +11,15 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from tripos_compiler.data import DataError, FoundFile
 from tripos_compiler.diagnostics import nearest
+from tripos_runtime.formats import document_in, rows_in
 
 WILD = re.compile(r"(\{\w+\}|\*)")
 MOST_NAMES = 1000
 """So many names of a folder are looked at for one like a name that is not there."""
-FORMATS = ".jsonl, .json, .csv or .parquet"
+HUB = "hf://"
+"""Begins the name of a file of a data set on the Hugging Face Hub: `hf://owner/name/path`."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +32,11 @@ class DataFolders:
         """The files that `source` means, sorted by path. `*` matches within a name, `{field}` also captures it, and
         where it stands twice it matches the same text.
 
+        Nothing is fetched: `hf://owner/name/path` is looked for as `hf/owner/name/path`, like any other path.
+
         Raises `DataError` where there is none.
         """
-        path = Path(source)
+        path = Path(_fetched(source) if source.startswith(HUB) else source)
         folders = (_fixed(path),) if path.is_absolute() else (Path(near).parent, *self.folders)
         inside = path.relative_to(folders[0]) if path.is_absolute() else path
         for folder in folders:
@@ -51,23 +49,34 @@ class DataFolders:
             help_ = f"did you mean `{close}`?"
         else:
             help_ = "check the path" if path.is_absolute() else "give the folder that holds it with --data DIR"
+        if source.startswith(HUB) and (close is None or close.endswith("/")):
+            help_ = _fetch(inside, folders[-1])
         raise DataError(f"no file `{inside.as_posix()}` in {places}", help_)
 
     def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
         """The raw records of a file. Raises `DataError` with the line where one cannot be read."""
-        path = Path(file.location)
-        try:
-            match path.suffix.casefold():
-                case ".jsonl" | ".json" | ".ndjson":
-                    yield from _json(path, file.path)
-                case ".csv":
-                    yield from _csv(path)
-                case ".parquet":
-                    yield from _parquet(path)
-                case suffix:
-                    raise DataError(f"`{file.path}`: the format `{suffix}` is not known", f"use {FORMATS}")
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
-            raise DataError(f"cannot read {file.path}: {error}", "check the file; text must be UTF-8") from error
+        return rows_in(Path(file.location), file.path)
+
+    def document(self, file: FoundFile) -> Any:
+        """What a JSON or YAML file says. Raises `DataError`."""
+        return document_in(Path(file.location), file.path)
+
+
+def _fetched(source: str) -> str:
+    """Where a file of the Hub lies once it was fetched: `hf/owner/name/path`."""
+    inside = source.removeprefix(HUB).strip("/").removeprefix("datasets/")
+    if inside.count("/") < 2 or ".." in inside.split("/"):
+        raise DataError(f"`{source}` names no file of a data set", "write `hf://owner/name/path`")
+    return f"hf/{inside}"
+
+
+def _fetch(inside: Path, folder: Path) -> str:
+    """How a file of the Hub is fetched into a data folder."""
+    _, owner, name, *rest = inside.parts
+    path = "/".join(rest)
+    what = f"--include '{re.sub(r'{.*?}', '*', path)}'" if _is_wild(path) else path
+    into = (folder / "hf" / owner / name).as_posix()
+    return f"fetch it: `hf download {owner}/{name} {what} --repo-type dataset --local-dir {into}`"
 
 
 def _file(folder: Path, path: Path, captures: dict[str, str]) -> FoundFile:
@@ -136,62 +145,6 @@ def _nearest(folder: Path, source: Path) -> str | None:
     if _matching(folder, kept.as_posix()):
         return kept.as_posix()
     return f"{kept.as_posix()}/" if kept.parts != source.parts[: len(kept.parts)] else None
-
-
-def _json(path: Path, shown: str) -> Iterator[dict[str, Any]]:
-    with path.open("rb") as file:
-        first = next((line for line in file if line.strip()), b"")
-    if first.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
-        yield from _records(_loads(path.read_bytes(), shown, 1), shown)
-        return
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            try:
-                yield from _records([_loads(line.strip(), shown, number)], shown, number)
-            except DataError:
-                if number > 1:
-                    raise
-                # One JSON object over several lines.
-                yield from _records([_loads(path.read_bytes(), shown, 1)], shown)
-                return
-
-
-def _loads(text: bytes, shown: str, number: int) -> Any:
-    try:
-        return orjson.loads(text.removeprefix(b"\xef\xbb\xbf"))
-    except orjson.JSONDecodeError as error:
-        line = number + error.lineno - 1
-        raise DataError(f"line {line} of {shown} is not JSON: {error.msg}", "mend that line") from error
-
-
-def _records(values: Any, shown: str, first: int = 1) -> Iterator[dict[str, Any]]:
-    for number, value in enumerate(values, first):
-        if not isinstance(value, dict):
-            kind = {"list": "list", "str": "text"}.get(type(value).__name__, "bare value")
-            raise DataError(
-                f"record {number} of {shown} is a {kind}, not an object", "every record needs named columns"
-            )
-        yield value
-
-
-def _csv(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        for row in csv.DictReader(file, strict=True):
-            yield {key: value for key, value in row.items() if key is not None}
-
-
-def _parquet(path: Path) -> Iterator[dict[str, Any]]:
-    import pyarrow
-    import pyarrow.parquet
-
-    try:
-        file = pyarrow.parquet.ParquetFile(path)
-        for batch in file.iter_batches():
-            yield from batch.to_pylist()
-    except pyarrow.ArrowException as error:
-        raise DataError(f"cannot read {path.name}: {error}", "check that it is a Parquet file") from error
 
 
 def files_of(

@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tripos_compiler.plan import Ask, Axis, Grade, Plan, Score, digest
-from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.evaluate import Unavailable, calling, evaluate
 from tripos_runtime.asking import Answer, Outcome, Question, messages, put
 from tripos_runtime.binding import Binding
 from tripos_runtime.calling import Caller, Stopped
@@ -26,7 +26,7 @@ from tripos_runtime.ledger import Ledger, Row
 from tripos_runtime.models.base import Message
 from tripos_runtime.reading import read, schema_of
 from tripos_runtime.tally import Tally
-from tripos_runtime.units import FAILED, Names, Unit
+from tripos_runtime.units import AGAIN, FAILED, Names, Unit
 
 PREFETCH = 64
 """So many cases are looked up in the ledger at once."""
@@ -46,6 +46,8 @@ class Engine:
     run_id: str
     workers: int
     tally: Tally = field(default_factory=Tally)
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """The plug-ins of the plan by name, from `load_plugins`."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     stopping: bool = False
     known: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -60,7 +62,8 @@ class Engine:
         tables = ("samples", "judgements", "scores")
         self.known = {table: dict(self.ledger.known(table, prints)) for table in tables}
         pending = self._units()
-        workers = [asyncio.create_task(self._work(pending)) for _ in range(self.workers)]
+        with calling(self.functions):  # tasks keep what holds where they are made
+            workers = [asyncio.create_task(self._work(pending)) for _ in range(self.workers)]
         flusher = asyncio.create_task(self._flush_often())
         try:
             await asyncio.gather(*workers)
@@ -103,7 +106,7 @@ class Engine:
         return [Unit(case, model, number, self.binding) for model in models for number in range(samples)]
 
     def _kept(self, table: str, name: str) -> bool:
-        return self.known[table].get(name, FAILED) != FAILED
+        return self.known[table].get(name, FAILED) not in AGAIN
 
     def _complete(self, unit: Unit) -> bool:
         """Whether the ledger has every result of a unit."""

@@ -11,9 +11,12 @@ from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case
 from tripos_runtime.ledger import judgement_id, sample_id, score_id
+from tripos_runtime.plugins import FUNCTION_ERROR
 
 FAILED = "provider_error"
-"""The one status that is tried again by a later run."""
+"""The status of a call without an answer."""
+AGAIN = frozenset({FAILED, FUNCTION_ERROR})
+"""What is tried again by a later run."""
 
 
 @dataclass(frozen=True)

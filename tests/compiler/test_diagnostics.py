@@ -85,13 +85,15 @@ def test_diagnostics_as_data_count_lines_and_code_points_from_one() -> None:
                 "text": "",
             }
         ],
+        "edits": [],
+        "silenced": None,
     }
     assert json.loads(json.dumps(found)) == found
 
 
 def test_data_and_text_say_the_same_mistakes_in_the_same_order() -> None:
     found = compile_text(f"{HEAD}rol a\nrole b panell\nscenario s {{ }}\n").diagnostics
-    shown = render_text(found)
+    shown = render_text(found, width=200)
     assert [f"error[{item['code']}]: {item['message']}" in shown for item in to_data(found)] == [True] * 3
     places = [(item["labels"][0]["start"]["line"], item["labels"][0]["start"]["column"]) for item in to_data(found)]
     assert places == sorted(places)

@@ -3,58 +3,85 @@
 from __future__ import annotations
 
 import json
-import shutil
+import os
 import sys
 from argparse import Namespace
+from collections.abc import Iterable
 from pathlib import Path
 
+from tripos import __version__
+from tripos.command.denials import chosen_denials
+from tripos.command.terminal import columns, is_colored
 from tripos.config import Config, load_config
 from tripos.failure import GOOD, USAGE
 from tripos.project import find_spec
 from tripos_compiler.compile import Compilation
+from tripos_compiler.diagnostics import Diagnostic
 from tripos_compiler.diagnostics.data import to_data
-from tripos_compiler.diagnostics.text import render_text, summary
+from tripos_compiler.diagnostics.github import to_github
+from tripos_compiler.diagnostics.sarif import to_sarif
+from tripos_compiler.diagnostics.text import render_silenced, render_text, summary
 from tripos_runtime.datasets import DataFolders
 
 
 def main(options: Namespace) -> int:
     """Checks every path and prints what is wrong; exit code 2 where anything is."""
     config = load_config(Path.cwd())
-    found = [(path, find_spec(path, options.data, config.data).compile()) for path in options.paths]
-    diagnostics = [diagnostic for _, compilation in found for diagnostic in compilation.diagnostics]
-    failed = any(compilation.plan is None for _, compilation in found)
-    if options.format == "json":
-        print(json.dumps(to_data(diagnostics), ensure_ascii=False, indent=2))
-        return USAGE if failed else GOOD
-    show_diagnostics(*(compilation for _, compilation in found))
-    for path, compilation in found:
-        if compilation.plan is not None:
-            plan = compilation.plan
-            cells = sum(scenario.cells for scenario in plan.scenarios)
-            items = sum(scenario.row_count for scenario in plan.scenarios)
-            name = f"{plan.benchmark.name} {plan.benchmark.version}"
-            counts = ", ".join(
-                f"{count:,} {noun if count == 1 else noun + 's'}"
-                for count, noun in ((len(plan.scenarios), "scenario"), (cells, "context"), (items, "item"))
-            )
-            print(f"{path}: {name} is well formed: {counts}")
-    if diagnostics:
-        print(summary(diagnostics), file=sys.stderr)
-    return USAGE if failed else GOOD
+    denied = chosen_denials(options, config)
+    found = {path: find_spec(path, options.data, config.data).compile(denied) for path in options.paths}
+    diagnostics = [each for compilation in found.values() for each in compilation.diagnostics]
+    silenced = [each for compilation in found.values() for each in compilation.silenced]
+    match options.format:
+        case "json":
+            print(json.dumps(to_data(diagnostics, silenced), ensure_ascii=False, indent=2))
+        case "sarif":
+            log = to_sarif(diagnostics, silenced, version=__version__, path_from=_path_from_root)
+            print(json.dumps(log, ensure_ascii=False, indent=2))
+        case "github":
+            print(to_github(diagnostics, path_from=_path_from_root), end="")
+        case _:
+            show_diagnostics(diagnostics)
+            for path, compilation in found.items():
+                if compilation.plan is not None:
+                    print(f"{path}: {_size(compilation)}")
+            if diagnostics:
+                print(summary(diagnostics), file=sys.stderr)
+            print(render_silenced(silenced, width=columns()), end="", file=sys.stderr)
+    return USAGE if any(compilation.plan is None for compilation in found.values()) else GOOD
 
 
 def compile_given(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:
     """Compiles the spec that a command was given and prints its diagnostics; also where its data is looked for."""
     spec = find_spec(options.path, options.data, config.data)
-    compilation = spec.compile()
-    show_diagnostics(compilation)
+    compilation = spec.compile(chosen_denials(options, config))
+    show_diagnostics(compilation.diagnostics)
     return compilation, spec.folders
 
 
-def show_diagnostics(*compilations: Compilation) -> None:
-    """Prints the diagnostics of compilations on standard error."""
-    diagnostics = [diagnostic for compilation in compilations for diagnostic in compilation.diagnostics]
-    width = shutil.get_terminal_size((80, 24)).columns
-    text = render_text(diagnostics, color=sys.stderr.isatty(), width=width)
+def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
+    """Prints diagnostics on standard error."""
+    text = render_text(diagnostics, color=is_colored(sys.stderr), width=columns())
     if text:
         print(text, file=sys.stderr)
+
+
+def _size(compilation: Compilation) -> str:
+    """That a spec is well formed, and how much it asks: `demo 1.0.0 is well formed: 1 scenario, …`."""
+    plan = compilation.plan
+    assert plan is not None
+    cells = sum(scenario.cells for scenario in plan.scenarios)
+    items = sum(scenario.row_count for scenario in plan.scenarios)
+    counts = ", ".join(
+        f"{count:,} {noun if count == 1 else noun + 's'}"
+        for count, noun in ((len(plan.scenarios), "scenario"), (cells, "context"), (items, "item"))
+    )
+    return f"{plan.benchmark.name} {plan.benchmark.version} is well formed: {counts}"
+
+
+def _path_from_root(path: str) -> str:
+    """A path from the root of the repository that GitHub checked out, or else from here; absolute outside of it."""
+    workspace = os.environ.get("GITHUB_WORKSPACE")
+    here, absolute = Path.cwd(), Path(os.path.abspath(path))  # noqa: PTH100 - `resolve` would follow links
+    roots = [Path(workspace), here] if workspace else [here]
+    root = next((each for each in roots if absolute.is_relative_to(each)), None)
+    return (absolute.relative_to(root) if root is not None else absolute).as_posix()

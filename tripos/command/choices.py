@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import Namespace
 
+from tripos.command.denials import chosen_denials
 from tripos.config import Config
 from tripos.failure import Failure
 from tripos_compiler.diagnostics import nearest
+from tripos_compiler.diagnostics.deny import EVERY
 from tripos_compiler.plan import Plan
 from tripos_runtime.binding import Binding, BindingError, bind
 from tripos_runtime.cases import Selection
+from tripos_runtime.families import kin
+
+MOST_KIN = 4
+"""So many judges of their own family are named; the rest are counted."""
 
 
 def chosen_binding(options: Namespace, config: Config, plan: Plan) -> Binding:
@@ -34,6 +41,23 @@ def chosen_binding(options: Namespace, config: Config, plan: Plan) -> Binding:
         return bind(plan, models, others)
     except BindingError as error:
         raise Failure(error.code, error.message, error.hint) from error
+
+
+def warn_of_kin(plan: Plan, binding: Binding, options: Namespace, config: Config) -> None:
+    """Warns of judges that would grade their own family, on standard error; `--deny R0205` makes it an error."""
+    found = kin(plan, binding)
+    if not found:
+        return
+    hint = "give the role another model: --role NAME=PROVIDER/MODEL"
+    message = "a judge would grade its own family, which judges favour"
+    if {"R0205", EVERY} & set(chosen_denials(options, config)):
+        raise Failure("R0205", message, f"{found[0].shown}; {hint}")
+    print(f"warning[R0205]: {message}", file=sys.stderr)
+    for each in found[:MOST_KIN]:
+        print(f"  = {each.shown}", file=sys.stderr)
+    if len(found) > MOST_KIN:
+        print(f"  = and {len(found) - MOST_KIN} more", file=sys.stderr)
+    print(f"  = help: {hint}", file=sys.stderr)
 
 
 def has_models(options: Namespace, config: Config) -> bool:

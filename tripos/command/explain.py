@@ -1,31 +1,97 @@
-"""`tripos explain`: the page of a diagnostic code."""
+"""`tripos explain`: the pages of diagnostic codes."""
 
 from __future__ import annotations
 
+import re
 import sys
 from argparse import Namespace
+from collections.abc import Iterable
 
+from tripos.command.terminal import columns, is_colored
 from tripos.failure import GOOD, Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.diagnostics.codes import CODES, find_page
+from tripos_compiler.diagnostics.wrap import wrap
+
+FENCE = "```"
+MOST = 100
+"""Lines longer than this are hard to read, however wide the terminal is."""
 
 
 def main(options: Namespace) -> int:
-    """Prints a page, or the list of all codes."""
-    if options.code is None:
-        for code, headline in CODES.items():
-            print(f"{code}  {headline}")
+    """Prints the pages of codes, or a list of all codes, or of those that begin as what is given."""
+    if not options.codes:
+        _list(CODES)
         return GOOD
-    page = find_page(options.code)
-    if page is None:
-        close = nearest(options.code.upper(), CODES)
-        hint = f"did you mean {close}?" if close else "`tripos explain` lists all codes"
-        raise Failure("R0202", f"there is no code `{options.code}`", hint)
-    if sys.stdout.isatty():
-        from rich.console import Console
-        from rich.markdown import Markdown
-
-        Console().print(Markdown(page))
-    else:
-        print(page, end="")
+    for index, given in enumerate(options.codes):
+        if index:
+            print()
+        name = given.strip().upper()
+        codes = [code for code in CODES if code.startswith(name)] if name else []
+        if len(codes) > 1:
+            _list(codes)
+        elif codes:
+            _show(codes[0])
+        else:
+            close = nearest(name, CODES)
+            hint = f"did you mean {close}?" if close else "`tripos explain` lists all codes"
+            raise Failure("R0202", f"there is no code `{given}`", hint)
     return GOOD
+
+
+def _list(codes: Iterable[str]) -> None:
+    for code in codes:
+        print(f"{code}  {CODES[code]}")
+
+
+def _show(code: str) -> None:
+    page = find_page(code)
+    assert page is not None
+    if not is_colored(sys.stdout):
+        print(wrapped(page, columns()), end="")
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    # A code block shows only its text, so the file that it is stands above it.
+    named = re.sub(r"^```(\w+) (\S+)$", r"`\2`\n\n```\1", page, flags=re.MULTILINE)
+    console = Console(width=min(columns(), MOST), force_terminal=True)
+    console.print(Markdown(named, code_theme="ansi_dark"))
+
+
+def wrapped(page: str, width: int) -> str:
+    """A page of Markdown with its paragraphs and list items in lines of `width` columns; code stays as it is.
+
+    >>> print(wrapped("# E1 a mistake\\n\\nIt is wrong to\\ndo so.\\n\\n- Do it\\n  otherwise.\\n", 12), end="")
+    # E1 a mistake
+    <BLANKLINE>
+    It is wrong
+    to do so.
+    <BLANKLINE>
+    - Do it
+      otherwise.
+    """
+    lines: list[str] = []
+    words: list[str] = []
+
+    def finish() -> None:
+        if words:
+            begin = re.match(r"(?:[-*] |\d+\. )?", words[0])
+            margin = " " * (len(begin[0]) if begin else 0)
+            text = " ".join(words)[len(margin) :]
+            first, *more = wrap(text, width - len(margin))
+            lines.extend([words[0][: len(margin)] + first, *(margin + line for line in more)])
+            words.clear()
+
+    coding = False
+    for line in page.splitlines():
+        coding ^= line.startswith(FENCE)
+        if coding or line.startswith((FENCE, "#", "|")) or not line.strip():
+            finish()
+            lines.append(line)
+            continue
+        if re.match(r"[-*] |\d+\. ", line):
+            finish()
+        words.append(line.strip())
+    finish()
+    return "".join(f"{line}\n" for line in lines)

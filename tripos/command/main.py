@@ -41,6 +41,7 @@ def build_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"tripos {__version__}")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
     _check(verbs.add_parser("check", help="find every mistake that can be found without a model"))
+    _fmt(verbs.add_parser("fmt", help="lay out spec files in the one way"))
     _plan(verbs.add_parser("plan", help="show the contexts, items and model calls of a benchmark"))
     _run(verbs.add_parser("run", help="run a benchmark"))
     _report(verbs.add_parser("report", help="the measures of a run, with intervals"))
@@ -53,6 +54,12 @@ def build_parser() -> argparse.ArgumentParser:
 def _spec(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", help="a .tripos file, or a folder that holds one")
     parser.add_argument("--data", metavar="DIR", action="append", default=[], help="look for data files here too")
+    _deny(parser)
+
+
+def _deny(parser: argparse.ArgumentParser) -> None:
+    help_ = "these warnings count as errors; `warnings` are all of them"
+    parser.add_argument("--deny", metavar="CODE[,CODE]", action="append", default=[], help=help_)
 
 
 def _store(parser: argparse.ArgumentParser) -> None:
@@ -74,7 +81,16 @@ def _roles(parser: argparse.ArgumentParser) -> None:
 def _check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("paths", metavar="PATH", nargs="+", help="a .tripos file, or a folder that holds one")
     parser.add_argument("--data", metavar="DIR", action="append", default=[], help="look for data files here too")
-    parser.add_argument("--format", choices=("text", "json"), default="text", help="how mistakes are shown")
+    _deny(parser)
+    formats = ("text", "json", "sarif", "github")
+    parser.add_argument("--format", choices=formats, default="text", help="how mistakes are shown")
+
+
+def _fmt(parser: argparse.ArgumentParser) -> None:
+    help_ = "a .tripos file, or a folder: all of them below it; `-` reads standard input and writes standard output"
+    parser.add_argument("paths", metavar="PATH", nargs="+", help=help_)
+    parser.add_argument("--check", action="store_true", help="change nothing; exit 1 and name what would change")
+    parser.add_argument("--diff", action="store_true", help="change nothing; show what would change")
 
 
 def _plan(parser: argparse.ArgumentParser) -> None:
@@ -113,7 +129,8 @@ def _list(parser: argparse.ArgumentParser) -> None:
 
 
 def _explain(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("code", metavar="CODE", nargs="?", help="such as E0201; without one all codes are listed")
+    help_ = "such as E0201, or E02 for what begins so; without one all codes are listed"
+    parser.add_argument("codes", metavar="CODE", nargs="*", help=help_)
 
 
 def _positive(text: str) -> int:

@@ -9,6 +9,7 @@ import shutil
 import signal
 import sys
 from argparse import Namespace
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -18,7 +19,7 @@ from dotenv import load_dotenv
 
 from tripos import __version__
 from tripos.command.check import compile_given
-from tripos.command.choices import chosen_binding, chosen_cases
+from tripos.command.choices import chosen_binding, chosen_cases, warn_of_kin
 from tripos.command.progress import counts, shown_progress
 from tripos.command.report import make_report, show_report
 from tripos.config import Config, load_config
@@ -30,6 +31,8 @@ from tripos_runtime.calling import Caller, Stopped
 from tripos_runtime.cases import CaseSource, Selection
 from tripos_runtime.engine import Engine, new_run_id
 from tripos_runtime.models import Endpoint, Model, ModelError, open_model
+from tripos_runtime.plugins import Loaded, PluginError, load_plugins
+from tripos_runtime.runnable import NotRunnable, check_runnable
 from tripos_runtime.tally import Tally
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
@@ -52,6 +55,7 @@ class Job:
     binding: Binding
     selection: Selection
     source: CaseSource
+    functions: Mapping[str, Loaded]
     store: Store
     run_id: str
     connections: int
@@ -78,6 +82,12 @@ def main(options: Namespace) -> int:
     load_dotenv(Path.cwd() / ".env")  # where keys may stand, beside the environment
     binding = chosen_binding(options, config, plan)
     selection = chosen_cases(options, plan)
+    try:
+        check_runnable(plan, selection.chosen(plan))
+    except NotRunnable as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    warn_of_kin(plan, binding, options, config)
+    functions = _load_functions(plan, compilation.sources[0].path)
     models = _open_models(binding, config)
     root = Path(options.store or config.store)
     try:
@@ -89,6 +99,7 @@ def main(options: Namespace) -> int:
         binding=binding,
         selection=selection,
         source=CaseSource(plan, folders, tuple(each.path for each in compilation.sources)),
+        functions=functions,
         store=store,
         run_id=new_run_id(datetime.now(UTC)),
         connections=options.max_connections or config.max_connections,
@@ -108,7 +119,7 @@ def main(options: Namespace) -> int:
     if options.json:
         print(json.dumps(_summary(job, ending), indent=2))
     else:
-        say.ending(job.tally, ending)
+        say.ending(job.tally, ending, _failed_functions(job))
         if report is not None and job.tally.samples:
             show_report(report, sql=False, store=options.store)
     if ending.failure is not None:
@@ -116,7 +127,14 @@ def main(options: Namespace) -> int:
     if ending.status == "interrupted":
         print(f"go on with the same command: what was answered is kept in {root}", file=sys.stderr)
         return INTERRUPTED
-    return SOME_FAILED if job.tally.failed else GOOD
+    return SOME_FAILED if job.tally.failed or _failed_functions(job) else GOOD
+
+
+def _load_functions(plan: Plan, main_file: str) -> dict[str, Loaded]:
+    try:
+        return load_plugins(plan, Path(main_file).parent)
+    except PluginError as error:
+        raise Failure(error.code, error.message, error.hint) from error
 
 
 def _open_models(binding: Binding, config: Config) -> dict[str, Model]:
@@ -139,6 +157,7 @@ async def _run(job: Job, models: dict[str, Model]) -> Ending:
         selection=job.selection,
         callers=callers,
         ledger=Ledger(job.store),
+        functions=job.functions,
         run_id=job.run_id,
         workers=job.connections,
         tally=job.tally,
@@ -198,13 +217,22 @@ def _begin(job: Job) -> None:
     job.store.append({"runs": [row]})
 
 
+def _failed_functions(job: Job) -> list[str]:
+    """For every Python function that failed, how often it did and what was wrong first."""
+    return [
+        f"`{name}` failed {each.failed:,} {'time' if each.failed == 1 else 'times'}, first with {each.first}"
+        for name, each in job.functions.items()
+        if each.failed
+    ]
+
+
 def _end(job: Job, ending: Ending) -> None:
     """Commits how the run ended; where the store cannot be written the first failure is the one to tell."""
     tally = job.tally
     row = {
         "run_id": job.run_id,
         "status": ending.status,
-        "message": ending.failure.message if ending.failure is not None else None,
+        "message": ending.failure.message if ending.failure is not None else "; ".join(_failed_functions(job)) or None,
         "asked": sum(tally.asked.values()),
         "reused": sum(tally.reused.values()),
         "failed": sum(tally.failed.values()),
@@ -226,6 +254,7 @@ def _summary(job: Job, ending: Ending) -> dict[str, Any]:
         "samples": dict(sorted(tally.samples.items())),
         "scores": dict(sorted(tally.scores.items())),
         "errors": dict(sorted(tally.errors.items())),
+        "functions": _failed_functions(job),
         "tokens_in": tally.tokens_in,
         "tokens_out": tally.tokens_out,
         "cost_usd": None if tally.cost_unknown else round(tally.cost_usd, 6),
@@ -245,17 +274,16 @@ class _Say:
         """What is run, by whom, and where it is kept."""
         benchmark, binding = job.plan.benchmark, job.binding
         self.console.print(f"{benchmark.title} {benchmark.version}, run {job.run_id}, kept in {root}")
-        compared = binding.of(binding.compared)
         for role, models in binding.models.items():
             if models:
-                same = role != binding.compared and set(models) & set(compared)
-                note = "  (grades its own replies: give another with --role)" if same else ""
-                self.console.print(f"  {role}: {', '.join(models)}{note}")
+                self.console.print(f"  {role}: {', '.join(models)}")
 
-    def ending(self, tally: Tally, ending: Ending) -> None:
+    def ending(self, tally: Tally, ending: Ending, functions: list[str]) -> None:
         """What was asked, reused, failed and spent."""
         cost = f"{tally.cost_usd:.4f} USD" if not tally.cost_unknown else "unknown"
         tokens = f"{tally.tokens_in:,} tokens in, {tally.tokens_out:,} out"
         self.console.print(f"{ending.status}: {counts(tally)}; {tokens}; cost {cost}")
         for code, count in sorted(tally.errors.items()):
             self.console.print(f"  {count:,} failed with {code}: `tripos explain {code}`")
+        for line in functions:
+            self.console.print(f"  {line}")

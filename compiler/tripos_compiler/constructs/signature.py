@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from tripos_compiler.source import Span
-from tripos_compiler.syntax.tree import Block, Name, Number, RangeExpr, Symbol, Syntax, Text
+from tripos_compiler.syntax.tree import Block, CallExpr, Member, Name, Number, RangeExpr, Symbol, Syntax, Text
 
 Labels = list[tuple[Name | None, Text]]
 
@@ -25,6 +25,10 @@ KINDS = {
     "ALIAS": "a name",
     "LANGUAGES": "a language such as `en`",
     "DIMS": "a name",
+    "STEP": "the name of a step",
+    "TREE": "the name of a tree",
+    "MEASURE": "the name of a measure",
+    "SOURCE": "the name of a data set",
     "PATH": "a string",
     "STRING": "a string",
     "VERSION": "a string",
@@ -37,7 +41,7 @@ KINDS = {
 }
 """What fills a slot; a slot that is not listed takes any expression."""
 
-NAME_SLOTS = frozenset({"NAME", "ROLE", "DATASET", "SCORER", "ALIAS", "LANGUAGES", "DIMS"})
+NAME_SLOTS = frozenset({"NAME", "ROLE", "DATASET", "SCORER", "ALIAS", "LANGUAGES", "STEP", "TREE"})
 STRING_SLOTS = frozenset({"PATH", "STRING", "VERSION", "COLUMN"})
 
 
@@ -214,6 +218,10 @@ def _fits(kind: str, element: Syntax) -> bool:
             return isinstance(element, Number)
         case "RANGE":
             return isinstance(element, RangeExpr)
+        case "DIMS" | "MEASURE":
+            return isinstance(element, Name | Member)
+        case "SOURCE":
+            return isinstance(element, Name | CallExpr)
     return not isinstance(element, Symbol)
 
 

@@ -36,6 +36,8 @@ class Construct:
 
 
 FILE = "file"
+SETTLED = ("ask", "scorer", "made", "verify", "walk", "speaker")
+"""The bodies that say how a model is asked."""
 
 CONSTRUCTS: tuple[Construct, ...] = (
     # the file
@@ -56,12 +58,17 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "values of an axis that belong together and may be restricted",
         body="axis group",
     ),
-    Construct("value", ("axis", "axis group"), "NAME [LABELS]", "a value of an axis, labelled", keyword=""),
+    Construct("value", ("axis", "axis group", "arm"), "NAME [LABELS]", "a value, labelled", keyword=""),
+    Construct("arm", (FILE,), "arm NAME BLOCK", "conditions that the same item is tried under", body="arm"),
+    Construct("tree", (FILE,), "tree NAME from PATH", "a hierarchy, such as a syllabus, read from a file"),
+    Construct("function", (FILE,), "function NAME from PATH", "a function of your own, in Python"),
+    # metrics
     Construct("dimension", (FILE,), "dimension NAME LABELS BLOCK", "groups metrics", body="dimension"),
     Construct("metric", ("dimension",), "metric NAME LABELS BLOCK", "one criterion of a rubric", body="metric"),
     Construct("scale", ("metric",), "scale RANGE", "the lowest and the highest score", once=True),
     Construct("asks", ("metric",), "asks LABELS", "the question that the metric asks"),
     Construct("level", ("metric",), "level RANGE LABELS", "what a score in this band means"),
+    # data sets
     Construct(
         "dataset",
         (FILE, "scenario"),
@@ -70,20 +77,57 @@ CONSTRUCTS: tuple[Construct, ...] = (
         body="dataset",
     ),
     Construct(
+        "like",
+        (FILE, "scenario"),
+        "dataset NAME from PATH like DATASET",
+        "rows of another file with the fields of a data set",
+        keyword="dataset",
+    ),
+    Construct(
+        "made",
+        (FILE, "scenario"),
+        "dataset NAME [by ROLE] [from SOURCE] [as ALIAS] [where FILTER] BLOCK",
+        "rows that a role writes, or that are made from the rows of another data set or the leaves of a tree",
+        body="made",
+        keyword="dataset",
+    ),
+    Construct(
         "field",
         ("dataset",),
         "NAME [TYPE] [secret] [from COLUMNS]",
         "a column; a name of an axis alone is typed by that axis",
         keyword="",
     ),
+    Construct("key", ("dataset", "made"), "key VALUE", "rows of one key belong together", once=True),
+    Construct("count", ("made",), "count COUNT", "rows for each cell and row of the source", once=True),
+    Construct("retries", ("made",), "retries COUNT", "further attempts at a row that is refused", once=True),
+    Construct("require", ("made", "verify"), "require COND", "a row is refused where this does not hold"),
+    Construct("unique", ("made",), "unique VALUE", "a row is refused where another has this value"),
+    Construct("verify", ("made",), "verify by ROLE BLOCK", "a role looks at every row", body="verify"),
+    Construct(
+        "walk",
+        ("made",),
+        "walk NAME through TREE by ROLE BLOCK",
+        "descends a tree level by level and keeps every path that was chosen",
+        body="walk",
+    ),
     # the scenario
     Construct("scenario", (FILE,), "scenario NAME [LABELS] BLOCK", "one task: asked and scored", body="scenario"),
-    Construct("context", ("scenario",), "context AXES", "the axes whose combinations are covered", once=True),
-    Construct("over", ("scenario",), "over DATASET [as ALIAS] [where COND]", "the rows", once=True),
+    Construct("context", ("scenario", "made"), "context AXES", "the axes whose combinations are covered", once=True),
+    Construct("over", ("scenario",), "over DATASET [as ALIAS] [where FILTER]", "the rows", once=True),
+    Construct("arms", ("scenario",), "arms ARMS", "the conditions that it runs under", once=True),
     Construct(
         "ask", ("scenario",), "ask NAME by ROLE [when COND] BLOCK", "one model call a row and sample", body="ask"
     ),
-    Construct("let", ("scenario",), "let NAME = VALUE", "a named value"),
+    Construct("converse", ("scenario",), "converse NAME [when COND] BLOCK", "two roles talk", body="converse"),
+    Construct(
+        "retrieve",
+        ("scenario",),
+        "retrieve NAME from SOURCE [as ALIAS] [when COND] BLOCK",
+        "the nearest of many rows or values",
+        body="retrieve",
+    ),
+    Construct("let", ("scenario", "made"), "let NAME = VALUE", "a named value"),
     Construct(
         "score",
         ("scenario",),
@@ -91,23 +135,86 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "a score computed by an expression or given by a scorer",
     ),
     Construct("grade", ("scenario",), "score CALL [when COND]", "a scorer applied to a response", keyword="score"),
-    Construct("system", ("ask", "scorer"), "system LABELS", "the system message"),
-    Construct("prompt", ("ask", "scorer"), "prompt LABELS", "the user message"),
     Construct(
-        "returns", ("ask",), "returns [TYPE] [BLOCK]", "the type that the reply is read as", body="record", once=True
+        "compare",
+        ("scenario",),
+        "compare NAME using CALL [when COND]",
+        "a scorer applied to the replies of every two compared models",
+    ),
+    Construct(
+        "system",
+        ("ask", "scorer", "made", "verify", "walk", "speaker"),
+        "system LABELS [when COND]",
+        "the system message",
+    ),
+    Construct(
+        "prompt",
+        ("ask", "scorer", "made", "verify", "walk"),
+        "prompt LABELS [when COND]",
+        "the user message",
+    ),
+    Construct("shot_prompt", ("shots",), "prompt LABELS", "the question of a worked example", keyword="prompt"),
+    Construct("reply", ("shots",), "reply LABELS", "the answer of a worked example"),
+    Construct("chat", ("ask",), "chat VALUE", "a dialogue that comes before the prompt, as messages", once=True),
+    Construct("continue", ("ask",), "continue STEP", "goes on where a conversation ended", once=True),
+    Construct(
+        "shots",
+        ("ask",),
+        "shots COUNT from DATASET [as ALIAS] [where FILTER] [when COND] [BLOCK]",
+        "worked examples before the question",
+        body="shots",
+    ),
+    Construct(
+        "returns",
+        ("ask", "made", "verify"),
+        "returns [TYPE] [BLOCK]",
+        "the type that the reply is read as",
+        body="record",
+        once=True,
     ),
     Construct("samples", ("ask",), "samples COUNT", "replies for each row", once=True),
-    Construct("temperature", ("ask", "scorer"), "temperature NUMBER", "sampling temperature", once=True),
-    Construct("max_tokens", ("ask", "scorer"), "max_tokens COUNT", "longest reply, in tokens", once=True),
-    Construct("stop", ("ask", "scorer"), "stop STRING", "text at which the reply ends"),
-    Construct("record_field", ("record",), "NAME TYPE", "a field of the reply", keyword=""),
+    Construct("temperature", SETTLED, "temperature NUMBER", "sampling temperature", once=True),
+    Construct("max_tokens", SETTLED, "max_tokens COUNT", "longest reply, in tokens", once=True),
+    Construct("stop", SETTLED, "stop STRING", "text at which the reply ends"),
+    Construct("record_field", ("record",), "NAME TYPE [secret]", "a field of the reply", keyword=""),
+    # conversations and retrieval
+    Construct("speaker", ("converse",), "NAME BLOCK", "a role that talks", body="speaker", keyword=""),
+    Construct("opens", ("converse",), "opens ROLE", "who speaks first", once=True),
+    Construct("until", ("converse",), "until ROLE says STRING", "what ends the conversation"),
+    Construct("limit", ("converse",), "limit COUNT turns", "how many turns there are at most", once=True),
+    Construct("repeat", ("converse",), "repeat COUNT", "conversations for each row", once=True),
+    Construct("where", ("retrieve",), "where FILTER", "which are looked at", once=True),
+    Construct("top", ("retrieve",), "top COUNT by VALUE [using ROLE]", "how many are kept, and by what", once=True),
+    Construct("include", ("retrieve",), "include VALUE", "what is put among them in any case"),
     # scoring and measuring
-    Construct("scorer", (FILE,), "scorer CALL by ROLE BLOCK", "a judge", body="scorer"),
+    Construct("scorer", (FILE,), "scorer CALL by ROLE BLOCK", "a judge, or a reward model", body="scorer"),
+    Construct("formula", (FILE,), "scorer CALL = VALUE", "a scorer that is an expression", keyword="scorer"),
+    Construct("python_scorer", (FILE,), "scorer CALL -> TYPE from PATH", "a scorer in Python", keyword="scorer"),
     Construct(
-        "gives", ("scorer",), "gives TYPE [metrics]", "`allocated metrics`, or the type of the verdict", once=True
+        "gives",
+        ("scorer",),
+        "gives TYPE [metrics]",
+        "`allocated metrics`, `reward`, or the type of the verdict",
+        once=True,
     ),
-    Construct("allocate", (FILE,), "allocate SCORER BLOCK", "which metric applies to which scenario"),
-    Construct("measure", (FILE,), "measure NAME = VALUE [by DIMS...]", "an aggregate, compiled to SQL"),
+    Construct("allocate", (FILE,), "allocate SCORER BLOCK", "which metric applies to which scenario, and its weight"),
+    Construct(
+        "measure",
+        (FILE, "scenario"),
+        "measure NAME = VALUE [across ROLE] [by DIMS...]",
+        "an aggregate, compiled to SQL",
+    ),
+    Construct("expect", (FILE, "scenario"), "expect COND", "a measure that must hold"),
+    Construct("subset", (FILE,), "subset NAME BLOCK", "a stratified sample", body="subset"),
+    Construct("take", ("subset",), "take COUNT [per DIMS...]", "how many items of each stratum", once=True),
+    Construct("spread", ("subset",), "spread over DIMS...", "what the items are spread over evenly", once=True),
+    Construct("seed", ("subset",), "seed COUNT", "the seed of the draw", once=True),
+    Construct("export", (FILE,), "export NAME BLOCK", "training data", body="export"),
+    Construct("best", ("export",), "best of ROLE by MEASURE [per DIMS...]", "the replies of the best model", once=True),
+    Construct("pairs", ("export",), "pairs of ROLE by MEASURE [margin NUMBER]", "better and worse replies", once=True),
+    Construct("rows", ("export",), "rows STEP", "whose replies are exported", once=True),
+    Construct("only", ("export",), "where FILTER", "which replies are exported", once=True, keyword="where"),
+    Construct("format", ("export",), "format chat|completion", "how a line is written", once=True),
 )
 
 

@@ -14,6 +14,8 @@ CODES: dict[str, str] = {
     "E0106": "malformed statement",
     "E0107": "statement out of place",
     "E0108": "unreadable file",
+    "E0110": "allow without effect",
+    "E0111": "allow without a reason",
     # E02 names
     "E0201": "unknown name",
     "E0202": "declared twice",
@@ -23,6 +25,7 @@ CODES: dict[str, str] = {
     "E0206": "missing declaration",
     "E0207": "reserved name",
     "E0208": "role out of place",
+    "E0209": "never used",
     # E03 types
     "E0301": "wrong type",
     "E0302": "unknown type",
@@ -33,12 +36,20 @@ CODES: dict[str, str] = {
     "E0307": "data file not found",
     "E0308": "unknown field",
     "E0309": "repeated row",
+    "E0310": "unreadable Python file",
+    "E0311": "unknown Python function",
+    "E0312": "unusable Python signature",
+    "E0313": "scorer and function disagree",
+    "E0315": "tree out of shape",
     # E04 prompts
     "E0401": "axis never mentioned",
     "E0402": "missing translation",
     "E0403": "malformed hole",
+    "E0404": "shots that do not fit",
     # E05 secrecy
     "E0501": "secret reaches the compared role",
+    "E0502": "chosen by what is secret",
+    "E0503": "nothing to reveal",
     # E06 coverage
     "E0601": "scenario never scored",
     "E0602": "allocation table not total",
@@ -47,9 +58,24 @@ CODES: dict[str, str] = {
     "E0605": "row outside the context",
     "E0606": "metric never allocated",
     "E0607": "guard out of reach",
+    "E0609": "step not held in an arm",
+    "E0610": "arm without effect",
+    "E0611": "reply never used",
+    "E0612": "branches never shown",
+    "E0620": "stratum too small",
+    "E0621": "cannot go by this",
+    "E0622": "more tries than replies",
+    "E0623": "not taken across a panel",
     # E07 scorers
     "E0701": "no metrics to give",
     "E0702": "formula over different scales",
+    "E0703": "judge of itself",
+    "E0704": "gate out of scale",
+    "E0705": "no reward model",
+    "E0708": "no weight",
+    # E08 termination
+    "E0802": "too many retries",
+    "E0803": "conversation without bounds",
     # R run
     "R0101": "endpoint unreachable",
     "R0102": "key missing or refused",
@@ -65,6 +91,10 @@ CODES: dict[str, str] = {
     "R0201": "role not filled",
     "R0202": "unknown option value",
     "R0203": "bad configuration",
+    "R0204": "not run yet",
+    "R0205": "judge of its own family",
+    "R0301": "Python function not loaded",
+    "R0302": "Python function changed",
     # W warehouse
     "W0101": "no store",
     "W0102": "cannot write the store",

@@ -22,8 +22,16 @@ class Label:
 
 
 @dataclass(frozen=True)
+class Edit:
+    """A stretch of a spec and what to write in its place; an empty stretch is where to put something in."""
+
+    span: Span
+    text: str
+
+
+@dataclass(frozen=True)
 class Diagnostic:
-    """One mistake. The first label is the place; `help` is the mend."""
+    """One mistake. The first label is the place; `help` is the mend, and `edits` make it where a machine can."""
 
     code: str
     message: str
@@ -31,6 +39,7 @@ class Diagnostic:
     help: str | None = None
     notes: tuple[str, ...] = ()
     severity: Severity = "error"
+    edits: tuple[Edit, ...] = ()
 
 
 @dataclass
@@ -52,6 +61,7 @@ class Diagnostics:
         *where: Span | Label,
         help: str | None = None,
         notes: Iterable[str] = (),
+        edits: Iterable[Edit] = (),
         unknown: str | None = None,
         lacking: Span | None = None,
     ) -> None:
@@ -64,7 +74,7 @@ class Diagnostics:
             return
         if lacking is not None and (self.lost_files or lacking in self.lost_blocks):
             return
-        self._add("error", code, message, where, help, notes)
+        self._add("error", code, message, where, help, notes, edits)
 
     def lose(self, block: Span, names: Iterable[str]) -> None:
         """Notes that a statement of a block, which says these names, was reported and left out."""
@@ -72,10 +82,16 @@ class Diagnostics:
         self.lost_names.update(names)
 
     def warning(
-        self, code: str, message: str, *where: Span | Label, help: str | None = None, notes: Iterable[str] = ()
+        self,
+        code: str,
+        message: str,
+        *where: Span | Label,
+        help: str | None = None,
+        notes: Iterable[str] = (),
+        edits: Iterable[Edit] = (),
     ) -> None:
         """Adds a warning at `where`; a spec with warnings compiles."""
-        self._add("warning", code, message, where, help, notes)
+        self._add("warning", code, message, where, help, notes, edits)
 
     def _add(
         self,
@@ -85,11 +101,12 @@ class Diagnostics:
         where: tuple[Span | Label, ...],
         help: str | None,
         notes: Iterable[str],
+        edits: Iterable[Edit],
     ) -> None:
         if code not in CODES:
             raise KeyError(f"undocumented diagnostic code {code}")
         labels = tuple(place if isinstance(place, Label) else Label(place) for place in where)
-        self.items.append(Diagnostic(code, message, labels, help, tuple(notes), severity))
+        self.items.append(Diagnostic(code, message, labels, help, tuple(notes), severity, tuple(edits)))
 
     @property
     def failed(self) -> bool:

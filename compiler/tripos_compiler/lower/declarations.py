@@ -9,6 +9,8 @@ from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.expressions import Binding, Elaborator
 from tripos_compiler.plan import (
+    Arm,
+    ArmValue,
     Axis,
     AxisValue,
     Benchmark,
@@ -91,7 +93,7 @@ def lower_axes(program: Program) -> None:
         values = tuple(value.name().text for value in _value_statements(statement))
         if values:
             name = statement.name().text
-            bare[name] = Binding((name,), ChoiceType(values=values, axis=name))
+            bare[name] = Binding((name,), ChoiceType(values=values, axis=name), span=statement.name().span)
     if program.languages:
         program.axes["language"] = _language_axis(program.languages)
         bare["language"] = Binding(("language",), axis_type(program.axes["language"]))
@@ -108,6 +110,41 @@ def lower_axes(program: Program) -> None:
         axis = _axis(program, statement, bare)
         if axis is not None:
             program.axes.setdefault(written.text, axis)
+
+
+def lower_arms(program: Program) -> None:
+    """Every `arm`, with its values."""
+    for statement in program.of("arm"):
+        name = statement.name()
+        if name.text in program.declared.get("axis", {}) or name.text == "language":
+            message = f"`{name.text}` is an axis already"
+            program.diagnostics.error("E0202", message, name.span, help="take another name for the arm")
+            continue
+        if name.text.casefold() in reserved.AXES:
+            help_ = "arms become columns beside that one in SQL; take another name"
+            program.diagnostics.error("E0207", f"no arm can be called `{name.text}`", name.span, help=help_)
+            continue
+        values: dict[str, ArmValue] = {}
+        good = True
+        for value in statement.of("value"):
+            own = value.name()
+            program.index.define("value", own.text, own.span, f"arm {name.text}")
+            if own.text in values:
+                message = f"`{own.text}` is a value of `{name.text}` twice"
+                program.diagnostics.error("E0202", message, own.span, help="rename one")
+                good = False
+                continue
+            labels = _labels(program, value)
+            program.value_spans.setdefault((name.text, own.text), own.span)
+            good = good and labels is not None
+            values[own.text] = ArmValue(name=own.text, labels=labels or {})
+        if len(values) < 2 and good:
+            help_ = f"write `arm {name.text} {{ without, with }}`"
+            lacking = statement.block.span if statement.block is not None else None
+            message = f"arm `{name.text}` compares nothing: it needs two values"
+            program.diagnostics.error("E0603", message, statement.head, help=help_, lacking=lacking)
+        elif good:
+            program.arms.setdefault(name.text, Arm(name=name.text, values=tuple(values.values())))
 
 
 def _language_axis(languages: tuple[str, ...]) -> Axis:
@@ -149,7 +186,9 @@ def _axis(program: Program, statement: Statement, scope: dict[str, Binding]) -> 
                 program.diagnostics.error("E0202", message, name.span, label, help="rename one")
                 good = False
                 continue
+            program.value_spans.setdefault((statement.name().text, name.text), name.span)
             labels = _labels(program, value)
+            program.index.define("value", name.text, name.span, f"axis {statement.name().text}", _shown(labels))
             good = good and labels is not None
             values.append(AxisValue(name=name.text, labels=labels or {}, group=group, guard=guard))
     if not values:
@@ -159,6 +198,10 @@ def _axis(program: Program, statement: Statement, scope: dict[str, Binding]) -> 
         program.diagnostics.error("E0603", message, statement.head, help=help_, lacking=lacking)
         return None
     return Axis(name=statement.name().text, values=tuple(values)) if good else None
+
+
+def _shown(labels: dict[str, str] | None) -> str:
+    return ", ".join(f'{language} "{text}"' for language, text in (labels or {}).items())
 
 
 def _labels(program: Program, value: Statement) -> dict[str, str] | None:
@@ -182,6 +225,8 @@ def lower_metrics(program: Program) -> None:
                 program.diagnostics.error("E0202", message, name.span, label, help="rename one")
                 continue
             metric = _metric(program, dimension.name().text, statement)
+            detail = f"{metric.low}..{metric.high}" if metric is not None else ""
+            program.index.define("metric", name.text, name.span, f"dimension {dimension.name().text}", detail)
             if metric is not None:
                 program.metrics[name.text] = metric
     program.declared["metric"] = names

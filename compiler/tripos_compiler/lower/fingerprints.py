@@ -5,16 +5,183 @@ Everything that changes a reply or a score must be in one of these; what is not 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
 
-from tripos_compiler.plan import Ask, Axis, Expr, Metric, Scorer, Texts, Type, digest
+from tripos_compiler.plan import (
+    Ask,
+    Axis,
+    Call,
+    Column,
+    Compare,
+    Converse,
+    Data,
+    Expr,
+    Grade,
+    Hole,
+    Metric,
+    Retrieve,
+    Score,
+    Scorer,
+    Shots,
+    Step,
+    Texts,
+    Type,
+    Verdict,
+    digest,
+)
+from tripos_compiler.plan import Branches as TreeValue
+from tripos_compiler.program import Program
+from tripos_compiler.semantics.names import parts_of
+
+
+class Prints:
+    """The fingerprints of the steps of one treatment, each of those that it builds on."""
+
+    def __init__(self, program: Program, scenario: str) -> None:
+        self.program = program
+        self.place = (program.benchmark.name if program.benchmark is not None else "", scenario)
+        self.done: dict[str, Any] = {}
+
+    def of(self, step: Step) -> Step:
+        """The step with its fingerprint. Those that it needs must have come before."""
+        update: dict[str, str] = {}
+        match step:
+            case Ask():
+                update["fingerprint"] = self._ask(step)
+            case Converse():
+                update["fingerprint"] = self._converse(step)
+            case Retrieve():
+                update["fingerprint"] = self._retrieve(step)
+            case Verdict():
+                update["judgement"] = self._judgement(step.scorer, step.args, (), step.needs)
+                update["fingerprint"] = self._value(step.name, update["judgement"], step.when, step.needs)
+            case Grade():
+                update["judgement"] = self._judgement(step.scorer, step.args, step.metrics, step.needs)
+                title = f"{step.scorer} {step.name}"
+                update["fingerprint"] = self._value(title, update["judgement"], step.when, step.needs)
+            case Compare():
+                update["judgement"] = self._judgement(step.scorer, step.args, (), step.needs)
+                update["fingerprint"] = self._value(step.name, update["judgement"], step.when, step.needs)
+            case Score():
+                source = [_plain(step.value), self._outside(step.value)]
+                update["fingerprint"] = self._value(step.name, source, step.when, step.needs)
+            case Column():
+                source = ["column", _plain(step.value), self._outside(step.value)]
+                update["fingerprint"] = self._value(step.name, source, step.when, step.needs)
+        finished = step.model_copy(update=update)
+        self.done[step.name] = finished
+        return finished
+
+    def _needed(self, needs: Iterable[str]) -> list[str]:
+        return [self.done[name].fingerprint for name in sorted(needs)]
+
+    def _ask(self, ask: Ask) -> str:
+        """Of a reply: its texts with the labels they print, its type and settings, and what it builds on."""
+        exprs = [*([ask.chat] if ask.chat is not None else []), *texts_exprs(ask.system), *texts_exprs(ask.prompt)]
+        more = [
+            [self._shots(shots) for shots in ask.shots],
+            _plain(ask.chat),
+            ask.continues,
+            [self._outside(expr) for expr in exprs],
+        ]
+        return digest([ask_print(self.place, ask, {}, self.program.axes), self._needed(ask.needs), more])
+
+    def _shots(self, shots: Shots) -> object:
+        return [
+            shots.count,
+            shots.alias,
+            _plain(shots.where),
+            _texts(shots.prompt),
+            _texts(shots.reply),
+            _labels([shots.prompt, shots.reply], [], self.program.axes),
+            self._data(shots.dataset),
+        ]
+
+    def _converse(self, talk: Converse) -> str:
+        texts = [speaker.system for speaker in talk.speakers if speaker.system is not None]
+        return digest(
+            [
+                self.place,
+                [[s.role, _texts(s.system) if s.system else None, _plain(s.settings)] for s in talk.speakers],
+                _labels(texts, [], self.program.axes),
+                talk.opens,
+                [_plain(until) for until in talk.until],
+                talk.limit,
+                [self._outside(expr) for each in texts for expr in texts_exprs(each)],
+                self._needed(talk.needs),
+            ]
+        )
+
+    def _retrieve(self, step: Retrieve) -> str:
+        exprs = [step.source, step.by, *step.include, *([step.where] if step.where is not None else [])]
+        return digest(
+            [
+                self.place,
+                step.alias,
+                step.top,
+                step.using,
+                _plain(step.where),
+                [_plain(expr) for expr in exprs],
+                [self._outside(expr) for expr in exprs],
+                self._needed(step.needs),
+            ]
+        )
+
+    def _judgement(self, scorer: str, args: Mapping[str, Expr], metrics: Sequence[str], needs: Sequence[str]) -> str:
+        """Of a judge's reply: the scorer's texts, the rubric, what it is given, and what that builds on."""
+        declared: Scorer = self.program.scorers[scorer]
+        texts = [each for each in (declared.system, declared.prompt) if each is not None]
+        rubric: list[Metric] = [self.program.metrics[name] for name in metrics]
+        return digest(
+            [
+                self.place,
+                [_texts(each) for each in texts],
+                _labels(texts, [], self.program.axes),
+                _plain(declared.gives),
+                declared.reward,
+                _plain(declared.settings),
+                {name: _plain(expr) for name, expr in args.items()},
+                [self._outside(expr) for expr in args.values()],
+                [metric.model_dump(mode="json", exclude={"dimension"}) for metric in rubric],
+                self._needed(needs),
+            ]
+        )
+
+    def _value(self, name: str, source: object, when: Expr | None, needs: Iterable[str]) -> str:
+        """Of scores: their name, what they are taken from, and when and how often what they need is asked."""
+        upstream = [
+            [self.done[each].fingerprint, _plain(self.done[each].when), getattr(self.done[each], "samples", 1)]
+            for each in sorted(needs)
+        ]
+        return digest([self.place, name, source, _plain(when), upstream])
+
+    def _outside(self, expr: Expr) -> list[object]:
+        """What an expression takes from outside the row: data sets, trees, functions of the user's."""
+        found: list[object] = []
+        for part in parts_of(expr):
+            if isinstance(part, Data):
+                found.append(self._data(part.dataset))
+            elif isinstance(part, TreeValue) and part.tree in self.program.trees:
+                found.append(self.program.trees[part.tree].sha256)
+            elif isinstance(part, Call) and part.function in self.program.plugins:
+                found.append(self.program.plugins[part.function].version)
+        return found
+
+    def _data(self, name: str) -> object:
+        """What determines the rows of a data set."""
+        if name in self.program.made:
+            return self.program.made[name].fingerprint
+        if name not in self.program.datasets:
+            return name
+        dataset = self.program.datasets[name]
+        return [[file.sha256 for file in dataset.files], [_plain(field) for field in dataset.fields]]
 
 
 def ask_print(place: Sequence[str], ask: Ask, asks: Mapping[str, Ask], axes: Mapping[str, Axis]) -> str:
-    """Of a reply: its texts with the labels they print, its type and settings, and the replies that it builds on."""
+    """Of a question: its texts with the labels they print, its type and settings, and those of `asks` it needs."""
     texts = [each for each in (ask.system, ask.prompt) if each is not None]
     types = [ask.returns] if ask.returns is not None else []
     return digest(
@@ -25,59 +192,28 @@ def ask_print(place: Sequence[str], ask: Ask, asks: Mapping[str, Ask], axes: Map
             _labels(texts, types, axes),
             _plain(ask.returns),
             _plain(ask.settings),
-            [asks[name].fingerprint for name in sorted(ask.needs)],
+            [asks[name].fingerprint for name in sorted(ask.needs) if name in asks],
         ]
     )
 
 
-def judgement_print(
-    place: Sequence[str],
-    scorer: Scorer,
-    args: Mapping[str, Expr],
-    metrics: Iterable[Metric],
-    needs: Iterable[str],
-    asks: Mapping[str, Ask],
-    axes: Mapping[str, Axis],
-) -> str:
-    """Of a judge's reply: the scorer's texts, the rubric, what it is given, and the replies that that builds on."""
-    texts = [each for each in (scorer.system, scorer.prompt) if each is not None]
-    return digest(
-        [
-            place,
-            [_texts(each) for each in texts],
-            _labels(texts, [], axes),
-            _plain(scorer.gives),
-            _plain(scorer.settings),
-            {name: _plain(expr) for name, expr in args.items()},
-            [metric.model_dump(mode="json", exclude={"dimension"}) for metric in metrics],
-            [asks[name].fingerprint for name in sorted(needs)],
-        ]
-    )
+def holes_of(texts: Texts | None) -> Iterator[Hole]:
+    """Every hole of texts, in all languages."""
+    for template in (texts or {}).values():
+        for part in template.parts:
+            for inner in getattr(part, "parts", (part,)):
+                if isinstance(inner, Hole):
+                    yield inner
 
 
-def score_print(
-    place: Sequence[str],
-    name: str,
-    value: Expr | str,
-    when: Expr | None,
-    needs: Iterable[str],
-    asks: Mapping[str, Ask],
-) -> str:
-    """Of scores: their name, the expression or the judgement that they are taken from, and when and how often."""
-    source = value if isinstance(value, str) else _plain(value)
-    upstream = [[asks[each].fingerprint, _plain(asks[each].when), asks[each].samples] for each in sorted(needs)]
-    return digest([place, name, source, _plain(when), upstream])
+def texts_exprs(texts: Texts | None) -> list[Expr]:
+    """The expressions in the holes of texts."""
+    return [hole.expr for hole in holes_of(texts)]
 
 
 def _labels(texts: Sequence[Texts], types: Sequence[Type], axes: Mapping[str, Axis]) -> object:
     """The labels of every axis whose values are printed, or offered as a choice."""
-    printed = [
-        part.type
-        for localised in texts
-        for template in localised.values()
-        for part in template.parts
-        if not isinstance(part, str)
-    ]
+    printed = [hole.type for localised in texts for hole in holes_of(localised)]
     used = {name for type_ in (*printed, *types) for name in _axes_in(type_)}
     return [[value.labels for value in axes[name].values] for name in sorted(used) if name in axes]
 

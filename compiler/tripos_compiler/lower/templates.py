@@ -3,62 +3,122 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tripos_compiler.constructs.signature import Labels, Statement
 from tripos_compiler.expressions import Elaborator, Scope, Typed
-from tripos_compiler.plan import Hole, MetricsType, Ref, Template, Texts
+from tripos_compiler.plan import Hole, MetricsType, Passage, Ref, Template, Texts
 from tripos_compiler.program import Program
-from tripos_compiler.semantics.contexts import names_in
+from tripos_compiler.semantics.names import names_in
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.parse import parse_hole
-from tripos_compiler.syntax.tree import Text
+from tripos_compiler.syntax.tree import Syntax, Text
 
 HOLE = re.compile(r"\{\{(.*?)\}\}", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class FilledHole:
-    """A hole of a lowered template, and where it stands."""
+    """A hole of a lowered template, and where it stands; or the condition of a passage, which is told by its text."""
 
     typed: Typed
     span: Span
+    condition: bool = False
 
 
 @dataclass(frozen=True)
 class Localised:
-    """A template in every language, with its holes by language."""
+    """A template in every language, with its holes, and the conditions of its passages, by language."""
 
     texts: Texts
     holes: dict[str, tuple[FilledHole, ...]]
 
+    def told(self) -> list[FilledHole]:
+        """Every hole and condition, each once."""
+        return list({hole.span: hole for holes in self.holes.values() for hole in holes}.values())
 
-def lower_texts(program: Program, scope: Scope, statements: list[Statement], what: str) -> Localised | None:
-    """The template of `prompt` or `system` statements, one a language. None where any is wrong."""
-    labels: Labels = [label for statement in statements for label in statement.labels()]
-    texts = program.localised(labels, statements[0].head, what)
-    lowered = {id(text): lower_template(program, scope, text) for _, text in labels}
+
+@dataclass
+class Group:
+    """Statements of one condition, which are one text in several languages."""
+
+    condition: Syntax | None
+    statements: list[Statement]
+
+
+def lower_texts(
+    program: Program, scope: Scope, statements: list[Statement], what: str, place: tuple[str, str] = ("", "")
+) -> Localised | None:
+    """The template of `prompt` or `system` statements: one a language, and one a condition. None where any is wrong."""
+    groups = list(_groups(statements))
+    lowered = [_group(program, scope, group, what, place) for group in groups]
+    passages = [each for each in lowered if each is not None]
+    if len(passages) < len(lowered):
+        return None
+    if len(groups) == 1 and groups[0].condition is None:
+        return passages[0]
+    merged: Texts = {}
+    holes: dict[str, tuple[FilledHole, ...]] = {}
+    for language in program.languages:
+        parts: list[Passage] = []
+        for passage in passages:
+            template = passage.texts[language]
+            parts += [part for part in template.parts if isinstance(part, Passage)]
+            plain = tuple(part for part in template.parts if not isinstance(part, Passage))
+            parts += [Passage(parts=plain)] if plain else []
+        merged[language] = Template(parts=tuple(parts))
+        holes[language] = tuple(hole for passage in passages for hole in passage.holes[language])
+    return Localised(merged, holes)
+
+
+def _groups(statements: list[Statement]) -> Iterable[Group]:
+    groups: dict[str, Group] = {}
+    for statement in statements:
+        condition = statement.find("cond")
+        key = condition.span.source.text[condition.span.start : condition.span.end] if condition else ""
+        groups.setdefault(key, Group(condition, [])).statements.append(statement)
+    return groups.values()
+
+
+def _group(program: Program, scope: Scope, group: Group, what: str, place: tuple[str, str]) -> Localised | None:
+    labels: Labels = [label for statement in group.statements for label in statement.labels()]
+    texts = program.localised(labels, group.statements[0].head, what)
+    lowered = {id(text): lower_template(program, scope, text, place) for _, text in labels}
+    when: Typed | None = None
+    if group.condition is not None:
+        when = Elaborator(program, scope, place=place).condition(group.condition)
+        if when is None:
+            return None
     if texts is None or any(template is None for template in lowered.values()):
         return None
     found: dict[str, tuple[Template, tuple[FilledHole, ...]]] = {}
     for language, text in texts.items():
         pair = lowered[id(text)]
         assert pair is not None
-        found[language] = pair
+        template, holes = pair
+        if when is not None and group.condition is not None:
+            plain = tuple(part for part in template.parts if not isinstance(part, Passage))
+            template = Template(parts=(Passage(when=when.expr, parts=plain),))
+            holes = (*holes, FilledHole(when, group.condition.span, condition=True))
+        found[language] = (template, holes)
     return Localised(
         {language: pair[0] for language, pair in found.items()},
         {language: pair[1] for language, pair in found.items()},
     )
 
 
-def lower_template(program: Program, scope: Scope, text: Text) -> tuple[Template, tuple[FilledHole, ...]] | None:
+def lower_template(
+    program: Program, scope: Scope, text: Text, place: tuple[str, str] = ("", "")
+) -> tuple[Template, tuple[FilledHole, ...]] | None:
     """The template of a string, and its holes. None, reported, where a hole is wrong."""
     parts: list[str | Hole] = []
     holes: list[FilledHole] = []
     end = 0
     good = True
     source = text.span.source
-    elaborator = Elaborator(program, scope)
+    program.index.scopes.append((text.span, scope))
+    elaborator = Elaborator(program, scope, place=place)
     for found in HOLE.finditer(text.value):
         if found.start() > end:
             parts.append(text.value[end : found.start()])
@@ -74,18 +134,7 @@ def lower_template(program: Program, scope: Scope, text: Text) -> tuple[Template
             good = False
             continue
         typed = elaborator.expression(elements[0])
-        if typed is None:
-            good = False
-            continue
-        counted = "metrics" in names_in(typed.expr) and scope["metrics"].type == MetricsType()
-        if counted and not isinstance(typed.expr, Ref):
-            help_ = "write `{{ metrics }}`"
-            program.diagnostics.error("E0301", "the metrics can only be printed", span, help=help_)
-            good = False
-            continue
-        if typed.type.kind == "optional":
-            help_ = 'say what to print then: `{{ default(…, "none") }}`'
-            program.diagnostics.error("E0306", "this may be missing, and would print nothing", span, help=help_)
+        if typed is None or not _printable(program, scope, typed, span):
             good = False
             continue
         parts.append(Hole(expr=typed.expr, type=typed.type))
@@ -99,3 +148,21 @@ def lower_template(program: Program, scope: Scope, text: Text) -> tuple[Template
     if rest:
         parts.append(rest)
     return (Template(parts=tuple(parts)), tuple(holes)) if good else None
+
+
+def _printable(program: Program, scope: Scope, typed: Typed, span: Span) -> bool:
+    """Whether a value can be printed; reports what cannot."""
+    counted = "metrics" in names_in(typed.expr) and scope["metrics"].type == MetricsType()
+    if counted and not isinstance(typed.expr, Ref):
+        help_ = "write `{{ metrics }}`"
+        program.diagnostics.error("E0301", "the metrics can only be printed", span, help=help_)
+        return False
+    if typed.type.kind == "tree":
+        help_ = f"print its leaves: `{{{{ bullets(leaves({typed.type.tree})) }}}}`"
+        program.diagnostics.error("E0301", "a whole tree cannot be printed", span, help=help_)
+        return False
+    if typed.type.kind == "optional":
+        help_ = 'say what to print then: `{{ default(…, "none") }}`'
+        program.diagnostics.error("E0306", "this may be missing, and would print nothing", span, help=help_)
+        return False
+    return True

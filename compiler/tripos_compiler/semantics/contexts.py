@@ -6,8 +6,9 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
-from tripos_compiler.plan import Axis, AxisValue, Binary, Call, Expr, Items, Literal_, Ref, Unary
+from tripos_compiler.plan import Axis, AxisValue
 from tripos_compiler.semantics.evaluate import evaluate
+from tripos_compiler.semantics.names import names_in
 
 
 def broken_guard(cell: Mapping[str, str], axes: Sequence[Axis]) -> Axis | None:
@@ -31,23 +32,6 @@ def count_cells(axes: Sequence[Axis]) -> int:
         unguarded = all(value.guard is None for axis in tied for value in axis.values)
         total *= math.prod(len(axis.values) for axis in tied) if unguarded else sum(1 for _ in cells(tied))
     return total
-
-
-def names_in(expr: Expr) -> set[str]:
-    """The first names of every reference in an expression."""
-    match expr:
-        case Ref(path=path):
-            return {path[0]}
-        case Unary(value=value):
-            return names_in(value)
-        case Binary(left=left, right=right):
-            return names_in(left) | names_in(right)
-        case Items(values=values):
-            return {name for value in values for name in names_in(value)}
-        case Call(args=args, named=named):
-            return {name for value in (*args, *named.values()) for name in names_in(value)}
-        case Literal_():
-            return set()
 
 
 def guards_of(axis: Axis) -> set[str]:

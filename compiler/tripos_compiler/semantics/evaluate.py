@@ -4,12 +4,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import contextmanager
+from contextvars import ContextVar
+from types import MappingProxyType
 from typing import Any, assert_never
 
-from tripos_compiler.plan import Binary, Call, Expr, Items, Literal_, Ref, Unary
+from tripos_compiler.plan import Binary, Branches, Call, Data, Expr, Get, Items, Literal_, Ref, Unary
 from tripos_compiler.semantics.library import FUNCTIONS
+
+
+DATA = "@data"
+"""The name under which `evaluate` finds the rows of every data set that is used as a value, by its name."""
+TREES = "@trees"
+"""The name under which `evaluate` finds every tree that is used as a value, by its name."""
 
 
 class Unavailable(Exception):
@@ -27,6 +36,25 @@ class Missing:
     def __init__(self, step: str, status: str) -> None:
         self.step = step
         self.status = status
+
+
+_plugins: ContextVar[Mapping[str, Callable[..., Any]]] = ContextVar("plugins", default=MappingProxyType({}))
+
+
+@contextmanager
+def calling(functions: Mapping[str, Callable[..., Any]]) -> Iterator[None]:
+    """Lets expressions call these functions, by name, beside those of the library. It holds for what runs inside, tasks
+    that are started there included, and for nothing else in the process.
+
+    >>> with calling({"twice": lambda value: 2 * value}):
+    ...     evaluate(Call(function="twice", args=(Literal_(value=4),)), {})
+    8
+    """
+    token = _plugins.set(functions)
+    try:
+        yield
+    finally:
+        _plugins.reset(token)
 
 
 def evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
@@ -61,9 +89,17 @@ def _evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
         case Call(function=function, args=args, named=named):
             arguments = [_evaluate(arg, names) for arg in args]
             keywords = {name: _evaluate(arg, names) for name, arg in named.items()}
-            return FUNCTIONS[function].python(*arguments, **keywords)
+            python = _plugins.get().get(function) or FUNCTIONS[function].python
+            return python(*arguments, **keywords)
         case Binary():
             return _binary(expr, names)
+        case Get(of=of, field=field):
+            return _evaluate(of, names)[field]
+        case Data(dataset=dataset, field=field):
+            rows = names[DATA][dataset]
+            return [row if field is None else row[field] for row in rows]
+        case Branches(tree=tree):
+            return names[TREES][tree]
     assert_never(expr)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
-from tripos_compiler.plan import Axis, Hole, Metric, Template, Type
+from tripos_compiler.plan import Axis, Hole, Metric, Passage, Template, Type
 from tripos_compiler.semantics.evaluate import evaluate
 from tripos_compiler.semantics.library import json
 
@@ -19,9 +19,25 @@ def render(
     axes: Mapping[str, Axis],
     metrics: Sequence[Metric] = (),
 ) -> str:
-    """The text of a template: values of an axis by their label in `language`, `{{ metrics }}` as a rubric."""
+    """The text of a template: values of an axis by their label in `language`, `{{ metrics }}` as a rubric. Of passages
+    those are printed whose condition holds, with an empty line between them."""
+    passages = [part for part in template.parts if isinstance(part, Passage)]
+    if passages:
+        held = [part for part in passages if part.when is None or evaluate(part.when, names)]
+        return "\n\n".join(_printed(part.parts, names, language, axes, metrics) for part in held)
+    plain = [part for part in template.parts if not isinstance(part, Passage)]
+    return _printed(plain, names, language, axes, metrics)
+
+
+def _printed(
+    parts: Sequence[str | Hole],
+    names: Mapping[str, Any],
+    language: str,
+    axes: Mapping[str, Axis],
+    metrics: Sequence[Metric],
+) -> str:
     printed: list[str] = []
-    for part in template.parts:
+    for part in parts:
         if isinstance(part, str):
             printed.append(part)
         elif part.type.kind == "metrics":

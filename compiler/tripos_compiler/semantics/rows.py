@@ -7,8 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from tripos_compiler.plan import Axis, DataField, Dataset, Type, digest
 from tripos_compiler.semantics.library import shown
+from tripos_compiler.semantics.library.trees import BETWEEN
+from tripos_compiler.semantics.turns import read_turns
 
 ABSENT = object()
 LEAST, MOST = -(2**63), 2**63 - 1
@@ -51,21 +55,29 @@ def find_value(field: DataField, raw: Mapping[str, Any]) -> tuple[str | None, An
 
 
 def read_value(type_: Type, value: Any, axes: Mapping[str, Axis]) -> Any:
-    """A raw value as a type: numbers also from text, as CSV has them, values of an axis also by label.
+    """A raw value as a type. Raises `DoesNotFit`.
 
-    >>> from tripos_compiler.plan import IntegerType
+    Numbers are also read from text, as CSV has them, values of an axis also by label, lists, sets and records also from
+    JSON text, a path also from the list of its names. A text in several parts, a list or record of texts, is read as
+    its lines: some data sets have a few such rows.
+
+    >>> from tripos_compiler.plan import IntegerType, ListType, TextType
     >>> read_value(IntegerType(low=1, high=5), "4", {})
     4
+    >>> read_value(ListType(of=TextType()), '["a", "b"]', {})
+    ['a', 'b']
+    >>> print(read_value(TextType(), {"Question": "Which?", "Options": ["A. 1", "B. 2"]}, {}))
+    Question: Which?
+    Options: A. 1
+    B. 2
     """
     if type_.kind == "optional":
         return None if value is None or value == "" else read_value(type_.of, value, axes)
-    if value is None:
-        raise DoesNotFit
     match type_.kind:
         case "text":
-            if isinstance(value, str):
-                return value
-            raise DoesNotFit
+            return value if isinstance(value, str) else _lines(value)
+        case "path":
+            return _path(value)
         case "integer" | "number":
             return _number(type_, value)
         case "bool":
@@ -73,22 +85,61 @@ def read_value(type_: Type, value: Any, axes: Mapping[str, Axis]) -> Any:
         case "choice":
             return _choice(type_.values, axes.get(type_.axis or ""), value)
         case "list" | "set":
-            if not isinstance(value, list):
+            listed = _parsed(value, "[")
+            if not isinstance(listed, list):
                 raise DoesNotFit
-            items = [read_value(type_.of, item, axes) for item in value]
+            items = [read_value(type_.of, item, axes) for item in listed]
             return frozenset(items) if type_.kind == "set" else items
         case "record":
-            if not isinstance(value, Mapping):
+            record = _parsed(value, "{")
+            if not isinstance(record, Mapping):
                 raise DoesNotFit
-            return {name: read_value(of, value.get(name), axes) for name, of in type_.fields.items()}
+            return {name: read_value(of, record.get(name), axes) for name, of in type_.fields.items()}
         case "dialogue":
-            return _dialogue(value)
+            turns = read_turns(value)
+            if turns is not None:
+                return turns
     raise DoesNotFit
+
+
+def in_parts(type_: Type, value: Any) -> bool:
+    """Whether a value is a list or record where a text is asked for."""
+    of = type_.of if type_.kind == "optional" else type_
+    return of.kind == "text" and isinstance(value, list | Mapping)
 
 
 def item_id(row: Mapping[str, Any]) -> str:
     """The name of a row's content: equal rows have equal names, wherever they are stored."""
     return digest(row)
+
+
+def _lines(value: Any) -> str:
+    """A text in several parts: the texts of a list, and of a record with their names, a line each."""
+    match value:
+        case str():
+            return value
+        case list():
+            return "\n".join(_lines(part) for part in value)
+        case Mapping():
+            return "\n".join(f"{name}: {_lines(part)}" for name, part in value.items())
+    raise DoesNotFit
+
+
+def _path(value: Any) -> str:
+    names = value if isinstance(value, list) else [value]
+    if not names or not all(isinstance(name, str) and name.strip() for name in names):
+        raise DoesNotFit
+    return BETWEEN.join(names)
+
+
+def _parsed(value: Any, opening: str) -> Any:
+    """What JSON text says; any other value as it is."""
+    if not isinstance(value, str) or not value.lstrip().startswith(opening):
+        return value
+    try:
+        return orjson.loads(value)
+    except ValueError:
+        raise DoesNotFit from None
 
 
 def _number(type_: Any, value: Any) -> int | float:
@@ -129,25 +180,12 @@ def _bool(value: Any) -> bool:
 
 
 def _choice(values: tuple[str, ...], axis: Axis | None, value: Any) -> str:
+    """The value's own name in the type, so that a million rows hold each of them once."""
     if isinstance(value, str):
         if value in values:
-            return value
+            return values[values.index(value)]
         folded = value.strip().casefold()
         for candidate in axis.values if axis is not None else ():
             if folded in {candidate.name.casefold(), *(text.casefold() for text in candidate.labels.values())}:
                 return candidate.name
     raise DoesNotFit
-
-
-def _dialogue(value: Any) -> list[dict[str, str]]:
-    if not isinstance(value, list):
-        raise DoesNotFit
-    turns: list[dict[str, str]] = []
-    for turn in value:
-        if not isinstance(turn, Mapping) or len(set(turn)) < 1:
-            raise DoesNotFit
-        speaker, text = turn.get("speaker", turn.get("role")), turn.get("text", turn.get("content"))
-        if not isinstance(speaker, str) or not isinstance(text, str):
-            raise DoesNotFit
-        turns.append({"speaker": speaker, "text": text})
-    return turns

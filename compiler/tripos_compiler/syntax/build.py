@@ -1,15 +1,14 @@
-"""Lark's trees to our syntax tree."""
+"""Branches to the syntax tree."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
-
-from lark import Token, Tree
 
 from tripos_compiler.diagnostics import Diagnostics
-from tripos_compiler.source import Source, Span
+from tripos_compiler.source import Span
+from tripos_compiler.syntax.machine import Branch, Token
+from tripos_compiler.syntax.recovery import BROKEN, Place
 from tripos_compiler.syntax.strings import read_string, read_text
 from tripos_compiler.syntax.tree import (
     Argument,
@@ -33,62 +32,50 @@ from tripos_compiler.syntax.tree import (
     UnaryExpr,
 )
 
-Child = Token | Tree[Token]
-
 
 class Builder:
-    """Builds the nodes of one source."""
+    """Builds the nodes of one piece. `place` gives the span of a stretch of it."""
 
-    def __init__(self, source: Source, diagnostics: Diagnostics) -> None:
-        self.source = source
+    def __init__(self, place: Place, diagnostics: Diagnostics) -> None:
+        self.place = place
         self.diagnostics = diagnostics
 
-    def file(self, tree: Tree[Token]) -> Block:
-        """The block of a whole file."""
-        return Block(Span(self.source, 0, len(self.source.text)), self._lines(tree.children))
+    def line(self, branch: Branch) -> Line:
+        """The entries of a line."""
+        return Line(self._span(branch), tuple(self._entry(entry) for entry in branch.branches()))
 
-    def hole(self, tree: Tree[Token]) -> tuple[Syntax, ...]:
+    def elements(self, branch: Branch) -> tuple[Syntax, ...]:
         """The elements of a placeholder."""
-        return tuple(self.expression(child) for child in tree.children)
+        return tuple(self.expression(child) for child in branch.children)
 
-    def _span(self, node: Child) -> Span:
-        if isinstance(node, Token):
-            return Span(self.source, node.start_pos or 0, node.end_pos or 0)
-        if getattr(node.meta, "empty", True):
-            return Span(self.source, 0, 0)
-        return Span(self.source, node.meta.start_pos, node.meta.end_pos)
+    def _span(self, node: Branch | Token) -> Span:
+        return self.place(node.start, node.end)
 
-    def _lines(self, children: Sequence[Any]) -> tuple[Line, ...]:
-        return tuple(
-            Line(self._span(line), tuple(self._entry(entry) for entry in line.children))
-            for lines in children
-            for line in lines.children
-        )
+    def _lines(self, children: Sequence[Branch | Token]) -> tuple[Line, ...]:
+        return tuple(self.line(line) for lines in children for line in _branch(lines).branches())
 
-    def _entry(self, tree: Tree[Token]) -> Entry:
-        span = self._span(tree)
+    def _entry(self, branch: Branch) -> Entry:
         elements: list[Syntax] = []
         block: Block | None = None
         broken = False
-        for child in tree.children:
-            if isinstance(child, Token) and child.type == "ERROR":
+        for child in branch.children:
+            if isinstance(child, Token) and child.kind == BROKEN:
                 broken = True
-                continue
-            if isinstance(child, Tree) and child.data == "block":
+            elif isinstance(child, Branch) and child.rule == "block":
                 block = Block(self._span(child), self._lines(child.children))
             else:
                 elements.append(self.expression(child))
-        return Entry(span, tuple(elements), block, broken)
+        return Entry(self._span(branch), tuple(elements), block, broken)
 
-    def expression(self, node: Child) -> Syntax:
+    def expression(self, node: Branch | Token) -> Syntax:
         """The syntax of one element."""
         span = self._span(node)
         if isinstance(node, Token):
             return self._token(span, node)
         children = node.children
-        match node.data:
+        match node.rule:
             case "binary" | "range" | "unary":
-                return self._operation(span, str(node.data), children)
+                return self._operation(span, node.rule, children)
             case "member":
                 return Member(span, self.expression(children[0]), self._name(children[1]))
             case "call":
@@ -102,33 +89,31 @@ class Builder:
             case "group" | "items":
                 return Group(span, self._arguments(children))
             case "record":
-                block = children[0]
-                assert isinstance(block, Tree)
-                return Record(span, Block(span, self._lines(block.children)))
-        raise AssertionError(f"no such rule: {node.data}")
+                return Record(span, Block(span, self._lines(_branch(children[0]).children)))
+        raise AssertionError(f"no such rule: {node.rule}")
 
-    def _operation(self, span: Span, rule: str, children: Sequence[Child]) -> Syntax:
+    def _operation(self, span: Span, rule: str, children: Sequence[Branch | Token]) -> Syntax:
         if rule == "range":
             return RangeExpr(span, self.expression(children[0]), self.expression(children[1]))
         if rule == "unary":
-            return UnaryExpr(span, str(children[0]), self.expression(children[1]))
+            return UnaryExpr(span, _token(children[0]).text, self.expression(children[1]))
         left, operator, right = children
-        name = " ".join(str(operator).split())
+        name = " ".join(_token(operator).text.split())
         return BinaryExpr(span, name, self.expression(left), self.expression(right))
 
     def _token(self, span: Span, token: Token) -> Syntax:
-        match token.type:
+        match token.kind:
             case "NAME":
-                return Name(span, str(token))
+                return Name(span, token.text)
             case "NUMBER":
-                return Number(span, self._number(span, str(token)))
+                return Number(span, self._number(span, token.text))
             case "STRING":
-                return read_string(span, str(token), self.diagnostics)
+                return read_string(span, token.text, self.diagnostics)
             case "TEXT":
-                return read_text(span, str(token))
+                return read_text(span, token.text)
             case "TABLE_ROW":
-                return self._table_row(span, str(token))
-        return Symbol(span, str(token))
+                return self._table_row(span, token.text)
+        return Symbol(span, token.text)
 
     def _number(self, span: Span, text: str) -> int | float:
         value = float(text)
@@ -141,23 +126,33 @@ class Builder:
 
     def _table_row(self, span: Span, row: str) -> TableRow:
         cells: list[Name] = []
-        offset = span.start + 1
+        offset = span.low + 1
         for cell in row[1:-1].split("|"):
             text = cell.strip()
             start = offset + cell.find(text) if text else offset
-            cells.append(Name(Span(self.source, start, start + max(len(text), 1)), text))
+            cells.append(Name(Span(span.anchor, start, start + max(len(text), 1)), text))
             offset += len(cell) + 1
         return TableRow(span, tuple(cells))
 
-    def _name(self, node: Child) -> Name:
-        return Name(self._span(node), str(node))
+    def _name(self, node: Branch | Token) -> Name:
+        return Name(self._span(node), _token(node).text)
 
-    def _arguments(self, children: Sequence[Any]) -> tuple[Argument, ...]:
+    def _arguments(self, children: Sequence[Branch | Token]) -> tuple[Argument, ...]:
         arguments: list[Argument] = []
         for args in children:
-            for arg in args.children:
-                parts = list(arg.children)
-                name = self._name(parts.pop(0)) if arg.data == "named_arg" else None
-                elements = tuple(self.expression(part) for part in parts)
+            for arg in _branch(args).branches():
+                parts = arg.children
+                name = self._name(parts[0]) if arg.rule == "named_arg" else None
+                elements = tuple(self.expression(part) for part in parts[0 if name is None else 1 :])
                 arguments.append(Argument(self._span(arg), name, elements))
         return tuple(arguments)
+
+
+def _branch(node: Branch | Token) -> Branch:
+    assert isinstance(node, Branch)
+    return node
+
+
+def _token(node: Branch | Token) -> Token:
+    assert isinstance(node, Token)
+    return node

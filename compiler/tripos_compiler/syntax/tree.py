@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from tripos_compiler.source import Span
+from tripos_compiler.source import Segment, Source, Span
 
 
 @dataclass(frozen=True)
@@ -24,11 +25,36 @@ class Number(Node):
 
 
 @dataclass(frozen=True)
+class Offsets:
+    """Where the characters of a string stand in the source, as runs that are contiguous there: from the character
+    `indexes[n]` on, they stand at `places[n]` of the anchor and after. `offsets[i]` counts from the start of the
+    source; that of the length of the string is where it ends."""
+
+    anchor: Source | Segment
+    indexes: tuple[int, ...]
+    places: tuple[int, ...]
+
+    def __getitem__(self, index: int) -> int:
+        place = self.place(index)
+        return place if isinstance(self.anchor, Source) else self.anchor.start + place
+
+    def place(self, index: int) -> int:
+        """As the offset, counted from the start of the anchor."""
+        run = bisect_right(self.indexes, index) - 1
+        return self.places[run] + index - self.indexes[run]
+
+
+@dataclass(frozen=True)
 class Text(Node):
     """A string. `offsets[i]` is the place in the source of `value[i]`; one more stands for its end."""
 
     value: str
-    offsets: tuple[int, ...]
+    offsets: Offsets
+
+    def stretch(self, start: int, end: int) -> Span:
+        """The span of `value[start:end]`."""
+        first = self.offsets.place(start)
+        return Span(self.offsets.anchor, first, self.offsets.place(end - 1) + 1 if end > start else first)
 
 
 @dataclass(frozen=True)
@@ -170,7 +196,8 @@ def described(syntax: Syntax) -> str:
         case Number(value=value):
             return f"`{value}`"
         case Text(value=value):
-            return f'"{value[:20]}…"' if len(value) > 20 else f'"{value}"'
+            shown = "".join(char if char.isprintable() else "�" for char in value[:20])
+            return f'"{shown}…"' if len(value) > 20 else f'"{shown}"'
         case CallExpr(function=Name(text=text)):
             return f"`{text}(…)`"
         case Member(of=Name(text=outer), name=Name(text=text)):

@@ -16,9 +16,11 @@ from tripos_compiler.plan import (
     MetricsType,
     NumberType,
     OptionalType,
+    PathType,
     RecordType,
     SetType,
     TextType,
+    TreeType,
     Type,
 )
 
@@ -89,7 +91,7 @@ def _judgement(metric: Metric) -> dict[str, Any]:
 
 def _schema(type: Type) -> dict[str, Any]:
     match type:
-        case TextType():
+        case TextType() | PathType():
             return {"type": "string"}
         case IntegerType(low=low, high=high):
             bounds = {"minimum": low, "maximum": high}
@@ -108,8 +110,8 @@ def _schema(type: Type) -> dict[str, Any]:
             return {"type": "array", "items": _object({"speaker": {"type": "string"}, "text": {"type": "string"}})}
         case OptionalType(of=of):
             return {"anyOf": [_schema(of), {"type": "null"}]}
-        case MetricsType():
-            raise ValueError("metrics are printed in prompts and never replied")
+        case MetricsType() | TreeType():
+            raise ValueError("metrics and trees are printed in prompts and never replied")
 
 
 def _shape(schema: dict[str, Any], words: dict[str, str], depth: int) -> str:

@@ -17,9 +17,11 @@ from tripos_compiler.plan import (
     MetricsType,
     NumberType,
     OptionalType,
+    PathType,
     RecordType,
     SetType,
     TextType,
+    TreeType,
     Type,
 )
 from tripos_runtime.reading.dialogue_text import turns_in
@@ -133,7 +135,7 @@ class _Reader:
         if has_unread_brackets(text):
             return self._alone(type, text)
         match type:
-            case TextType() | IntegerType() | NumberType() | BoolType() | ChoiceType() | DialogueType():
+            case TextType() | PathType() | IntegerType() | NumberType() | BoolType() | ChoiceType() | DialogueType():
                 return self.value(type, text.strip())
             case OptionalType(of=of):
                 return None if fold(text) in NOTHING else self.plain(of, text)
@@ -181,7 +183,7 @@ class _Reader:
         if raw is None:
             raise _Unreadable("the value is null")
         match type:
-            case TextType():
+            case TextType() | PathType():
                 return _text(raw)
             case IntegerType(low=low, high=high):
                 return _integer(raw, low, high)
@@ -202,7 +204,7 @@ class _Reader:
                 if turns is None:
                     raise _Unreadable("a dialogue was asked for, each turn with a speaker and a text")
                 return turns
-            case MetricsType():
+            case MetricsType() | TreeType():
                 raise _Unreadable("metrics cannot be replied")
 
     def _optional(self, of: Type, raw: Any) -> Any:

@@ -1,0 +1,258 @@
+"""Calls in expressions: functions of the library and of the user, scorers, and `reveal`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import (
+    Call,
+    Expr,
+    Items,
+    Literal_,
+    Plugin,
+    Reveal,
+    Scorer,
+    Type,
+)
+from tripos_compiler.plugins import find_plugin
+from tripos_compiler.program import FormulaScorer
+from tripos_compiler.scope import Binding, Typed, joined
+from tripos_compiler.semantics.library import FUNCTIONS, Function, Parameter, shown
+from tripos_compiler.syntax.tree import Argument, CallExpr, Name
+from tripos_compiler.types import fits
+
+if TYPE_CHECKING:
+    from tripos_compiler.expressions import Elaborator
+
+DEEPEST_FORMULA = 32
+"""How deep formula scorers may use each other; circles are reported where they are declared."""
+
+
+@dataclass(frozen=True)
+class Given:
+    """A checked argument: the parameter that it fills, and whether it was written by name."""
+
+    parameter: Parameter
+    typed: Typed
+    by_name: bool
+
+
+def call(elaborator: Elaborator, syntax: CallExpr) -> Typed | None:
+    """The checked call; None where it is wrong, which is reported."""
+    program = elaborator.program
+    if not isinstance(syntax.function, Name):
+        elaborator.error("E0303", "only a function can be called", syntax.function.span)
+        return None
+    name = syntax.function.text
+    if name == "reveal":
+        return _reveal(elaborator, syntax)
+    if name in program.declared.get("scorer", {}):
+        program.index.use(syntax.function.span, program.declared["scorer"][name].span)
+        return _scorer(elaborator, syntax, name)
+    function = FUNCTIONS.get(name)
+    if function is not None:
+        return _library(elaborator, syntax, function)
+    if name in program.declared.get("function", {}):
+        program.index.use(syntax.function.span, program.declared["function"][name].span)
+    plugin = find_plugin(program, name, syntax.function.span)
+    if plugin is not None:
+        return _plugged(elaborator, syntax, name, plugin)
+    if name in program.declared.get("function", {}):
+        return None  # its declaration was reported
+    close = nearest(name, [*FUNCTIONS, *program.declared.get("function", {}), *program.declared["scorer"], "reveal"])
+    help_ = f"did you mean `{close}`?" if close else "docs/language/functions.md lists them"
+    elaborator.error("E0205", f"there is no function `{name}`", syntax.function.span, help_, name)
+    return None
+
+
+def arguments(
+    elaborator: Elaborator, syntax: CallExpr, parameters: Sequence[Parameter], shape: str
+) -> list[Given] | None:
+    """The checked arguments in the order in which they are written."""
+    help_ = f"it is `{shape}`"
+    free = list(parameters)
+    given: list[Given] = []
+    good = True
+    for argument in syntax.arguments:
+        parameter = _filled(free, argument)
+        if parameter is None:
+            elaborator.error("E0303", "this argument is one too many or misnamed", argument.span, help_)
+            good = False
+            continue
+        if len(argument.elements) != 1:
+            message = "this argument is more than one value; is a comma missing?"
+            elaborator.error("E0303", message, argument.span, help_)
+            good = False
+            continue
+        typed = _argument(elaborator, argument, parameter)
+        if typed is None:
+            good = False
+        else:
+            given.append(Given(parameter, typed, argument.name is not None))
+    many = {each.parameter.name for each in given if each.parameter.many}
+    missing = [p.name for p in free if p.required and p.implied is None and p.name not in many]
+    if missing and good:
+        elaborator.error("E0303", f"`{missing[0]}` is not given", syntax.span, help_)
+        good = False
+    return given if good else None
+
+
+def _filled(free: list[Parameter], argument: Argument) -> Parameter | None:
+    """The parameter that an argument fills; it is no longer free, unless it takes many."""
+    if argument.name is None:
+        parameter = free[0] if free else None
+    else:
+        parameter = next((p for p in free if p.name == argument.name.text), None)
+    if parameter is not None and not parameter.many:
+        free.remove(parameter)
+    return parameter
+
+
+def _argument(elaborator: Elaborator, argument: Argument, parameter: Parameter) -> Typed | None:
+    element = argument.elements[0]
+    wanted = parameter.type
+    if wanted is not None and wanted.kind == "choice":
+        typed = elaborator.against(element, wanted)
+        if typed is None or fits(typed.type, wanted):
+            return typed
+        message = f"`{parameter.name}` must be `{shown(wanted)}`, this is `{shown(typed.type)}`"
+        elaborator.error("E0301", message, element.span)
+        return None
+    return elaborator.expression(element, wanted, f"`{parameter.name}`")
+
+
+def _library(elaborator: Elaborator, syntax: CallExpr, function: Function) -> Typed | None:
+    given = arguments(elaborator, syntax, function.parameters, function.shown)
+    if given is None:
+        return None
+    types: dict[str, Type | Sequence[Type]] = {}
+    for each in given:
+        name = each.parameter.name
+        several = [other.typed.type for other in given if other.parameter.name == name]
+        types[name] = several if each.parameter.many else each.typed.type
+    returns = function.result(types)
+    help_ = f"it is `{function.shown}`"
+    if isinstance(returns, str):
+        code = "E0306" if "may be missing" in returns else "E0301"
+        elaborator.error(code, returns, syntax.span, help_)
+        return None
+    literals = {each.parameter.name: each.typed.expr.value for each in given if isinstance(each.typed.expr, Literal_)}
+    wrong = function.check(literals)
+    if wrong is not None:
+        elaborator.error("E0303", wrong, syntax.span, help_)
+        return None
+    implied = {name: _literal(value) for name, value in function.implied(types).items()}
+    secret = joined(*(each.typed.secret for each in given)) if function.name not in DECLASSIFY else ()
+    return Typed(_as_call(function.name, given, implied), returns, secret)
+
+
+def _literal(value: str | tuple[str, ...]) -> Expr:
+    if isinstance(value, str):
+        return Literal_(value=value)
+    return Items(values=tuple(Literal_(value=each) for each in value))
+
+
+DECLASSIFY = frozenset({"distinct", "leaves"})
+"""Functions of whole columns that say which values there are, and not which row has them."""
+
+
+def _as_call(name: str, given: Sequence[Given], implied: Mapping[str, Expr]) -> Call:
+    first_named = next((index for index, each in enumerate(given) if each.by_name), len(given))
+    positional = tuple(each.typed.expr for each in given[:first_named])
+    named = {each.parameter.name: each.typed.expr for each in given[first_named:]}
+    return Call(function=name, args=positional, named={**named, **implied})
+
+
+def _plugged(elaborator: Elaborator, syntax: CallExpr, name: str, plugin: Plugin) -> Typed | None:
+    """A call of a function of the user's."""
+    parameters = [Parameter(key, of, key not in plugin.optional) for key, of in plugin.parameters.items()]
+    shape = f"{name}({', '.join(f'{p.name}: {shown(p.type)}' for p in parameters)}) -> {shown(plugin.returns)}"
+    given = arguments(elaborator, syntax, parameters, shape)
+    if given is None:
+        return None
+    return Typed(_as_call(name, given, {}), plugin.returns, joined(*(each.typed.secret for each in given)))
+
+
+def _scorer(elaborator: Elaborator, syntax: CallExpr, name: str) -> Typed | None:
+    program = elaborator.program
+    if name in program.formulas:
+        return _formula(elaborator, syntax, program.formulas[name])
+    if name in program.plugins:
+        return _plugged(elaborator, syntax, name, program.plugins[name])
+    scorer = program.scorers.get(name)
+    if scorer is None:
+        return None  # it was reported
+    given = scorer_arguments(elaborator, syntax, scorer)
+    if given is None:
+        return None
+    if elaborator.judge is None:
+        help_ = "use it in a `score`"
+        elaborator.error("E0303", f"`{name}` is a judge, which is not asked here", syntax.span, help_)
+        return None
+    return elaborator.judge(syntax, scorer, given)
+
+
+def scorer_arguments(elaborator: Elaborator, syntax: CallExpr, scorer: Scorer) -> dict[str, Typed] | None:
+    """The checked arguments of a judge, by parameter."""
+    shape = f"{scorer.name}({', '.join(f'{key}: {shown(of)}' for key, of in scorer.params.items())})"
+    parameters = [Parameter(key, of, True) for key, of in scorer.params.items()]
+    given = arguments(elaborator, syntax, parameters, shape)
+    return None if given is None else {each.parameter.name: each.typed for each in given}
+
+
+def _formula(elaborator: Elaborator, syntax: CallExpr, formula: FormulaScorer) -> Typed | None:
+    """The formula with the arguments in place of its parameters."""
+    shape = f"{formula.name.text}({', '.join(f'{key}: {shown(of)}' for key, of in formula.params.items())})"
+    parameters = [Parameter(key, of, True) for key, of in formula.params.items()]
+    given = arguments(elaborator, syntax, parameters, shape)
+    if given is None or elaborator.depth > DEEPEST_FORMULA:
+        return None
+    scope = {
+        each.parameter.name: Binding(
+            (each.parameter.name,),
+            formula.params[each.parameter.name],
+            each.typed.secret,
+            value=each.typed.expr,
+        )
+        for each in given
+    }
+    inner = elaborator.within(scope)
+    mark = len(elaborator.program.diagnostics.items)
+    typed = inner.any(formula.value)
+    del elaborator.program.diagnostics.items[mark:]  # its body was checked where it is declared
+    return typed
+
+
+def _reveal(elaborator: Elaborator, syntax: CallExpr) -> Typed | None:
+    if len(syntax.arguments) != 1 or len(syntax.arguments[0].elements) != 1 or syntax.arguments[0].name is not None:
+        elaborator.error("E0303", "`reveal` takes one value", syntax.span, "it is `reveal(value)`")
+        return None
+    inner = syntax.arguments[0].elements[0]
+    typed = elaborator.any(inner)
+    if typed is None:
+        return None
+    text = inner.span.source.text[inner.span.start : inner.span.end]
+    if not typed.secret:
+        message = "there is nothing secret to reveal here"
+        help_ = f"write `{text}` alone"
+        elaborator.program.diagnostics.warning("E0503", message, syntax.span, help=help_)
+    else:
+        first = typed.secret[0].span
+        secret = first.source.text[first.start : first.end].split("\n")[0].strip()
+        scenario, step = elaborator.place
+        found = Reveal(scenario=scenario, step=step, text=text, secret=secret)
+        if found not in elaborator.program.reveals:
+            elaborator.program.reveals.append(found)
+    return replace(typed, secret=())
+
+
+def is_score(type_: Type) -> bool:
+    """Whether a value of that type can be a score.
+
+    >>> is_score(BoolType()), is_score(NumberType()), is_score(TextType())
+    (True, True, False)
+    """
+    return type_.kind in ("bool", "integer", "number")

@@ -1,0 +1,320 @@
+"""Reads aggregates: `mean(rubric)`, `mean(mean(f1) by q.subject)`, `f1(step, item.wrong_at, average: micro)`."""
+
+from __future__ import annotations
+
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.lower.arguments import Arguments, given_arguments
+from tripos_compiler.lower.dims import read_dimensions, text_of
+from tripos_compiler.lower.figured import Figured, Known, Leaf, Reading, written_as
+from tripos_compiler.lower.operands import find_operand, is_aggregate
+from tripos_compiler.lower.scales import Scale, scale_of
+from tripos_compiler.lower.scored import Scored
+from tripos_compiler.plan import Aggregate, Type
+from tripos_compiler.semantics.aggregates import AGGREGATES, AggregateFunction
+from tripos_compiler.semantics.aggregates import Bounds as Ends
+from tripos_compiler.syntax.tree import CallExpr, Name, Syntax
+from tripos_compiler.types import fits, shown
+
+APART = frozenset({"text", "integer", "number", "bool", "choice", "path"})
+"""The kinds of values that can be told apart."""
+
+
+def read_aggregate(reading: Reading, call: CallExpr, by: tuple[str, ...]) -> Figured | None:
+    """The figure that a call of an aggregate is, in each cell of `by`; None where it is none, which is reported."""
+    assert isinstance(call.function, Name)
+    function = AGGREGATES.get(call.function.text)
+    if function is None:
+        _no_aggregate(reading, call.function)
+        return None
+    arguments = given_arguments(reading, call, function)
+    operands = _operands(reading, function, arguments) if arguments is not None else None
+    across = _across(reading, call, function, operands)
+    if arguments is None or operands is None or across is False:
+        return None
+    first = operands[0][0]
+    if isinstance(first, Figured):
+        return _of_cells(reading, call, function, first, arguments, by)
+    scored = [(value, syntax) for value, syntax in operands if isinstance(value, Scored)]
+    if not _fitting(reading, call, function, arguments, scored):
+        return None
+    values = [value for value, _ in scored]
+    mixed = any(each.mixed for each in values) and function.name != "count"
+    if mixed and "metric" not in by:
+        what = "averages" if function.name == "mean" else f"takes the `{function.name}` of"
+        help_ = "take it `by metric`, or give the metrics one scale"
+        reading.error("E0702", f"this {what} metrics of different scales", call.span, help_)
+        return None
+    judge = across.text if isinstance(across, Name) else None
+    named = written_as(call)
+    scale, ends = _scale(function, values[0].bounds, named)
+    keeps = _keeps_scale(function)
+    return Figured(
+        Aggregate(
+            function=function.name,
+            values=tuple(each.name for each in values),
+            scenario=values[0].within,
+            named=arguments.named,
+            across=judge,
+            by=by,
+        ),
+        Scale() if mixed and keeps else scale,
+        named,
+        call.span,
+        leaves=(Leaf(f"`{named}`", tuple(values), judged=judge is not None),),
+        mixed=mixed and keeps,
+        ends=ends,
+    )
+
+
+def _no_aggregate(reading: Reading, name: Name) -> None:
+    close = nearest(name.text, [*AGGREGATES, "abs"])
+    some = ", ".join(f"`{each}`" for each in list(AGGREGATES)[:6])
+    help_ = f"did you mean `{close}`?" if close else f"there is {some}, …"
+    reading.error("E0205", f"there is no aggregate `{name.text}`", name.span, help_, name.text)
+
+
+def _scale(function: AggregateFunction, given: tuple[float, float] | None, named: str) -> tuple[Scale, Ends]:
+    """The scale of an aggregate of values on a scale, and its ends. A figure such as a standard deviation, whose ends
+    follow from the scale of the values but are others, is on no scale of its own."""
+    ends = function.bounds(given or (None, None))
+    low, high = ends
+    if low is None or high is None:
+        return Scale(), ends
+    derived = ends != given and ends != function.bounds((None, None))
+    return Scale((low, high)) if derived else scale_of((low, high), named), ends
+
+
+def _keeps_scale(function: AggregateFunction) -> bool:
+    """Whether the figure is on the scale of its values, as a mean is."""
+    return function.bounds((-3.0, 7.0)) == (-3.0, 7.0)
+
+
+# --- figures with cells ---
+
+
+def _of_cells(
+    reading: Reading,
+    call: CallExpr,
+    function: AggregateFunction,
+    inner: Figured,
+    arguments: Arguments,
+    by: tuple[str, ...],
+) -> Figured | None:
+    """An aggregate of the cells of another figure."""
+    assert isinstance(inner.figure, Aggregate)
+    lost = next((dim for dim in by if dim not in inner.figure.by), None)
+    if lost is not None:
+        span = next((syntax.span for syntax in reading.written if text_of(syntax) == lost), call.span)
+        goes = ", ".join(f"`{dim}`" for dim in inner.figure.by)
+        help_ = f"`{inner.named}` goes by {goes}; add `{lost}` to those"
+        reading.error("E0201", f"`{lost}` is averaged away already", span, help_)
+        return None
+    named = written_as(call)
+    scale, ends = _scale(function, inner.scale.bounds, named)
+    mixed = inner.mixed and _keeps_scale(function)
+    return Figured(
+        Aggregate(function=function.name, values=(), named=arguments.named, by=by, of=inner.figure),
+        Scale() if mixed else scale,
+        named,
+        call.span,
+        leaves=inner.leaves,
+        mixed=mixed and "metric" in by,
+        ends=(None, None) if mixed else ends,
+    )
+
+
+def _takes_cells(function: AggregateFunction) -> bool:
+    """Whether an aggregate can be taken of figures, as well as of what is scored."""
+    single = len(function.columns) == 1 and function.across == "forbidden" and not function.truth_only
+    return single and function.takes != "compare"
+
+
+# --- what it is taken of ---
+
+
+def _operands(
+    reading: Reading, function: AggregateFunction, arguments: Arguments
+) -> list[tuple[Scored | Figured, Syntax]] | None:
+    """What stands where columns are taken: scores, columns, or a figure with cells."""
+    found: list[tuple[Scored | Figured, Syntax]] = []
+    for syntax, dims in arguments.columns:
+        if dims is not None or (is_aggregate(reading.program, syntax) and syntax.span not in reading.program.columns):
+            value: Scored | Figured | None = _nested(reading, function, syntax, dims)
+        else:
+            operand = find_operand(reading, syntax)
+            value = _cells_of(reading, function, operand, syntax) if isinstance(operand, Known) else operand
+        if value is not None:
+            found.append((value, syntax))
+    return found if len(found) == len(arguments.columns) else None
+
+
+def _cells_of(reading: Reading, function: AggregateFunction, known: Known, syntax: Syntax) -> Figured | None:
+    """A measure, as something with cells."""
+    name, figure = f"`{known.measure.name}`", known.figured.figure
+    if not _takes_cells(function):
+        message = f"`{function.name}` is taken of what is scored, and {name} is a measure"
+        reading.error("E0301", message, syntax.span, f"it is `{function.shown}`")
+    elif not isinstance(figure, Aggregate):
+        message = f"{name} is a formula, and `{function.name}` is taken of the cells of one aggregate"
+        reading.error("E0301", message, syntax.span, "take it of each part of the formula")
+    elif not figure.by:
+        message = f"{name} is a single figure, so there is nothing to take the `{function.name}` of"
+        reading.error("E0301", message, syntax.span, f"use {name} alone, or take it `by` something")
+    elif known.measure.missing not in ("skip", reading.missing or known.measure.missing):
+        message = f"{name} takes missing scores as `{known.measure.missing}`, and this as `{reading.missing}`"
+        reading.error("E0303", message, syntax.span, "say one thing of both")
+    else:
+        if known.measure.missing != "skip":
+            reading.missing = known.measure.missing
+        return known.figured
+    return None
+
+
+def _nested(
+    reading: Reading, function: AggregateFunction, syntax: Syntax, dims: tuple[Syntax, ...] | None
+) -> Figured | None:
+    """An aggregate inside another, with the dimensions that it goes by."""
+    if not isinstance(syntax, CallExpr) or not isinstance(syntax.function, Name):
+        reading.error("E0301", "only an aggregate goes `by` something here", syntax.span, "write `mean(mean(x) by y)`")
+        return None
+    if not _takes_cells(function):
+        message = f"`{function.name}` is taken of what is scored, not of another aggregate"
+        reading.error("E0301", message, syntax.span, f"it is `{function.shown}`")
+        return None
+    inner = read_aggregate(reading, syntax, tuple(dict.fromkeys(text_of(dim) for dim in dims or ())))
+    if inner is None:
+        return None
+    if not dims:
+        message = f"this is a single figure, so there is nothing to take the `{function.name}` of"
+        help_ = f"say what the inner one goes by: `{function.name}({written_as(syntax)} by …)`"
+        reading.error("E0301", message, syntax.span, help_)
+        return None
+    parted = [leaf.parted for leaf in inner.leaves]
+    return inner if read_dimensions(reading.program, dims, parted) is not None else None
+
+
+# --- whether it can be taken of that ---
+
+
+def _fitting(
+    reading: Reading,
+    call: CallExpr,
+    function: AggregateFunction,
+    arguments: Arguments,
+    scored: list[tuple[Scored, Syntax]],
+) -> bool:
+    """Whether an aggregate can be taken of its values; reports the first that it cannot."""
+    for value, syntax in scored:
+        wrong = _misfit(function, value)
+        if wrong is not None:
+            reading.error("E0301", wrong[0], syntax.span, wrong[1])
+            return False
+    if len({value.within for value, _ in scored}) > 1:
+        message = "these are values of different scenarios"
+        reading.error("E0301", message, call.span, "take both from one scenario")
+        return False
+    first = scored[0][0]
+    if len(scored) > 1 and function.takes == "values":
+        one, other = _bare(first.type), _bare(scored[1][0].type)
+        if not fits(one, other) and not fits(other, one):
+            message = f"`{shown(one)}` and `{shown(other)}` are never equal"
+            reading.error("E0301", message, scored[1][1].span, f"it is `{function.shown}`")
+            return False
+    tried = arguments.named.get("k")
+    if isinstance(tried, int) and tried > first.samples:
+        replies = "one reply" if first.samples == 1 else f"{first.samples} replies"
+        message = f"`{first.name}` has {replies} to a row, fewer than {tried}"
+        reading.error("E0622", message, arguments.places["k"], f"ask for `samples {tried}`, or try fewer")
+        return False
+    return _settings_fit(reading, arguments, _bare(first.type))
+
+
+def _misfit(function: AggregateFunction, scored: Scored) -> tuple[str, str] | None:
+    """What is wrong with a value, and how to mend it."""
+    type_ = _bare(scored.type)
+    name, what = f"`{scored.name}`", f"`{function.name}`"
+    if function.takes == "compare" and scored.kind != "compare":
+        return f"{what} is taken of a comparison, and {name} is none", "write `compare NAME using SCORER(…)`"
+    if scored.kind == "compare":
+        if function.takes == "compare" or function.name == "count":
+            return None
+        return f"{name} compares two models, and {what} is taken of scores", f"write `win_rate({scored.name})`"
+    if function.truth_only and type_.kind != "bool":
+        return f"{what} is taken of what is true or false, and {name} is `{shown(type_)}`", "score a condition"
+    if function.takes == "scores" and type_.kind not in ("bool", "integer", "number"):
+        return f"{what} is taken of numbers, and {name} is `{shown(type_)}`", "take a `count`, or score a number"
+    of = type_.of if type_.kind == "set" else type_
+    if function.takes == "values" and of.kind not in APART and function.name != "count":
+        return f"{what} tells values apart, and {name} is `{shown(type_)}`", "take it of a choice, a text or a set"
+    return None
+
+
+def _settings_fit(reading: Reading, arguments: Arguments, type_: Type) -> bool:
+    """Whether `average` and `positive` go with the type of the values."""
+    average, positive = arguments.named.get("average"), arguments.named.get("positive")
+    if average == "samples" and type_.kind != "set":
+        message = f"`samples` is taken over items that are sets, and these are `{shown(type_)}`"
+        reading.error("E0303", message, arguments.places["average"], "write `micro` or `macro`")
+        return False
+    if average == "binary" and positive is None and type_.kind != "bool":
+        message = "`binary` looks at one value, which is not given"
+        reading.error("E0303", message, arguments.places["average"], "write `positive: VALUE` too")
+        return False
+    if positive is not None and average != "binary":
+        message = "`positive` means nothing without `average: binary`"
+        reading.error("E0303", message, arguments.places["positive"], "write both, or neither")
+        return False
+    of = type_.of if type_.kind == "set" else type_
+    if positive is None or of.kind != "choice" or positive in of.values:
+        return True
+    close = nearest(str(positive), of.values)
+    some = ", ".join(f"`{value}`" for value in of.values[:8])
+    help_ = f"did you mean `{close}`?" if close else f"its values are {some}"
+    reading.error("E0201", f"there is no value `{positive}`", arguments.places["positive"], help_, str(positive))
+    return False
+
+
+def _bare(type_: Type) -> Type:
+    return type_.of if type_.kind == "optional" else type_
+
+
+def _across(
+    reading: Reading,
+    call: CallExpr,
+    function: AggregateFunction,
+    operands: list[tuple[Scored | Figured, Syntax]] | None,
+) -> Name | bool | None:
+    """The role across whose models the aggregate is taken; None where it is not, False where that is wrong."""
+    role, two = reading.across, operands is not None and len(operands) > 1
+    if function.across == "forbidden" or (two and role is None):
+        return None
+    if role is None:
+        if operands is not None:
+            second = f"; or name what to compare it with: `{function.shown}`" if function.across == "optional" else ""
+            help_ = f"say whose: `measure … = {written_as(call)} across ROLE`{second}"
+            reading.error("E0623", f"`{function.name}` compares the models of a role", call.span, help_)
+        return False
+    reading.across_taken = True
+    if operands is None or role.text not in reading.program.roles:
+        return False
+    if two:
+        message = f"this compares two columns, and so nothing across `{role.text}`"
+        reading.error("E0623", message, role.span, "leave out one or the other")
+        return False
+    value, syntax = operands[0]
+    if not isinstance(value, Scored):
+        return None
+    if not value.judges:
+        help_ = "name what a judge gives"
+        reading.error("E0623", f"nobody judges `{value.name}`: it is computed", syntax.span, help_)
+        return False
+    if role.text not in value.judges:
+        judge = value.judges[0]
+        message = f"`{value.name}` is given by `{judge}`, not by `{role.text}`"
+        reading.error("E0623", message, role.span, f"write `across {judge}`")
+        return False
+    if reading.program.roles[role.text].kind != "panel":
+        message = f"`{role.text}` is a single role, and nobody agrees with themselves"
+        reading.error("E0623", message, role.span, f"let several grade: `role {role.text} panel`")
+        return False
+    return role

@@ -1,0 +1,155 @@
+"""Lowers `ask`: what is put to a role, with its shots, chat and continued conversation."""
+
+from __future__ import annotations
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.expressions import record_fields
+from tripos_compiler.lower.questions import Question, leak, lower_question, unrevealed
+from tripos_compiler.lower.shots import lower_shots
+from tripos_compiler.lower.steps import Steps, through
+from tripos_compiler.plan import Ask, Converse, DialogueType, Expr, TextType, Type
+from tripos_compiler.scope import Binding, Typed, Way, joined
+from tripos_compiler.semantics.names import names_in
+from tripos_compiler.syntax.tree import Name, Number
+
+
+def lower_ask(steps: Steps, statement: Statement) -> bool:
+    """`ask NAME by ROLE [when COND] { … }`."""
+    program, name, role = steps.program, statement.name(), statement.name("role")
+    good = steps.named(name)
+    known = program.is_declared("role", role) and may_answer(steps, role)
+    when = steps.condition(statement, name.text)
+    question = lower_question(program, dict(steps.scope), statement, role, (steps.scenario, name.text))
+    chat = _chat(steps, statement, name, role)
+    talk = _continued(steps, statement, role)
+    if not statement.of("prompt") and not statement.of("chat"):
+        help_ = 'write `prompt "…"` in its block'
+        lacking = statement.block.span if statement.block is not None else None
+        message = f"`{name.text}` asks nothing"
+        program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
+        steps.unknown(name)
+        return False
+    for written in statement.of("returns"):
+        for inner in written.body:
+            if inner.has("secret"):
+                help_ = "remove it: only the rows of data sets have secrets"
+                program.diagnostics.error("E0106", "a reply has no secrets", inner.head, help=help_)
+                good = False
+    told = when.secret if isinstance(when, Typed) else ()
+    condition = statement.find("cond")
+    if condition is not None:
+        good = unrevealed(program, role, told, condition.span, "its condition tells") and good
+    shots = lower_shots(steps, statement, question.returns, role) if question is not None else None
+    if not good or not known or when is False or question is None or chat is False or talk is False or shots is None:
+        steps.unknown(name)
+        return False
+    history = chat.expr if isinstance(chat, Typed) else None
+    talk_way = steps.scope[talk.name].secret if isinstance(talk, Converse) else ()
+    chat_way = chat.secret if isinstance(chat, Typed) else ()
+    ask = Ask(
+        name=name.text,
+        role=role.text,
+        system=question.system.texts if question.system else None,
+        shots=shots[0],
+        chat=history,
+        continues=talk.name if isinstance(talk, Converse) else None,
+        prompt=question.prompt.texts if question.prompt else None,
+        returns=question.returns,
+        samples=_samples(statement),
+        settings=question.settings,
+        when=when.expr if isinstance(when, Typed) else None,
+        fingerprint="",
+    )
+    steps.lowered.append(ask)
+    steps.wholes[name.text] = name
+    _bind(steps, name, ask, joined(question.secret, chat_way, talk_way, shots[1], told))
+    _mention(steps, question, history)
+    return True
+
+
+def may_answer(steps: Steps, role: Name) -> bool:
+    """Whether a role may be asked; a panel only grades."""
+    if steps.kind(role.text) != "panel":
+        return True
+    message = f"`{role.text}` is a panel: it grades, and answers no questions"
+    help_ = "ask a role of its own, or declare this one without `panel`"
+    steps.program.diagnostics.error("E0208", message, role.span, help=help_)
+    return False
+
+
+def _samples(statement: Statement) -> int:
+    samples = statement.one_of("samples")
+    count = samples.syntax("count") if samples else None
+    return max(1, int(count.value)) if isinstance(count, Number) else 1
+
+
+def _chat(steps: Steps, statement: Statement, name: Name, role: Name) -> Typed | bool | None:
+    """The dialogue that comes first; None where there is none, False where it is wrong."""
+    written = statement.one_of("chat")
+    if written is None:
+        return None
+    value = written.syntax("value")
+    typed = steps.elaborator(name.text).expression(value, DialogueType(), "what is chatted")
+    if typed is None or not unrevealed(steps.program, role, typed.secret, value.span, "this chat tells"):
+        return False
+    return typed
+
+
+def _continued(steps: Steps, statement: Statement, role: Name) -> Converse | bool | None:
+    """The conversation that is continued; None where there is none, False where it is wrong."""
+    written = statement.one_of("continue")
+    if written is None:
+        return None
+    program, name = steps.program, written.name("step")
+    found = next((step for step in steps.lowered if step.name == name.text), None)
+    binding = steps.scope.get(name.text)
+    if not isinstance(found, Converse) or binding is None:
+        if binding is not None and binding.type is None and not binding.fields:
+            return False  # it was reported
+        help_ = "name a `converse` step that stands before"
+        program.diagnostics.error(
+            "E0201", f"there is no conversation `{name.text}` here", name.span, help=help_, unknown=name.text
+        )
+        return False
+    program.index.use(name.span, binding.span)
+    if role.text not in [speaker.role for speaker in found.speakers]:
+        speakers = " and ".join(f"`{speaker.role}`" for speaker in found.speakers)
+        message = f"`{role.text}` took no part in `{name.text}`"
+        program.diagnostics.error("E0208", message, name.span, help=f"its speakers are {speakers}")
+        return False
+    if steps.kind(role.text) == "compared" and binding.secret:
+        leak(program, role.text, binding.secret, name.span, "continuing it tells")
+        return False
+    return found
+
+
+def _bind(steps: Steps, name: Name, ask: Ask, way: Way) -> None:
+    secret = through(way, name, "was told it, and may repeat it")
+    span = name.span
+    fields = {
+        "text": Binding((ask.name, "text"), TextType(), secret, span=span),
+        "prompt": Binding((ask.name, "prompt"), TextType(), way, span=span),
+    }
+    whole: Binding = fields["text"]
+    type_: Type | None = whole.type
+    path = whole.path
+    if ask.returns is not None and ask.returns.kind == "record":
+        fields |= record_fields((ask.name,), ask.returns, secret, span)
+        type_, path = None, (ask.name,)
+    elif ask.returns is not None:
+        type_, path = ask.returns, (ask.name, "value")
+    steps.scope[ask.name] = Binding(path, type_, secret, fields, span=span)
+    steps.define("ask", name, ask.returns or TextType())
+
+
+def _mention(steps: Steps, question: Question, chat: Expr | None) -> None:
+    said = names_in(chat) if chat is not None else set()
+    for language in steps.program.languages:
+        names = {
+            found
+            for part in (question.system, question.prompt)
+            if part is not None
+            for hole in part.holes.get(language, ())
+            for found in names_in(hole.typed.expr)
+        }
+        steps.mentioned.setdefault(language, set()).update(names | said)

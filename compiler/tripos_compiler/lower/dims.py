@@ -1,0 +1,181 @@
+"""Dimensions: what a measure goes by, a sample is drawn per, an export is made per.
+
+A dimension is an axis, an arm, a field of the rows (`q.subject`), or one of `scenario metric dimension evaluator`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import Scenario, Type
+from tripos_compiler.program import Program
+from tripos_compiler.syntax.tree import Member, Name, Syntax, described
+from tripos_compiler.types import shown
+
+FIXED = ("scenario", "metric", "dimension", "evaluator")
+GROUPED = frozenset({"text", "integer", "number", "bool", "choice", "path"})
+"""The kinds of values that rows can be grouped by."""
+
+
+@dataclass(frozen=True)
+class Parted:
+    """What is parted by dimensions: `named` in messages, over `scenarios`. Of the fixed ones it knows `fixed`; `arms`
+    says whether it can go by arms."""
+
+    named: str
+    scenarios: tuple[Scenario, ...]
+    fixed: frozenset[str]
+    arms: bool = True
+
+
+def text_of(syntax: Syntax) -> str:
+    """A dimension as it is written and as the plan has it: `stage`, `q.subject`."""
+    match syntax:
+        case Name(text=text):
+            return text
+        case Member(of=of, name=name):
+            return f"{text_of(of)}.{name.text}"
+    return described(syntax)
+
+
+def read_dimension(program: Program, syntax: Syntax, parted: Sequence[Parted]) -> str | None:
+    """The dimension that is written, None where it is not one of each of `parted`, which is reported once."""
+    match syntax:
+        case Name():
+            return _plain(program, syntax, parted)
+        case Member(of=Name() as alias, name=field):
+            return _of_rows(program, alias, field, parted)
+    program.diagnostics.error("E0106", f"{described(syntax)} is not a dimension", syntax.span, help="name an axis")
+    return None
+
+
+def read_dimensions(program: Program, written: Sequence[Syntax], parted: Sequence[Parted]) -> tuple[str, ...] | None:
+    """The dimensions that are written, each once."""
+    found = [read_dimension(program, syntax, parted) for syntax in written]
+    known = [dim for dim in found if dim is not None]
+    return tuple(dict.fromkeys(known)) if len(known) == len(found) else None
+
+
+def known_dimensions(program: Program, parted: Sequence[Parted]) -> list[str]:
+    """Every dimension that each of `parted` knows."""
+    fixed = [dim for dim in FIXED if all(dim in each.fixed for each in parted)]
+    axes = [axis for axis in program.axes if all(_has_axis(each, axis) for each in parted)]
+    arms = [arm for arm in program.arms if all(_has_arm(each, arm) for each in parted)]
+    return [*fixed, *axes, *arms]
+
+
+def _has_axis(parted: Parted, axis: str) -> bool:
+    return any(axis in scenario.axes for scenario in parted.scenarios)
+
+
+def _has_arm(parted: Parted, arm: str) -> bool:
+    return parted.arms and any(arm in scenario.arms for scenario in parted.scenarios)
+
+
+def _plain(program: Program, name: Name, parted: Sequence[Parted]) -> str | None:
+    text = name.text
+    for kind, table in (("axis", program.axes), ("arm", program.arms)):
+        declared = program.declared.get(kind, {}).get(text)
+        if declared is not None:
+            program.index.use(name.span, declared.span)
+            if text not in table:
+                return None  # it was reported
+    if text in FIXED:
+        stranger = next((each for each in parted if text not in each.fixed), None)
+        if stranger is not None:
+            _out_of_place(program, name, _no_fixed(text, stranger), parted)
+            return None
+        return text
+    if text in program.axes or text in program.arms:
+        has = _has_axis if text in program.axes else _has_arm
+        stranger = next((each for each in parted if not has(each, text)), None)
+        if stranger is None:
+            return text
+        if text in program.arms and not stranger.arms:
+            message = f"`{text}` is an arm: every item is tried under each of its values"
+        else:
+            what = "axis" if text in program.axes else "arm"
+            message = f"no scenario of {stranger.named} has the {what} `{text}`"
+        _out_of_place(program, name, message, parted)
+        return None
+    fields = _fields_of(program, parted)
+    same = [dim for dim in fields if text in dim.split(".")]
+    close = same[0] if same else nearest(text, [*FIXED, *program.axes, *program.arms, *fields])
+    known = known_dimensions(program, parted)
+    help_ = f"did you mean `{close}`?" if close else f"it goes by {', '.join(known)}"
+    program.diagnostics.error("E0201", f"there is no dimension `{text}`", name.span, help=help_, unknown=text)
+    return None
+
+
+def _no_fixed(text: str, parted: Parted) -> str:
+    match text:
+        case "evaluator":
+            return f"nobody grades {parted.named}, so it does not go by `evaluator`"
+        case "dimension" | "metric":
+            return f"{parted.named} has no {'metrics of a rubric' if text == 'dimension' else 'metric'}"
+    return f"{parted.named} does not go by `{text}`"
+
+
+def _out_of_place(program: Program, name: Name, message: str, parted: Sequence[Parted]) -> None:
+    known = known_dimensions(program, parted)
+    help_ = f"it goes by {', '.join(f'`{dim}`' for dim in known)}" if known else None
+    program.diagnostics.error("E0621", message, name.span, help=help_)
+
+
+def _of_rows(program: Program, alias: Name, field: Name, parted: Sequence[Parted]) -> str | None:
+    for each in parted:
+        rows = [s.rows for s in each.scenarios if s.rows is not None and s.rows.alias == alias.text]
+        if not rows:
+            aliases = sorted({s.rows.alias for s in each.scenarios if s.rows is not None})
+            close = nearest(alias.text, aliases)
+            if close:
+                help_ = f"did you mean `{close}.{field.text}`?"
+            elif aliases:
+                help_ = f"its rows are {', '.join(f'`{other}`' for other in aliases)}"
+            else:
+                help_ = "its scenarios run over no rows; go by an axis"
+            message = f"{each.named} has no rows `{alias.text}`"
+            program.diagnostics.error("E0201", message, alias.span, help=help_, unknown=alias.text)
+            return None
+        types: dict[str, Type] = {}
+        for found in rows:
+            types |= fields_of(program, found.dataset)
+        type_ = types.get(field.text)
+        if type_ is None:
+            if any(loaded.poisoned for loaded in program.rowsets.values()):
+                return None
+            close = nearest(field.text, types)
+            help_ = f"did you mean `{close}`?" if close else f"it has {', '.join(f'`{name}`' for name in types)}"
+            message = f"`{alias.text}` has no field `{field.text}`"
+            program.diagnostics.error("E0308", message, field.span, help=help_, unknown=field.text)
+            return None
+        kind = type_.of.kind if type_.kind == "optional" else type_.kind
+        if kind not in GROUPED:
+            message = f"`{alias.text}.{field.text}` is `{shown(type_)}`, which nothing can go by"
+            program.diagnostics.error("E0621", message, field.span, help="go by a text, a number, a bool or a choice")
+            return None
+        _note_field(program, rows[0].dataset, field)
+    return f"{alias.text}.{field.text}"
+
+
+def _note_field(program: Program, dataset: str, field: Name) -> None:
+    loaded = program.rowsets.get(dataset)
+    span = loaded.spans.get(field.text) if loaded is not None else None
+    program.index.use(field.span, span)
+
+
+def fields_of(program: Program, dataset: str) -> dict[str, Type]:
+    """The fields of a data set, read or made, by the name that it has in the plan."""
+    found = program.datasets.get(dataset) or program.made.get(dataset)
+    return {field.name: field.type for field in found.fields} if found is not None else {}
+
+
+def _fields_of(program: Program, parted: Sequence[Parted]) -> list[str]:
+    """The fields of rows that each of `parted` can go by, as they are written."""
+    every: list[set[str]] = []
+    for each in parted:
+        rows = [scenario.rows for scenario in each.scenarios if scenario.rows is not None]
+        every.append({f"{r.alias}.{name}" for r in rows for name in fields_of(program, r.dataset)})
+    return sorted(set.intersection(*every)) if every else []

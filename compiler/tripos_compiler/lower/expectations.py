@@ -1,0 +1,112 @@
+"""Lowers `expect`: what a figure must come to for every compared model, and in every cell that it goes by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Literal
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.lower.cells import find_cells
+from tripos_compiler.lower.figured import Figured, Reading, written_as
+from tripos_compiler.lower.figures import read_figure
+from tripos_compiler.lower.measures import read_measures
+from tripos_compiler.lower.scales import rounded, spoken
+from tripos_compiler.plan import Expectation
+from tripos_compiler.program import Program
+from tripos_compiler.syntax.tree import Argument, BinaryExpr, Group, Syntax, described
+
+Operator = Literal["<", "<=", ">", ">=", "==", "!="]
+
+MIRRORED: dict[str, Operator] = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+"""The operators of a comparison, each with what it is where its sides change places."""
+
+
+def lower_expectations(program: Program) -> None:
+    """Every `expect`, those of a scenario where the scenario stands."""
+    written = list(_statements(program))
+    base = replace(read_measures(program, silent=True), program=program) if written else None
+    for scenario, statement in written:
+        assert base is not None
+        reading = replace(base, scenario=scenario, terms=[], missing=None)
+        found = _expectation(reading, statement.syntax("cond"))
+        if found is not None:
+            program.expectations.append(found)
+
+
+def _statements(program: Program) -> Iterator[tuple[str | None, Statement]]:
+    for statement in program.of("expect", "scenario"):
+        if statement.construct == "expect":
+            yield None, statement
+        elif program.declared["scenario"].get(statement.name().text) is statement.name():
+            for inner in statement.of("expect"):
+                yield statement.name().text, inner
+
+
+def _expectation(reading: Reading, condition: Syntax) -> Expectation | None:
+    match condition:
+        case Group(arguments=(Argument(name=None, elements=(inner,)),)):
+            return _expectation(reading, inner)
+        case BinaryExpr(operator="and"):
+            reading.error("E0106", "this expects several things", condition.span, "write an `expect` for each")
+            return None
+        case BinaryExpr(operator=operator, left=left, right=right) if operator in MIRRORED:
+            return _compared(reading, condition, MIRRORED[MIRRORED[operator]], left, right)
+    help_ = "write `expect MEASURE >= NUMBER`"
+    reading.error("E0106", f"{described(condition)} does not compare a measure with a number", condition.span, help_)
+    return None
+
+
+def _compared(
+    reading: Reading, condition: Syntax, operator: Operator, left: Syntax, right: Syntax
+) -> Expectation | None:
+    one, other = read_figure(reading, left), read_figure(reading, right)
+    if one is None or other is None:
+        return None
+    if not one.leaves:
+        one, other, operator = other, one, MIRRORED[operator]
+    if other.scale.constant is None:
+        help_ = f"compare their difference with a number: `{one.named} - {other.named} {operator} 0`"
+        reading.error("E0301", "a figure is compared with a number", condition.span, help_)
+        return None
+    if not one.leaves:
+        message = "this compares numbers, and measures nothing"
+        reading.error("E0301", message, condition.span, "write `expect MEASURE >= NUMBER`")
+        return None
+    if reading.missing is not None:
+        help_ = "declare `measure NAME = …` with it, and expect that"
+        reading.error("E0303", "`missing` is said of a measure", condition.span, help_)
+        return None
+    if find_cells(reading, one) is None or not _can_tell(reading, condition, one, operator, other.scale.constant):
+        return None
+    return Expectation(figure=one.figure, operator=operator, value=other.scale.constant, shown=written_as(condition))
+
+
+def _can_tell(reading: Reading, condition: Syntax, figured: Figured, operator: Operator, value: float) -> bool:
+    """Whether the gate can be open and shut, as far as the figure's scale is known."""
+    bounds = figured.scale.bounds
+    if bounds is None or figured.mixed:
+        return True
+    low, high = rounded(bounds)
+    never = _never(operator, value, low, high)
+    if not never and low <= value <= high:
+        return True
+    word = "never" if never else "always"
+    message = f"this is {word} true: `{figured.named}` runs from {spoken(bounds)}"
+    reading.error("E0704", message, condition.span, "compare it with a number on its scale")
+    return False
+
+
+def _never(operator: Operator, value: float, low: float, high: float) -> bool:
+    match operator:
+        case ">=":
+            return value > high
+        case ">":
+            return value >= high
+        case "<=":
+            return value < low
+        case "<":
+            return value <= low
+        case "==":
+            return not low <= value <= high
+    return False

@@ -1,0 +1,109 @@
+"""Puts the values of arms into expressions and texts, and does what can be done with them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tripos_compiler.plan import Binary, Call, Expr, Get, Hole, Items, Literal_, Passage, Ref, Template, Texts, Unary
+from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+
+TRUE = Literal_(value=True)
+FALSE = Literal_(value=False)
+
+
+def fold(expr: Expr, chosen: Mapping[str, str]) -> Expr:
+    """The expression with the value of every arm in place of its name.
+
+    >>> fold(Binary(operator="==", left=Ref(path=("shots",)), right=Literal_(value="one")), {"shots": "one"}).value
+    True
+    """
+    match expr:
+        case Ref(path=(name,)) if name in chosen:
+            return Literal_(value=chosen[name])
+        case Unary(value=value):
+            return _done(expr.model_copy(update={"value": fold(value, chosen)}))
+        case Binary(left=left, right=right):
+            return _binary(expr.model_copy(update={"left": fold(left, chosen), "right": fold(right, chosen)}))
+        case Items(values=values):
+            return expr.model_copy(update={"values": tuple(fold(value, chosen) for value in values)})
+        case Call(args=args, named=named):
+            inner = {key: fold(value, chosen) for key, value in named.items()}
+            return expr.model_copy(update={"args": tuple(fold(arg, chosen) for arg in args), "named": inner})
+        case Get(of=of):
+            return expr.model_copy(update={"of": fold(of, chosen)})
+    return expr
+
+
+def _binary(expr: Binary) -> Expr:
+    if expr.operator in ("and", "or"):
+        decisive, other = (FALSE, TRUE) if expr.operator == "and" else (TRUE, FALSE)
+        if decisive in (expr.left, expr.right):
+            return decisive
+        if expr.left == other:
+            return expr.right
+        if expr.right == other:
+            return expr.left
+        return expr
+    return _done(expr)
+
+
+def _done(expr: Unary | Binary) -> Expr:
+    """The value of an expression where all of it is known."""
+    inside = (expr.value,) if isinstance(expr, Unary) else (expr.left, expr.right)
+    if not all(_known(each) for each in inside):
+        return expr
+    try:
+        value = evaluate(expr, {})
+    except Unavailable:
+        return expr
+    return Literal_(value=value)
+
+
+def _known(expr: Expr) -> bool:
+    return isinstance(expr, Literal_) or (isinstance(expr, Items) and all(_known(value) for value in expr.values))
+
+
+def fold_texts(texts: Texts | None, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Texts | None:
+    """Texts with arms put in; an arm that is printed is printed by its label. None where nothing is left."""
+    if texts is None:
+        return None
+    folded = {language: _template(template, chosen, labels, language) for language, template in texts.items()}
+    return folded if any(template.parts for template in folded.values()) else None
+
+
+def _template(
+    template: Template, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]], language: str
+) -> Template:
+    if not any(isinstance(part, Passage) for part in template.parts):
+        plain = tuple(part for part in template.parts if not isinstance(part, Passage))
+        return Template(parts=_parts(plain, chosen, labels, language))
+    kept: list[Passage] = []
+    for part in template.parts:
+        assert isinstance(part, Passage)
+        when = fold(part.when, chosen) if part.when is not None else None
+        if when != FALSE:
+            parts = _parts(part.parts, chosen, labels, language)
+            kept.append(Passage(when=None if when == TRUE else when, parts=parts))
+    if len(kept) == 1 and kept[0].when is None:
+        return Template(parts=kept[0].parts)
+    return Template(parts=tuple(kept))
+
+
+def _parts(
+    parts: tuple[str | Hole, ...], chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]], language: str
+) -> tuple[str | Hole, ...]:
+    found: list[str | Hole] = []
+    for part in parts:
+        if isinstance(part, Hole) and isinstance(part.expr, Ref) and part.expr.path[0] in chosen:
+            found.append(labels[part.expr.path[0]][language])
+        elif isinstance(part, Hole):
+            found.append(part.model_copy(update={"expr": fold(part.expr, chosen)}))
+        else:
+            found.append(part)
+    merged: list[str | Hole] = []
+    for each in found:
+        if isinstance(each, str) and merged and isinstance(merged[-1], str):
+            merged[-1] += each
+        else:
+            merged.append(each)
+    return tuple(merged)

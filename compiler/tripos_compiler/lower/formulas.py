@@ -1,0 +1,108 @@
+"""Lowers scorers that are expressions over their parameters; whoever calls one has its expression instead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
+
+from tripos_compiler.calls import DEEPEST_FORMULA, is_score
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.expressions import Elaborator
+from tripos_compiler.lower.parameters import Parameters
+from tripos_compiler.plan import Ref, Scorer
+from tripos_compiler.program import FormulaScorer, Program
+from tripos_compiler.scope import Typed, joined
+from tripos_compiler.semantics.library import shown
+from tripos_compiler.syntax.tree import CallExpr, Name, Node
+
+
+def lower_formula(
+    program: Program, statement: Statement, name: Name, parameters: Parameters | None
+) -> tuple[FormulaScorer, Parameters] | None:
+    """A formula, not yet checked. None where its parameters are wrong, or another scorer has its name."""
+    if parameters is None or program.declared["scorer"][name.text] is not name:
+        return None
+    return FormulaScorer(name, parameters.types, statement.syntax("value")), parameters
+
+
+def lower_formulas(program: Program, formulas: list[tuple[FormulaScorer, Parameters]]) -> None:
+    """Checks every formula once, those first that others use. Circles are reported."""
+    waiting = {formula.name.text: (formula, parameters) for formula, parameters in formulas}
+    uses = {
+        name: [used for used in _called(formula.value) if used in waiting] for name, (formula, _) in waiting.items()
+    }
+    depths: dict[str, int] = {}
+    while waiting:
+        ready = [name for name in waiting if all(used in depths for used in uses[name])]
+        for name in ready:
+            depths[name] = 1 + max((depths[used] for used in uses[name]), default=0)
+            _check(program, *waiting.pop(name), depths[name])
+        if not ready:
+            circle = _circle(uses, waiting)
+            first, message = circle[0], f"these scorers use each other in a circle: {' → '.join([*circle, circle[0]])}"
+            help_ = "let one of them use its parameters only"
+            program.diagnostics.error("E0203", message, waiting[first][0].name.span, help=help_)
+            for name in circle:
+                depths[name] = 0  # it counts as reported: what uses it is passed over in silence
+                del waiting[name]
+
+
+def _circle(uses: Mapping[str, list[str]], waiting: Mapping[str, object]) -> list[str]:
+    """The names of a circle, in the order in which they use each other."""
+    way = [next(iter(waiting))]
+    while True:
+        name = next(used for used in uses[way[-1]] if used in waiting)
+        if name in way:
+            return way[way.index(name) :]
+        way.append(name)
+
+
+def _check(program: Program, formula: FormulaScorer, parameters: Parameters, depth: int) -> None:
+    name = formula.name
+    program.index.scopes.append((formula.value.span, parameters.scope))
+    elaborator = Elaborator(program, parameters.scope, _Judged(program), ("", name.text))
+    typed = elaborator.expression(formula.value)
+    if typed is None:
+        return
+    if typed.type.kind == "optional" and is_score(typed.type.of):
+        help_ = "say what counts then: `default(…, 0)`"
+        program.diagnostics.error("E0306", "this score may be missing", formula.value.span, help=help_)
+        return
+    if not is_score(typed.type):
+        message = f"this is `{shown(typed.type)}`, not a score"
+        program.diagnostics.error("E0301", message, formula.value.span, help="a score is a bool or a number")
+        return
+    if depth > DEEPEST_FORMULA:
+        message = f"`{name.text}` uses scorers that use scorers, more than {DEEPEST_FORMULA} deep"
+        program.diagnostics.error("E0203", message, name.span, help="write some of them out")
+        return
+    detail = f"{parameters.shown(name.text)} -> {shown(typed.type)}"
+    program.index.define("scorer", name.text, name.span, detail=detail)
+    program.formulas[name.text] = formula
+
+
+class _Judged:
+    """Stands for a judge's verdict while a formula is checked: there is no reply yet."""
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+
+    def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None:
+        if scorer.gives is not None and is_score(scorer.gives):
+            return Typed(Ref(path=(scorer.name,)), scorer.gives, joined(*(typed.secret for typed in given.values())))
+        what = "several metrics" if scorer.gives is None else "a choice"
+        message = f"`{scorer.name}` gives {what}, which is no value"
+        self.program.diagnostics.error("E0301", message, call.span, help="use a scorer that gives a bool or a number")
+        return None
+
+
+def _called(syntax: object) -> Iterator[str]:
+    """The names that an expression calls."""
+    if isinstance(syntax, CallExpr) and isinstance(syntax.function, Name):
+        yield syntax.function.text
+    if isinstance(syntax, tuple):
+        for each in syntax:
+            yield from _called(each)
+    elif isinstance(syntax, Node):
+        for each in fields(syntax):
+            yield from _called(getattr(syntax, each.name))

@@ -1,0 +1,351 @@
+"""Lowers what is made of replies: scores, grades, verdicts inside expressions, comparisons, columns of measures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tripos_compiler.calls import is_score, scorer_arguments
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics import Label
+from tripos_compiler.expressions import Elaborator
+from tripos_compiler.lower.questions import unrevealed
+from tripos_compiler.lower.steps import Steps, through
+from tripos_compiler.plan import Ask, Column, Compare, Expr, Grade, Ref, Score, Scorer, Type, Verdict
+from tripos_compiler.program import NamedColumn
+from tripos_compiler.resolve import scorer_name
+from tripos_compiler.scope import Binding, Scope, Typed, joined
+from tripos_compiler.source import Span
+from tripos_compiler.syntax.tree import CallExpr, Name, Syntax
+from tripos_compiler.types import shown
+
+
+@dataclass
+class Judging:
+    """Makes the judges that an expression calls verdicts: steps of their own, each once."""
+
+    steps: Steps
+    when: Expr | None = None
+    failed: bool = field(default=False)
+
+    def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None:
+        if scorer.gives is None or scorer.gives.kind == "choice":
+            what = "several metrics" if scorer.gives is None else "a choice"
+            help_ = f"write `score {scorer.name}(…)`" if scorer.gives is None else "use it in `compare`"
+            message = f"`{scorer.name}` gives {what}, which is no value"
+            self.steps.program.diagnostics.error("E0301", message, call.span, help=help_)
+            return None
+        if not told(self.steps, scorer, given, call.span):
+            return None
+        args = {key: typed.expr for key, typed in given.items()}
+        known = [step for step in self.steps.lowered if isinstance(step, Verdict) and step.scorer == scorer.name]
+        found = next((step for step in known if step.args == args and step.when == self.when), None)
+        if found is None:
+            found = Verdict(
+                name=f"{scorer.name}({len(known) + 1})",
+                scorer=scorer.name,
+                args=args,
+                when=self.when,
+                judgement="",
+                fingerprint="",
+            )
+            self.steps.lowered.append(found)
+        return Typed(Ref(path=(found.name,)), scorer.gives, joined(*(typed.secret for typed in given.values())))
+
+
+def told(steps: Steps, scorer: Scorer, given: dict[str, Typed], span: Span) -> bool:
+    """Whether nothing secret reaches the compared role as a judge."""
+    role = Name(span, scorer.role)
+    kept = [unrevealed(steps.program, role, typed.secret, span, f"`{scorer.name}` tells") for typed in given.values()]
+    return all(kept)
+
+
+def lower_score(steps: Steps, statement: Statement) -> bool:
+    """`score NAME = VALUE [when COND]`."""
+    value, name = statement.syntax("value"), statement.name()
+    if not free(steps, name, statement):
+        return False
+    steps.define("score", name, None, "a score")
+    if _judge_of(steps, value) is not None:
+        return lower_grade(steps, statement, name)
+    return _scored_value(steps, statement, name, value)
+
+
+def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax) -> bool:
+    when = steps.condition(statement, name.text)
+    condition = when.expr if isinstance(when, Typed) else None
+    steps.program.index.scopes.append((value.span, dict(steps.scope)))
+    typed = steps.elaborator(name.text, Judging(steps, condition)).expression(value)
+    if typed is None or when is False:
+        return False
+    if typed.type.kind == "optional" and is_score(typed.type.of):
+        help_ = "say what counts then: `default(…, 0)`"
+        steps.program.diagnostics.error("E0306", "this score may be missing", value.span, help=help_)
+        return False
+    if not is_score(typed.type):
+        help_ = "a score is a bool or a number"
+        message = f"this is `{shown(typed.type)}`, not a score"
+        steps.program.diagnostics.error("E0301", message, value.span, help=help_)
+        return False
+    if not answers(steps, value.span, condition, typed.expr):
+        return False
+    steps.lowered.append(
+        Score(
+            name=name.text,
+            value=typed.expr,
+            of="",
+            needs=(),
+            truth=typed.type.kind == "bool",
+            when=condition,
+            fingerprint="",
+        )
+    )
+    return True
+
+
+def _judge_of(steps: Steps, value: Syntax) -> Name | None:
+    """The judge that a value is nothing but a call of: one that asks a role."""
+    if not isinstance(value, CallExpr) or not isinstance(value.function, Name):
+        return None
+    name = value.function
+    declared = steps.program.declared.get("scorer", {})
+    computed = name.text in steps.program.formulas or name.text in steps.program.plugins
+    return name if name.text in declared and not computed else None
+
+
+def free(steps: Steps, name: Name, statement: Statement) -> bool:
+    """Whether a score may have this name: no scorer or metric has it, and no other score that always holds."""
+    own = scorer_name(statement.syntax("value")) if statement.construct == "score" else name
+    for kind in ("scorer", "metric"):
+        taken = steps.program.declared.get(kind, {}).get(name.text)
+        if kind == "scorer" and name.text not in steps.program.scorers:
+            continue  # a formula or a function leaves nothing but the score; what was reported is passed over
+        if taken is not None and (own is None or own.text != name.text):
+            label = Label(taken.span, "declared here")
+            message = f"`{name.text}` is a {kind} already, and their means would mix"
+            steps.program.diagnostics.error("E0202", message, name.span, label, help="rename the score")
+            return False
+    earlier, first = steps.scores.setdefault(name.text, (Label(name.span, "first declared here"), statement))
+    if first is not statement and not (first.find("cond") and statement.find("cond")):
+        message = f"score `{name.text}` is declared twice in this scenario"
+        help_ = "rename one, or give each its `when`"
+        steps.program.diagnostics.error("E0202", message, name.span, earlier, help=help_)
+        return False
+    return True
+
+
+def answers(steps: Steps, span: Span, *exprs: Expr | None) -> bool:
+    """Whether what is scored depends on a reply of the compared role; reports where it does not."""
+    if steps.compared(*exprs):
+        return True
+    if all(role.kind != "compared" for role in steps.program.roles.values()):
+        return False  # reported already
+    help_ = "score something that depends on a reply of the role under test, such as `answer.text`"
+    message = "this score depends on no reply of the compared role"
+    steps.program.diagnostics.error("E0301", message, span, help=help_)
+    return False
+
+
+def lower_grade(steps: Steps, statement: Statement, name: Name | None) -> bool:
+    """`score SCORER(…)`, or `score NAME = SCORER(…)`."""
+    program = steps.program
+    call = statement.syntax("value") if name is not None else statement.syntax("call")
+    if not isinstance(call, CallExpr) or not isinstance(call.function, Name):
+        help_ = "it is written `score NAME = VALUE` or `score SCORER(…)`"
+        program.diagnostics.error("E0106", "this is not a scorer applied", call.span, help=help_)
+        return False
+    function = call.function
+    if not program.is_declared("scorer", function):
+        return False
+    if function.text in program.formulas or function.text in program.plugins:
+        return free(steps, function, statement) and _scored_value(steps, statement, function, call)
+    title = name.text if name is not None else function.text
+    when = steps.condition(statement, title)
+    scorer = program.scorers.get(function.text)
+    if scorer is None or when is False:
+        return False
+    program.index.scopes.append((call.span, dict(steps.scope)))
+    args = scorer_arguments(steps.elaborator(title), call, scorer)
+    if args is None:
+        return False
+    if name is None and not free(steps, function, statement):
+        return False
+    if scorer.gives is not None and scorer.gives.kind == "choice":
+        help_ = f"write `compare NAME using {scorer.name}(…)`, or give a bool or a number"
+        message = f"`{scorer.name}` gives a choice, which is no score"
+        program.diagnostics.error("E0301", message, call.span, help=help_)
+        return False
+    kept = told(steps, scorer, args, call.span)
+    metrics = _metrics(steps, scorer, statement, name)
+    condition = when.expr if isinstance(when, Typed) else None
+    exprs = {key: typed.expr for key, typed in args.items()}
+    if metrics is None or not kept or not answers(steps, call.span, condition, *exprs.values()):
+        return False
+    weights = program.weights.get(scorer.name, {}).get(steps.scenario, ()) if metrics else ()
+    steps.lowered.append(
+        Grade(
+            name=title,
+            scorer=scorer.name,
+            args=exprs,
+            of="",
+            needs=(),
+            metrics=metrics,
+            weights=weights,
+            when=condition,
+            judgement="",
+            fingerprint="",
+        )
+    )
+    return True
+
+
+def _metrics(steps: Steps, scorer: Scorer, statement: Statement, name: Name | None) -> tuple[str, ...] | None:
+    program = steps.program
+    if scorer.gives is not None:
+        if name is None:
+            message = f"`{scorer.name}` gives one value, which needs a name"
+            help_ = f"write `score NAME = {scorer.name}(…)`"
+            program.diagnostics.error("E0106", message, statement.head, help=help_)
+            return None
+        return ()
+    tables = [table for table in program.of("allocate") if table.name("scorer").text == scorer.name]
+    if not tables:
+        message = f"no table allocates the metrics of `{scorer.name}`"
+        help_ = f"write `allocate {scorer.name} {{ | | METRIC | … }}`"
+        program.diagnostics.error("E0602", message, statement.head, help=help_, unknown=scorer.name)
+        return None
+    if steps.scenario not in program.table_rows.get(scorer.name, {steps.scenario}):
+        message = f"the table of `{scorer.name}` has no row for scenario `{steps.scenario}`"
+        table = Label(tables[0].head, "the table")
+        program.diagnostics.error("E0602", message, statement.head, table, help="add a row for it")
+        return None
+    declared = program.allocation.get(scorer.name)
+    if declared is None:
+        return None
+    if any(metric not in program.metrics for metric in declared[steps.scenario]):
+        return None
+    return declared[steps.scenario]
+
+
+def lower_compare(steps: Steps, statement: Statement) -> bool:
+    """`compare NAME using SCORER(…) [when COND]`."""
+    program, name, call = steps.program, statement.name(), statement.syntax("call")
+    if not isinstance(call, CallExpr) or not isinstance(call.function, Name):
+        help_ = "it is written `compare NAME using SCORER(…)`"
+        program.diagnostics.error("E0106", "this is not a scorer applied", call.span, help=help_)
+        return False
+    if not free(steps, name, statement) or not program.is_declared("scorer", call.function):
+        return False
+    steps.define("compare", name, None, "a comparison of every two compared models")
+    scorer = program.scorers.get(call.function.text)
+    when = steps.condition(statement, name.text)
+    if when is False:
+        return False
+    if scorer is None:
+        if call.function.text in program.formulas or call.function.text in program.plugins:
+            help_ = "compare by a judge that `gives choice(first, second, tie)`"
+            program.diagnostics.error("E0301", f"`{call.function.text}` is no judge", call.function.span, help=help_)
+        return False
+    values = scorer.gives.values if scorer.gives is not None and scorer.gives.kind == "choice" else ()
+    if len(values) not in (2, 3):
+        help_ = "write `gives choice(first, second, tie)` in it"
+        message = f"`{scorer.name}` does not say which of two is better"
+        program.diagnostics.error("E0301", message, call.function.span, help=help_)
+        return False
+    scope = _paired(steps)
+    program.index.scopes.append((call.span, scope))
+    elaborator = Elaborator(program, scope, place=(steps.scenario, name.text))
+    args = scorer_arguments(elaborator, call, scorer)
+    if args is None or not told(steps, scorer, args, call.span):
+        return False
+    exprs = {key: typed.expr for key, typed in args.items()}
+    sides = _sides(exprs.values())
+    if sides != {"first", "second"}:
+        missing = sorted({"first", "second"} - sides)[0]
+        help_ = f"name the reply of each: `{missing}.{_compared_ask(steps) or 'answer'}.text`"
+        message = f"this compares nothing of the {missing} model"
+        program.diagnostics.error("E0303", message, call.span, help=help_)
+        return False
+    condition = when.expr if isinstance(when, Typed) else None
+    steps.lowered.append(
+        Compare(
+            name=name.text,
+            scorer=scorer.name,
+            args=exprs,
+            of="",
+            needs=(),
+            when=condition,
+            judgement="",
+            fingerprint="",
+        )
+    )
+    return True
+
+
+def _sides(exprs: object) -> set[str]:
+    from tripos_compiler.semantics.names import names_in
+
+    return {name for expr in exprs for name in names_in(expr)} & {"first", "second"}  # type: ignore[attr-defined]
+
+
+def _compared_ask(steps: Steps) -> str | None:
+    asks = [step.name for step in steps.lowered if isinstance(step, Ask) and steps.kind(step.role) == "compared"]
+    return asks[-1] if asks else None
+
+
+def _paired(steps: Steps) -> Scope:
+    """The scope with the replies of either model below `first` and `second`."""
+    replies = {
+        step.name: steps.scope[step.name]
+        for step in steps.lowered
+        if isinstance(step, Ask) and step.name in steps.scope and steps.compared(Ref(path=(step.name,)))
+    }
+    shared = {key: binding for key, binding in steps.scope.items() if key not in replies}
+    sides = {
+        side: Binding((side,), None, (), {key: _below(side, binding) for key, binding in replies.items()})
+        for side in ("first", "second")
+    }
+    return {**shared, **sides}
+
+
+def _below(side: str, binding: Binding) -> Binding:
+    fields = {key: _below(side, inner) for key, inner in binding.fields.items()}
+    return Binding((side, *binding.path), binding.type, binding.secret, fields, span=binding.span)
+
+
+def lower_column(steps: Steps, hint: str, syntax: Syntax) -> NamedColumn | None:
+    """The column that an argument of a measure becomes; None where it is wrong, which is reported."""
+    steps.program.index.scopes.append((syntax.span, dict(steps.scope)))
+    typed = steps.elaborator(hint, Judging(steps)).expression(syntax)
+    if typed is None or not _kept(steps, typed.type, syntax):
+        return None
+    if not answers_or_data(steps, typed.expr):
+        answers(steps, syntax.span, typed.expr)
+        return None
+    known = [step for step in steps.lowered if isinstance(step, Column)]
+    found = next((step for step in known if step.value == typed.expr), None)
+    if found is None:
+        name = hint
+        while any(step.name == name for step in known):
+            name = f"{hint}.{len(known) + 1}"
+        found = Column(name=name, value=typed.expr, type=typed.type, of="", needs=(), fingerprint="")
+        steps.lowered.append(found)
+    return NamedColumn(found.name, found.type)
+
+
+def answers_or_data(steps: Steps, expr: Expr) -> bool:
+    """Whether a column has anything to do with a reply, or else with the row it was about (what would be right)."""
+    from tripos_compiler.semantics.names import names_in
+
+    return steps.compared(expr) or steps.alias in names_in(expr)
+
+
+def _kept(steps: Steps, type_: Type, syntax: Syntax) -> bool:
+    if type_.kind not in ("tree", "metrics", "dialogue", "record"):
+        return True
+    help_ = "measure a number, a choice, a text or a set"
+    message = f"`{shown(type_)}` cannot be measured"
+    steps.program.diagnostics.error("E0301", message, syntax.span, help=help_)
+    return False
+
+
+__all__ = ["Judging", "free", "lower_column", "lower_compare", "lower_grade", "lower_score", "through"]

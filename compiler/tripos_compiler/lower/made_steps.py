@@ -1,0 +1,216 @@
+"""Lowers what makes a row: the role that writes it, walks, computed fields, and those who look at it."""
+
+from __future__ import annotations
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics import Label
+from tripos_compiler.lower.making import Making
+from tripos_compiler.lower.questions import Question, lower_question, lower_returns, returned_record
+from tripos_compiler.lower.steps import through
+from tripos_compiler.plan import (
+    Ask,
+    Derived,
+    Expr,
+    ListType,
+    PathType,
+    RecordType,
+    SetType,
+    TextType,
+    Type,
+    Verify,
+    Walk,
+)
+from tripos_compiler.scope import Binding, Scope, Way
+from tripos_compiler.semantics.names import names_in
+from tripos_compiler.syntax.tree import Name
+
+ASKED = ("prompt", "system", "returns", "temperature", "max_tokens", "stop")
+"""What is said to a role that writes rows."""
+BRANCHES = ListType(of=TextType())
+CHOSEN = SetType(of=TextType())
+"""What a walk gets at every node: some of its branches."""
+
+
+def lower_author(making: Making) -> None:
+    """The role that writes the rows, where there is one."""
+    statement, role = making.statement, making.statement.find_name("role")
+    if role is None:
+        said = next((inner for inner in statement.body if inner.construct in ASKED), None)
+        if said is not None:
+            message = f"no role is asked, so `{said.construct}` is said to nobody"
+            making.error("E0206", message, said.head, help=f"say who writes the rows: `dataset {making.own} by ROLE …`")
+            making.open = True
+        return
+    may = making.maker(role)
+    question = _question(making, making.scope, statement, role if may else None, "prompt")
+    record = _returned(making, statement, question)
+    if record is None:
+        making.open = making.open or statement.one_of("returns") is None
+    _written(making, statement, record, question.secret if question is not None else ())
+    if not _prompted(making, statement, f"`{role.text}` is asked nothing") or question is None or record is None:
+        making.sound = False
+        return
+    making.steps.append(_ask(making, "prompt", role, question, record))
+
+
+def lower_walk(making: Making, statement: Statement) -> None:
+    """`walk NAME through TREE by ROLE { … }`."""
+    name, tree, role = statement.name(), statement.name("tree"), statement.name("role")
+    may = making.maker(role)
+    declared = making.program.is_declared("tree", tree)
+    scope = making.row()
+    if "branches" in scope:
+        message = "`branches` is what a walk chooses among, and is something else here"
+        making.error("E0202", message, statement.head, help="take another name for the other")
+    scope["branches"] = Binding(("branches",), BRANCHES)
+    question = _question(making, scope, statement, role if may else None, name.text)
+    prompted = _prompted(making, statement, f"`{role.text}` is asked nothing")
+    added = making.add("walk", name.text, name.span, ListType(of=PathType()))
+    if question is None or not may or not declared or not prompted or not added:
+        making.sound = False
+        return
+    if tree.text not in making.program.trees:  # it was reported
+        making.sound = False
+    if not any("branches" in names_in(hole.typed.expr) for hole in question.told):
+        head = statement.of("prompt")[0].head
+        message = "this prompt does not show the branches to choose among"
+        making.error("E0612", message, head, help="put `{{ bullets(branches) }}` in it")
+    if question.secret:
+        _chosen_by_a_secret(making, name, question)
+    making.steps.append(Walk(tree=tree.text, ask=_ask(making, name.text, role, question, CHOSEN)))
+
+
+def _chosen_by_a_secret(making: Making, name: Name, question: Question) -> None:
+    hole = next(hole for hole in question.told if hole.typed.secret)
+    way = [Label(label.span, f"{number}. {label.text}") for number, label in enumerate(question.secret, 1)]
+    way.append(Label(hole.span, f"{len(way) + 1}. the prompt of this walk tells it"))
+    told = hole.span.source.text[hole.span.start : hole.span.end].removeprefix("{{").removesuffix("}}").strip()
+    message = f"the paths in `{name.text}` are chosen by what is secret, and are not secret themselves"
+    help_ = f"write `reveal({told})` in its prompt to say that the protocol shows the choice"
+    making.program.diagnostics.warning("E0502", message, name.span, *way, help=help_)
+
+
+def lower_derived(making: Making, statement: Statement) -> None:
+    """`let NAME = VALUE`: a field computed from the row."""
+    name, value = statement.name(), statement.syntax("value")
+    typed = making.elaborator(making.row(), name.text, value.span).expression(value)
+    type_: Type | None = typed.type if typed is not None else None
+    if type_ is not None and type_.kind in ("tree", "metrics"):
+        making.error("E0301", f"a row cannot hold `{type_.kind}`", value.span, help="take some value of it")
+        type_ = None
+    added = making.add("let", name.text, name.span, type_, through(typed.secret, name, "holds it") if typed else ())
+    if typed is not None and type_ is not None and added:
+        making.steps.append(Derived(name=name.text, value=typed.expr))
+
+
+def lower_verify(making: Making, statement: Statement, number: int) -> None:
+    """`verify by ROLE { … }`, the `number`th of this data set."""
+    role = statement.name("role")
+    title = "verify" if number == 1 else f"verify_{number}"
+    may = making.maker(role)
+    scope = making.row()
+    question = _question(making, scope, statement, role if may else None, title)
+    record = _returned(making, statement, question)
+    for written in statement.of("returns"):
+        for inner in written.body:
+            name = inner.name()
+            if inner.has("secret"):
+                help_ = "remove it: only what is written into the rows can be secret"
+                making.error("E0106", "what is said of a row has no secrets", inner.head, help=help_)
+            if name.text in scope:
+                message = f"`{name.text}` is a name of this data set's rows or axes"
+                making.error("E0202", message, name.span, help="take another name")
+            type_ = record.fields.get(name.text) if record is not None else None
+            scope[name.text] = Binding((name.text,), type_, span=name.span)
+            making.program.index.define("field", name.text, name.span, f"verify {making.own}")
+    required = [_condition(making, scope, inner, title) for inner in statement.of("require")]
+    if not required:
+        lacking = statement.block.span if statement.block is not None else None
+        message = "nothing is required of what is said of a row"
+        making.error("E0206", message, statement.head, help="write `require CONDITION` in its block", lacking=lacking)
+    known = [expr for expr in required if expr is not None]
+    prompted = _prompted(making, statement, f"`{role.text}` is asked nothing")
+    if question is None or record is None or not may or not prompted or len(known) < len(required):
+        making.sound = False
+        return
+    making.steps.append(Verify(ask=_ask(making, title, role, question, record), require=tuple(known)))
+
+
+def lower_conditions(making: Making) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
+    """What `require` and `unique` of the data set itself say."""
+    scope = making.row()
+    required = [_condition(making, scope, inner, "require") for inner in making.statement.of("require")]
+    single: list[Expr | None] = []
+    for inner in making.statement.of("unique"):
+        value = inner.syntax("value")
+        typed = making.elaborator(scope, "unique", value.span).expression(value)
+        single.append(typed.expr if typed is not None else None)
+    known = tuple(expr for expr in required if expr is not None), tuple(expr for expr in single if expr is not None)
+    making.sound = making.sound and len(known[0]) == len(required) and len(known[1]) == len(single)
+    return known
+
+
+def _condition(making: Making, scope: Scope, statement: Statement, step: str) -> Expr | None:
+    condition = statement.syntax("cond")
+    typed = making.elaborator(scope, step, condition.span).condition(condition)
+    return typed.expr if typed is not None else None
+
+
+def _question(making: Making, scope: Scope, statement: Statement, role: Name | None, step: str) -> Question | None:
+    """What is put to a role; for a role that was reported, nothing is said about what it may know."""
+    asked = role or Name(statement.head, "")
+    question = lower_question(making.program, dict(scope), statement, asked, (making.own, step))
+    if question is not None:
+        making.mention(question)
+    return question
+
+
+def _prompted(making: Making, statement: Statement, message: str) -> bool:
+    if statement.of("prompt"):
+        return True
+    lacking = statement.block.span if statement.block is not None else None
+    making.error("E0206", message, statement.head, help='write `prompt "…"` in its block', lacking=lacking)
+    return False
+
+
+def _returned(making: Making, statement: Statement, question: Question | None) -> RecordType | None:
+    """The record that a reply is read as, also where something else of the question is wrong."""
+    if question is not None:
+        return returned_record(making.program, statement, question.returns)
+    items = making.program.diagnostics.items
+    mark = len(items)
+    returns = lower_returns(making.program, statement)
+    del items[mark:]  # it was reported with the question
+    if returns is False:
+        return None
+    return returned_record(making.program, statement, None if isinstance(returns, bool) else returns)
+
+
+def _written(making: Making, statement: Statement, record: RecordType | None, told: Way) -> None:
+    """The fields that a role writes. What is written knowing a secret may repeat it."""
+    first: dict[str, Name] = {}
+    for returns in statement.of("returns"):
+        for inner in returns.body:
+            name = inner.name()
+            if first.setdefault(name.text, name) is not name:
+                continue  # it was reported with the record
+            if inner.has("secret"):
+                way: Way = (Label(inner.head, "secret here"),)
+            else:
+                way = (*told, Label(inner.head, "written knowing it")) if told else ()
+            making.add("field", name.text, name.span, record.fields.get(name.text) if record else None, way)
+
+
+def _ask(making: Making, name: str, role: Name, question: Question, returns: Type) -> Ask:
+    ask = Ask(
+        name=name,
+        role=role.text,
+        system=question.system.texts if question.system else None,
+        prompt=question.prompt.texts if question.prompt else None,
+        returns=returns,
+        settings=question.settings,
+        fingerprint="",
+    )
+    finished = making.prints.of(ask)
+    assert isinstance(finished, Ask)
+    return finished

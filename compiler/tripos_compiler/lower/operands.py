@@ -1,0 +1,311 @@
+"""Finds what a name means where an aggregate takes values: scores, a judge's scores, a metric, a measure, a column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.lower.dims import text_of
+from tripos_compiler.lower.figured import Declared, Known, Reading
+from tripos_compiler.lower.scored import Scored, declared_score
+from tripos_compiler.program import Program
+from tripos_compiler.semantics.aggregates import AGGREGATES, AggregateFunction
+from tripos_compiler.semantics.library import FUNCTIONS
+from tripos_compiler.syntax.tree import (
+    Argument,
+    BinaryExpr,
+    CallExpr,
+    Group,
+    Index,
+    Member,
+    Name,
+    Syntax,
+    UnaryExpr,
+)
+
+INSIDE = "an expression of a scenario's values belongs in a measure inside that scenario"
+
+
+def is_by(argument: Argument) -> bool:
+    """Whether an argument is a phrase such as `mean(f1) by q.subject`."""
+    elements = argument.elements
+    return len(elements) > 2 and isinstance(elements[1], Name) and elements[1].text == "by"
+
+
+def is_aggregate(program: Program, syntax: Syntax) -> bool:
+    """Whether a call can only be that of an aggregate: a function of that name would be one of a single row."""
+    if not isinstance(syntax, CallExpr) or not isinstance(syntax.function, Name):
+        return False
+    name = syntax.function.text
+    functions = (*FUNCTIONS, *program.declared.get("function", {}), *program.declared.get("scorer", {}))
+    return name in AGGREGATES and name not in functions
+
+
+def is_arithmetic(call: CallExpr) -> bool:
+    """Whether a call is arithmetic over figures: `abs(a)`, `min(a, b)`. Of one thing `min` and `max` are aggregates."""
+    match call:
+        case CallExpr(function=Name(text="abs")):
+            return True
+        case CallExpr(function=Name(text="min" | "max"), arguments=arguments):
+            return sum(argument.name is None for argument in arguments) != 1 and not any(map(is_by, arguments))
+    return False
+
+
+def column_arguments(program: Program, value: Syntax) -> Iterator[tuple[str, Syntax]]:
+    """The arguments of aggregates in a figure that may be expressions over a scenario's names, each with the word that
+    the aggregate has for it."""
+    match value:
+        case CallExpr(function=Name(text=text)) if text in AGGREGATES and not is_arithmetic(value):
+            yield from _of_aggregate(program, value, AGGREGATES[text])
+        case CallExpr(arguments=arguments) | Group(arguments=arguments):
+            for argument in arguments:
+                yield from column_arguments(program, argument.elements[0])
+        case BinaryExpr(left=left, right=right):
+            yield from column_arguments(program, left)
+            yield from column_arguments(program, right)
+        case UnaryExpr(value=inner):
+            yield from column_arguments(program, inner)
+
+
+def _of_aggregate(program: Program, call: CallExpr, function: AggregateFunction) -> Iterator[tuple[str, Syntax]]:
+    free = [parameter for parameter in function.parameters if parameter.kind != "word"]
+    named = {parameter.name: parameter for parameter in function.parameters}
+    for argument in call.arguments:
+        first = free.pop(0) if free and argument.name is None else None
+        parameter = named.get(argument.name.text) if argument.name is not None else first
+        if is_by(argument) or is_aggregate(program, argument.elements[0]):
+            yield from column_arguments(program, argument.elements[0])
+            free = []  # what follows is further dimensions
+        elif parameter is not None and parameter.column and len(argument.elements) == 1:
+            yield parameter.name, argument.elements[0]
+
+
+def measures_in(reading: Reading, value: Syntax, aggregated: bool = False) -> Iterator[str]:
+    """The measures that a figure names, by their names in the plan. `aggregated`: it stands where values are taken."""
+    match value:
+        case _ if value.span in reading.program.columns:
+            return
+        case Name() | Member():
+            key = _named_measure(reading, value, aggregated)
+            if key is not None:
+                yield key
+        case CallExpr(function=Name(text=text), arguments=arguments):
+            inner = text in AGGREGATES and not is_arithmetic(value)
+            for argument in arguments:
+                yield from measures_in(reading, argument.elements[0], inner)
+        case Index(of=of):
+            yield from measures_in(reading, of)
+        case BinaryExpr(left=left, right=right):
+            yield from measures_in(reading, left, aggregated)
+            yield from measures_in(reading, right, aggregated)
+        case UnaryExpr(value=inner_value):
+            yield from measures_in(reading, inner_value, aggregated)
+        case Group(arguments=arguments):
+            for argument in arguments:
+                yield from measures_in(reading, argument.elements[0], aggregated)
+
+
+def _named_measure(reading: Reading, name: Name | Member, aggregated: bool) -> str | None:
+    within, last = reading.scenario, name
+    if isinstance(name, Member):
+        within, last = text_of(name.of), name.name
+        declared = reading.declared.get(f"{within}.{name.name.text}")
+    else:
+        declared = reading.measure(name.text)
+    assert isinstance(last, Name)
+    if declared is None or (aggregated and (declared.key == reading.own or last.text in reading.scores.names(within))):
+        return None
+    given = {*reading.program.declared.get("scorer", {}), *reading.program.declared.get("metric", {})}
+    if aggregated and declared.scenario is None and last.text in given:
+        return None
+    return declared.key
+
+
+def means_a_figure(program: Program, scenario: Statement, own: str | None, syntax: Syntax) -> bool:
+    """Whether an argument names scores, a metric or a measure, and not a value of the scenario."""
+    if not isinstance(syntax, Name):
+        return False
+    here = [inner for inner in scenario.body if declared_score(inner) is not None or inner.construct == "measure"]
+    for inner in here:
+        name = declared_score(inner) or inner.name()
+        if name.text == syntax.text and not (inner.construct == "measure" and name.text == own):
+            return True
+    declared = program.declared
+    return any(syntax.text in declared.get(kind, {}) for kind in ("scorer", "metric", "measure"))
+
+
+def find_operand(reading: Reading, syntax: Syntax) -> Scored | Known | None:
+    """What an aggregate is taken of. None where it is nothing, which is reported, or was reported already.
+
+    Inside a scenario its own scores come first, then its measures, then what the whole spec declares.
+    """
+    column = reading.program.columns.get(syntax.span)
+    if column is not None and reading.scenario is not None:
+        return reading.scores.column(column, reading.scenario)
+    match syntax:
+        case Name():
+            return _plain(reading, syntax)
+        case Member(of=Name() as scenario, name=name) if scenario.text in reading.program.declared.get("scenario", {}):
+            reading.program.index.use(scenario.span, reading.program.declared["scenario"][scenario.text].span)
+            return _of_scenario(reading, scenario.text, name)
+        case Member(of=Name() as scenario) if reading.scenario is None or _free(reading, scenario, syntax):
+            reading.program.unknown("scenario", scenario)
+            return None
+        case Index():
+            help_ = "give it a name first: `measure part = …[…]`, and take that; or slice what is taken of the whole"
+            reading.error("E0301", "an aggregate is not taken of a slice", syntax.span, help_)
+            return None
+    if reading.scenario is None:
+        help_ = f"name a scorer, a score or a measure; {INSIDE}"
+        reading.error("E0301", "an aggregate is taken of something with a name", syntax.span, help_)
+    elif reading.own is None:
+        reading.error(
+            "E0301", "what is expected is a measure with a name", syntax.span, "declare it: `measure NAME = …`"
+        )
+    return None
+
+
+def _free(reading: Reading, name: Name, syntax: Syntax) -> bool:
+    """Whether a name at the start of an argument means nothing in its scenario, which was looked at; that of a gate is
+    not looked at."""
+    scope = reading.scopes.get(syntax.span, {} if reading.own is None else None)
+    return scope is not None and name.text not in scope
+
+
+def _plain(reading: Reading, name: Name) -> Scored | Known | None:
+    program, scores, scenario = reading.program, reading.scores, reading.scenario
+    here = scores.names(scenario)
+    if name.text in here:
+        program.index.use(name.span, here[name.text])
+        return scores.score(name.text, scenario)
+    measure = reading.measure(name.text)
+    if scenario is not None and measure is not None and measure.scenario == scenario and measure.key != reading.own:
+        return _measure(reading, name, measure)
+    if name.text in program.declared.get("scorer", {}):
+        return _scorer(reading, name, scenario)
+    if name.text in program.declared.get("metric", {}):
+        return _metric(reading, name, scenario)
+    measure = reading.declared.get(name.text)
+    if measure is not None and measure.key != reading.own:
+        return _measure(reading, name, measure)
+    if scenario is not None and (scenario in scores.broken or not _free(reading, name, name)):
+        return None
+    _unknown(reading, name, [*here, *reading.scopes.get(name.span, ())])
+    return None
+
+
+def _unknown(reading: Reading, name: Name, here: list[str]) -> None:
+    program, scores = reading.program, reading.scores
+    homes = [each for each, names in scores.written.items() if name.text in names and name.text not in scores.judges]
+    homes += [each.scenario for each in reading.declared.values() if each.scenario and each.name.text == name.text]
+    homes = [home for home in dict.fromkeys(homes) if home != reading.scenario]
+    if homes:
+        help_ = f"it belongs to scenario `{homes[0]}`: write `{homes[0]}.{name.text}`"
+        reading.error("E0201", f"`{name.text}` is not known here", name.span, help_, name.text)
+        return
+    measures = [each.name.text for each in reading.declared.values() if each.scenario in (None, reading.scenario)]
+    known = [*here, *program.declared.get("scorer", {}), *program.declared.get("metric", {}), *measures]
+    known = [other for other in dict.fromkeys(known) if reading.own is None or other != name.text]
+    close = nearest(name.text, known)
+    some = ", ".join(f"`{other}`" for other in known[:8])
+    help_ = f"did you mean `{close}`?" if close else f"there is {some}" if some else "score something first"
+    reading.error("E0201", f"there is no score or measure `{name.text}`", name.span, help_, name.text)
+
+
+def _of_scenario(reading: Reading, scenario: str, name: Name) -> Scored | Known | None:
+    """What `scenario.name` means: a score, a measure, or what a judge or a metric gave there."""
+    program, scores = reading.program, reading.scores
+    here = scores.names(scenario)
+    if name.text in here:
+        program.index.use(name.span, here[name.text])
+        return scores.score(name.text, scenario)
+    measure = reading.declared.get(f"{scenario}.{name.text}")
+    if measure is not None and measure.key != reading.own:
+        return _measure(reading, name, measure)
+    if name.text in program.declared.get("scorer", {}):
+        return _scorer(reading, name, scenario)
+    if name.text in program.declared.get("metric", {}):
+        return _metric(reading, name, scenario)
+    measures = [each.name.text for each in reading.declared.values() if each.scenario == scenario]
+    known = [*here, *measures, *(scorer for scorer in scores.written.get(scenario, {}) if scorer not in here)]
+    close = nearest(name.text, known)
+    some = ", ".join(f"`{other}`" for other in known[:8])
+    help_ = f"did you mean `{close}`?" if close else f"it has {some}" if some else "it has none"
+    message = f"scenario `{scenario}` has no score or measure `{name.text}`"
+    reading.error("E0201", message, name.span, help_, name.text)
+    return None
+
+
+def _scorer(reading: Reading, name: Name, scenario: str | None) -> Scored | None:
+    program, scores = reading.program, reading.scores
+    program.index.use(name.span, program.declared["scorer"][name.text].span)
+    known = name.text in program.scorers or name.text in program.formulas or name.text in program.plugins
+    found = scores.scorer(name.text, scenario) if name.text in program.scorers else None
+    if found is None and known and not (scores.broken if scenario is None else scenario in scores.broken):
+        where = "no scenario is" if scenario is None else f"scenario `{scenario}` is not"
+        help_ = f"name the score that it is part of, or write `score {name.text}(…)`"
+        reading.error("E0301", f"{where} scored by `{name.text}`", name.span, help_)
+    return found
+
+
+def _metric(reading: Reading, name: Name, scenario: str | None) -> Scored | None:
+    program, scores = reading.program, reading.scores
+    program.index.use(name.span, program.declared["metric"][name.text].span)
+    found = scores.metric(name.text, scenario)
+    sound = not (scores.broken if scenario is None else scenario in scores.broken)
+    if found is None and sound and name.text in program.metrics and _allocated(program):
+        where = "no scenario is" if scenario is None else f"scenario `{scenario}` is not"
+        reading.error("E0301", f"{where} graded on `{name.text}`", name.span, "look at the `allocate` table")
+    return found
+
+
+def _allocated(program: Program) -> bool:
+    """Whether every allocation table is sound."""
+    return {table.name("scorer").text for table in program.of("allocate")} <= set(program.allocation)
+
+
+def _measure(reading: Reading, name: Name, declared: Declared) -> Known | None:
+    reading.program.index.use(name.span, declared.name.span)
+    return reading.known.get(declared.key)
+
+
+def find_measure(reading: Reading, syntax: Syntax) -> Known | None:
+    """The measure that a name means in a formula. None where it is none, which is reported, or was reported."""
+    program = reading.program
+    match syntax:
+        case Name():
+            declared = reading.measure(syntax.text)
+            if declared is not None:
+                return _measure(reading, syntax, declared)
+        case Member(of=Name() as scenario, name=name):
+            if not program.is_declared("scenario", scenario):
+                return None
+            declared = reading.declared.get(f"{scenario.text}.{name.text}")
+            if declared is not None:
+                return _measure(reading, name, declared)
+    _no_measure(reading, syntax)
+    return None
+
+
+def _no_measure(reading: Reading, syntax: Syntax) -> None:
+    text = text_of(syntax)
+    last = syntax.name if isinstance(syntax, Member) else syntax
+    within = text_of(syntax.of) if isinstance(syntax, Member) else reading.scenario
+    word = last.text if isinstance(last, Name) else text
+    scored = {*reading.scores.names(within), *reading.program.declared.get("scorer", {})}
+    scored |= set(reading.program.declared.get("metric", {}))
+    if word in scored:
+        message = f"`{text}` is a score, and no figure yet"
+        reading.error("E0301", message, syntax.span, f"take an aggregate of it, such as `mean({text})`")
+        return
+    near = [each for each in reading.declared.values() if each.key != reading.own]
+    local = {each.name.text: each for each in near if each.scenario in (None, within)}
+    homes = [each.key for each in near if each.name.text == word]
+    close = homes[0] if homes else nearest(word, local)
+    if isinstance(syntax, Member) and close in local and local[close].scenario == within:
+        close = local[close].key
+    some = ", ".join(f"`{each.key}`" for each in near[:8])
+    help_ = f"did you mean `{close}`?" if close else f"there is {some}" if some else "declare one: `measure NAME = …`"
+    message = f"there is no measure `{text}`"
+    reading.error("E0201", message, last.span, help_, word)

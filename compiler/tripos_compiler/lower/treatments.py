@@ -1,0 +1,232 @@
+"""What remains of a scenario's steps under each combination of its arms, what they build on, and their fingerprints."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from itertools import product
+
+from tripos_compiler.lower.fingerprints import Prints
+from tripos_compiler.lower.folding import FALSE, TRUE, fold, fold_texts
+from tripos_compiler.lower.steps import Steps, roles
+from tripos_compiler.plan import (
+    Arm,
+    Ask,
+    Column,
+    Compare,
+    Converse,
+    Expr,
+    Grade,
+    Hole,
+    Passage,
+    Retrieve,
+    Score,
+    Step,
+    Template,
+    Texts,
+    Treatment,
+    Verdict,
+)
+from tripos_compiler.semantics.names import names_in
+
+CALLING = (Ask, Converse, Retrieve, Verdict)
+
+
+def treatments(steps: Steps, arms: Sequence[Arm]) -> tuple[Treatment, ...]:
+    """The treatments of a scenario, in the order of the arms' values; a single one where it has no arms.
+
+    A step that is asked in an arm and takes what another yields that is ruled out there is reported.
+    """
+    found: list[Treatment] = []
+    reported: set[tuple[str, str]] = set()
+    for values in product(*(arm.values for arm in arms)):
+        chosen = {arm.name: value.name for arm, value in zip(arms, values, strict=True)}
+        labels = {arm.name: value.labels for arm, value in zip(arms, values, strict=True)}
+        found.append(Treatment(arms=chosen, steps=tuple(_under(steps, chosen, labels, reported))))
+    return tuple(found)
+
+
+def depends(steps: Sequence[Step], names: Collection[str]) -> set[str]:
+    """The steps of those names, and those that they build on."""
+    uses = {step.name: uses_of(step) for step in steps if isinstance(step, CALLING)}
+    found: set[str] = set()
+    waiting = [name for name in names if name in uses]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += [other for other in uses[name] if other in uses]
+    return found
+
+
+def uses_of(step: Step) -> set[str]:
+    """The names that a step looks up, directly; of a conversation that it continues too."""
+    found = {name for expr in exprs_of(step) for name in names_in(expr)}
+    if isinstance(step, Compare):
+        found |= {path_name for expr in step.args.values() for path_name in _below_sides(expr)}
+    if isinstance(step, Ask) and step.continues is not None:
+        found.add(step.continues)
+    return found
+
+
+def _below_sides(expr: Expr) -> set[str]:
+    from tripos_compiler.semantics.names import paths_in
+
+    return {path[1] for path in paths_in(expr) if path[0] in ("first", "second") and len(path) > 1}
+
+
+def exprs_of(step: Step) -> Iterator[Expr]:
+    """Every expression of a step, those of its texts included."""
+    if step.when is not None:
+        yield step.when
+    match step:
+        case Ask():
+            yield from _texts(step.system)
+            yield from _texts(step.prompt)
+            if step.chat is not None:
+                yield step.chat
+            for shots in step.shots:
+                own = [*_texts(shots.prompt), *_texts(shots.reply), *([shots.where] if shots.where else [])]
+                yield from own
+        case Converse():
+            for speaker in step.speakers:
+                yield from _texts(speaker.system)
+        case Retrieve():
+            yield from (step.source, step.by, *step.include, *([step.where] if step.where is not None else []))
+        case Score() | Column():
+            yield step.value
+        case Verdict() | Grade() | Compare():
+            yield from step.args.values()
+
+
+def _texts(texts: Texts | None) -> Iterator[Expr]:
+    for template in (texts or {}).values():
+        yield from template_exprs(template)
+
+
+def template_exprs(template: Template) -> Iterator[Expr]:
+    """Every expression of a template, the conditions of its passages included."""
+    for part in template.parts:
+        if isinstance(part, Passage):
+            if part.when is not None:
+                yield part.when
+            yield from (inner.expr for inner in part.parts if isinstance(inner, Hole))
+        elif isinstance(part, Hole):
+            yield part.expr
+
+
+def _under(
+    steps: Steps,
+    chosen: Mapping[str, str],
+    labels: Mapping[str, Mapping[str, str]],
+    reported: set[tuple[str, str]],
+) -> Iterator[Step]:
+    """The steps under one combination, with what they build on and their fingerprints."""
+    kept: list[Step] = []
+    gone: set[str] = set()
+    samples: dict[str, int] = {}
+    prints = Prints(steps.program, steps.scenario)
+    for step in steps.lowered:
+        folded = _fold(step, chosen, labels)
+        if folded is None:
+            gone.add(step.name)
+            continue
+        if isinstance(folded, Ask) and folded.continues in gone:
+            folded = folded.model_copy(update={"continues": None})
+        missing = sorted(uses_of(folded) & gone)
+        if missing:
+            gone.add(folded.name)
+            if isinstance(folded, CALLING) and not isinstance(folded, Verdict):
+                _not_held(steps, folded.name, missing[0], chosen, reported)
+            continue
+        uses = depends(kept, uses_of(folded))
+        whole = _with_needs(steps, folded, uses, kept, samples)
+        if whole is None:
+            gone.add(folded.name)
+            continue
+        finished = prints.of(whole)
+        if isinstance(finished, CALLING):
+            samples[finished.name] = _samples(finished, samples)
+        kept.append(finished)
+    yield from kept
+
+
+def _not_held(steps: Steps, name: str, missing: str, chosen: Mapping[str, str], reported: set[tuple[str, str]]) -> None:
+    if (name, missing) in reported:
+        return
+    reported.add((name, missing))
+    where = ", ".join(f"{arm} is {value}" for arm, value in chosen.items())
+    message = f"`{name}` takes what `{missing}` yields, which does not take place where {where}"
+    help_ = f"give `{name}` the condition of `{missing}`, or that part of its text"
+    span = steps.wholes[name].span
+    steps.program.diagnostics.error("E0609", message, span, help=help_)
+    steps.good = False
+
+
+def _samples(step: Step, samples: Mapping[str, int]) -> int:
+    if isinstance(step, Verdict):
+        return max((samples[name] for name in step.needs), default=1)
+    assert isinstance(step, Ask | Converse | Retrieve)
+    return step.samples
+
+
+def _with_needs(
+    steps: Steps, step: Step, uses: set[str], kept: Sequence[Step], samples: Mapping[str, int]
+) -> Step | None:
+    """The step with what it builds on; None where it is a score of nothing that is left."""
+    needs = tuple(sorted(uses))
+    most = max((samples[name] for name in needs), default=1)
+    match step:
+        case Ask():
+            # What builds on several samples of another step is asked once for each of them.
+            return step.model_copy(update={"needs": needs, "samples": max(step.samples, most)})
+        case Converse() | Retrieve() | Verdict():
+            return step.model_copy(update={"needs": needs})
+    called = [other for other in kept if other.name in uses and isinstance(other, Ask | Converse)]
+    compared = [other for other in called if any(steps.kind(role) == "compared" for role in roles(other))]
+    if not called:
+        return None
+    return step.model_copy(update={"needs": needs, "of": (compared or called)[-1].name})
+
+
+def _fold(step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Step | None:
+    """The step with its arms put in; None where it is ruled out."""
+    if not chosen:
+        return step
+
+    def put(expr: Expr | None) -> Expr | None:
+        return fold(expr, chosen) if expr is not None else None
+
+    when = put(step.when)
+    if when == FALSE:
+        return None
+    update: dict[str, object] = {"when": None if when == TRUE else when}
+    match step:
+        case Ask():
+            update["system"] = fold_texts(step.system, chosen, labels)
+            update["prompt"] = fold_texts(step.prompt, chosen, labels)
+            update["chat"] = put(step.chat)
+            shots = [
+                each.model_copy(
+                    update={
+                        "where": put(each.where) if put(each.where) != TRUE else None,
+                        "prompt": fold_texts(each.prompt, chosen, labels),
+                        "reply": fold_texts(each.reply, chosen, labels),
+                    }
+                )
+                for each in step.shots
+            ]
+            update["shots"] = tuple(each for each in shots if each.where != FALSE)
+        case Converse():
+            update["speakers"] = tuple(
+                speaker.model_copy(update={"system": fold_texts(speaker.system, chosen, labels)})
+                for speaker in step.speakers
+            )
+        case Retrieve():
+            update["source"], update["by"] = put(step.source), put(step.by)
+            update["where"] = put(step.where)
+            update["include"] = tuple(put(each) for each in step.include)
+        case Score() | Column():
+            update["value"] = put(step.value)
+        case Verdict() | Grade() | Compare():
+            update["args"] = {key: put(value) for key, value in step.args.items()}
+    return step.model_copy(update=update)

@@ -1,0 +1,50 @@
+"""Warns of what is declared and never used: it is a mistake, or it costs calls for nothing."""
+
+from __future__ import annotations
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.lower.steps import Steps
+from tripos_compiler.lower.treatments import uses_of
+from tripos_compiler.plan import Ask, Converse, Retrieve, Scenario
+from tripos_compiler.program import Program
+
+KINDS = ("role", "axis", "arm", "tree", "dataset", "scorer", "function")
+"""What is reported where nothing in any file names it."""
+
+
+OF_USE = frozenset({"E0209", "E0610", "E0611"})
+
+
+def unused(program: Program, statement: Statement, scenario: Scenario, steps: Steps) -> None:
+    """Warns of replies that nothing takes, and of arms under which nothing differs."""
+    taken = {name for treatment in scenario.treatments for step in treatment.steps for name in uses_of(step)}
+    for step in steps.lowered:
+        if isinstance(step, Ask | Converse | Retrieve) and step.name not in taken:
+            message = f"nothing uses what `{step.name}` yields"
+            help_ = "score it, put it in a prompt, or remove the step: its calls are paid for"
+            program.diagnostics.warning("E0611", message, steps.wholes[step.name].span, help=help_)
+    for arm in scenario.arms:
+        alike: dict[tuple[tuple[str, str], ...], set[tuple[str, ...]]] = {}
+        for treatment in scenario.treatments:
+            others = tuple(sorted((name, value) for name, value in treatment.arms.items() if name != arm))
+            alike.setdefault(others, set()).add(tuple(step.fingerprint for step in treatment.steps))
+        if all(len(kinds) == 1 for kinds in alike.values()):
+            written = statement.one_of("arms")
+            where = written.head if written is not None else statement.head
+            message = f"nothing in this scenario depends on the arm `{arm}`"
+            help_ = f'say what differs: `system "…" when {arm} == …`, or take it out of `arms`'
+            program.diagnostics.warning("E0610", message, where, help=help_)
+
+
+def unused_declarations(program: Program) -> None:
+    """Warns of declarations of the main file that nothing names. What a used file declares may serve others."""
+    if program.diagnostics.failed:  # what would use them may have been left out
+        items = program.diagnostics.items
+        program.diagnostics.items = [item for item in items if item.code not in OF_USE]
+        return
+    used = {use.symbol for use in program.index.uses.values()}
+    for kind in KINDS:
+        for name, declared in program.declared.get(kind, {}).items():
+            if declared.span not in used and declared.span.source is program.sources[0]:
+                message = f"{kind} `{name}` is never used"
+                program.diagnostics.warning("E0209", message, declared.span, help="use it, or remove it")

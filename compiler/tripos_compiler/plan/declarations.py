@@ -1,0 +1,98 @@
+"""What a benchmark declares: roles, axes, arms, trees, metrics, plug-ins."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tripos_compiler.plan.base import Part
+from tripos_compiler.plan.expressions import Expr, Labels
+from tripos_compiler.plan.types import Type
+
+
+class Benchmark(Part):
+    name: str
+    version: str
+    title: str
+    license: str | None = None
+    cites: tuple[str, ...] = ()
+    languages: tuple[str, ...]
+
+
+class Role(Part):
+    """Someone who produces text. Several models may fill a `compared` or a `panel` role, one any other."""
+
+    name: str
+    kind: Literal["single", "compared", "panel"]
+
+
+class AxisValue(Part):
+    """`group` is the first tier of a two-tier axis; `guard` says in which cells the value is allowed."""
+
+    name: str
+    labels: Labels
+    group: str | None = None
+    guard: Expr | None = None
+
+
+class Axis(Part):
+    name: str
+    values: tuple[AxisValue, ...]
+
+
+class ArmValue(Part):
+    name: str
+    labels: Labels
+
+
+class Arm(Part):
+    """An experimental condition: the same item under different treatment."""
+
+    name: str
+    values: tuple[ArmValue, ...]
+
+
+class Tree(Part):
+    """A hierarchy read from a file: how many leaves and inner nodes it has, and how many levels below its root."""
+
+    name: str
+    source: str
+    path: str
+    sha256: str
+    leaves: int
+    inner: int
+    depth: int
+
+
+class Plugin(Part):
+    """A function of the user's, called `name` in the spec: `function` in the Python file `path`, which is relative to the
+    folder of the spec's main file, or the entry point `function` of an installed package, without a path.
+
+    `version` is the SHA-256 of the file's text, or the package and its version: a changed function is another function.
+    """
+
+    name: str
+    path: str | None
+    function: str
+    version: str
+    parameters: dict[str, Type]
+    optional: tuple[str, ...] = ()
+    """The parameters that may be left out."""
+    returns: Type
+
+
+class Level(Part):
+    """What a score from `low` to `high` (both inclusive) means."""
+
+    low: int
+    high: int
+    text: Labels
+
+
+class Metric(Part):
+    name: str
+    title: Labels
+    dimension: str
+    low: int
+    high: int
+    asks: Labels
+    levels: tuple[Level, ...]

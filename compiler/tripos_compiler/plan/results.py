@@ -1,0 +1,100 @@
+"""What is made of the scores: measures, gates, samples, exports."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tripos_compiler.plan.base import Part
+from tripos_compiler.plan.expressions import Expr
+
+
+class Aggregate(Part):
+    """A figure over scores or columns: `function` of `values`, in each cell of `by`.
+
+    A value is a name of a score, a scorer or a column, and `scenario` the one that it is taken from, where it is one.
+    """
+
+    op: Literal["aggregate"] = "aggregate"
+    function: str
+    values: tuple[str, ...]
+    scenario: str | None = None
+    named: dict[str, str | int | float | bool] = {}
+    across: str | None = None
+    by: tuple[str, ...] = ()
+    of: Aggregate | None = None
+    """Where it is a figure over cells of another one, that one; `values` is empty then."""
+
+
+class Measured(Part):
+    """Another measure; `slice` fixes arms or dimensions: `accuracy[teaching: none]`."""
+
+    op: Literal["measure"] = "measure"
+    measure: str
+    slice: dict[str, str] = {}
+
+
+class Formula(Part):
+    """Arithmetic over measures."""
+
+    op: Literal["formula"] = "formula"
+    operator: Literal["+", "-", "*", "/", "negate", "abs", "min", "max"]
+    values: tuple[Figure, ...]
+
+
+class Constant(Part):
+    op: Literal["constant"] = "constant"
+    value: float
+
+
+Figure = Annotated[Aggregate | Measured | Formula | Constant, Field(discriminator="op")]
+
+
+class Measure(Part):
+    """An aggregate over the scores of each compared model. `sql` reads the benchmark's `scores` view and yields
+    `model`, a column a name of `by`, `value`, `standard_error`, `df` (degrees of freedom), `items`, `n`, `total`; it is
+    absent where no SQL says it yet. `low` and `high` bound the value where its scale is known."""
+
+    name: str
+    scenario: str | None = None
+    by: tuple[str, ...]
+    low: float | None
+    high: float | None
+    missing: Literal["skip", "zero", "fail"] = "skip"
+    figure: Figure
+    sql: str | None
+
+
+class Expectation(Part):
+    """A gate: `measure` of every compared model must stand so to `value`."""
+
+    figure: Figure
+    operator: Literal["<", "<=", ">", ">=", "==", "!="]
+    value: float
+    shown: str
+
+
+class Subset(Part):
+    """A stratified sample: `take` items for every combination of `per`, spread evenly over `spread`."""
+
+    name: str
+    take: int
+    per: tuple[str, ...]
+    spread: tuple[str, ...]
+    seed: int
+
+
+class Export(Part):
+    """Training data out: the replies to `rows` of the model that is best by `measure` in each cell of `per`, or pairs
+    of a better and a worse reply, which differ by `margin` at least."""
+
+    name: str
+    kind: Literal["best", "pairs"]
+    role: str
+    measure: str
+    per: tuple[str, ...] = ()
+    margin: float = 0.0
+    rows: str
+    format: Literal["chat", "completion"]
+    where: Expr | None = None

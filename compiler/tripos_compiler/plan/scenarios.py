@@ -1,0 +1,80 @@
+"""Scenarios, their treatments, and the scorers that they use."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from tripos_compiler.plan.base import Part, named
+from tripos_compiler.plan.expressions import Expr, Texts
+from tripos_compiler.plan.steps import Ask, Compare, Grade, Settings, Step, Verdict
+from tripos_compiler.plan.types import Type
+
+
+class Rows(Part):
+    """The rows that a scenario runs over: those of a data set that satisfy `where`, each known as `alias`."""
+
+    dataset: str
+    alias: str
+    where: Expr | None = None
+
+
+class Treatment(Part):
+    """What is done with a row under one combination of a scenario's arms (none where it has no arms).
+
+    Conditions on arms are gone from the steps: what they rule out is not there. Steps with one fingerprint in several
+    treatments are one: their results are shared.
+    """
+
+    arms: dict[str, str] = {}
+    steps: tuple[Step, ...]
+
+    def ask(self, name: str) -> Ask:
+        """The ask of that name. Raises `KeyError` where there is none."""
+        return named(tuple(step for step in self.steps if isinstance(step, Ask)), name)
+
+
+class Scenario(Part):
+    """One task. `cells` counts the allowed combinations of `axes`, `row_count` the rows it runs over, at most."""
+
+    name: str
+    title: str
+    axes: tuple[str, ...]
+    cells: int
+    rows: Rows | None
+    row_count: int
+    arms: tuple[str, ...] = ()
+    treatments: tuple[Treatment, ...]
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        """The steps of all treatments, those that are shared once."""
+        found = {(step.name, step.fingerprint): step for treatment in self.treatments for step in treatment.steps}
+        return tuple(found.values())
+
+    def ask(self, name: str) -> Ask:
+        """The first ask of that name. Raises `KeyError` where there is none."""
+        return named(tuple(step for step in self.steps if isinstance(step, Ask)), name)
+
+    @property
+    def fingerprints(self) -> set[str]:
+        """The fingerprints of all its steps, those of judgements included."""
+        own = {step.fingerprint for step in self.steps}
+        return own | {step.judgement for step in self.steps if isinstance(step, Grade | Verdict | Compare)}
+
+
+class Scorer(Part):
+    """A judge or a reward model: `role` reads `prompt` and gives `gives`, or a score and a reason per allocated metric.
+
+    Scorers that are expressions or Python functions leave no part: they are calls in the expressions that use them.
+    """
+
+    name: str
+    role: str
+    params: dict[str, Type]
+    system: Texts | None = None
+    prompt: Texts
+    gives: Type | None
+    """`None`: the metrics that the allocation table gives the scenario."""
+    reward: bool = False
+    """Whether the value is a reward model's, and not said in a reply."""
+    settings: Settings = Settings()

@@ -1,0 +1,198 @@
+"""The steps of a scenario."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from tripos_compiler.plan.base import Part
+from tripos_compiler.plan.expressions import Expr, Texts
+from tripos_compiler.plan.types import Type
+
+
+class Settings(Part):
+    """What is sent with a request. `None` leaves it to the model."""
+
+    temperature: float | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+
+
+class Shots(Part):
+    """`count` worked examples before a question, drawn from the rows of a data set that satisfy `where`; never the row
+    itself, nor one that shares its key. Each is a user's turn and a reply, with the row known as `alias`."""
+
+    count: int
+    dataset: str
+    alias: str
+    where: Expr | None = None
+    prompt: Texts
+    reply: Texts
+
+
+class Ask(Part):
+    """One call of `role` a row and sample. `returns` makes the reply a record, read into the step's fields.
+
+    What is sent is: the system message; the shots; the turns of `chat`, or of the conversation that `continues` names,
+    seen from the role's side; the prompt.
+    """
+
+    step: Literal["ask"] = "ask"
+    name: str
+    role: str
+    system: Texts | None = None
+    shots: tuple[Shots, ...] = ()
+    chat: Expr | None = None
+    continues: str | None = None
+    prompt: Texts | None = None
+    returns: Type | None = None
+    samples: int = 1
+    settings: Settings = Settings()
+    when: Expr | None = None
+    needs: tuple[str, ...] = ()
+    """Every earlier step that calls a model and that it builds on, those that these build on included."""
+    fingerprint: str
+
+
+class Speaker(Part):
+    """One side of a conversation."""
+
+    role: str
+    system: Texts | None = None
+    settings: Settings = Settings()
+
+
+class Until(Part):
+    """The conversation ends once `role` says `text`, in any case, on its own or inside a turn."""
+
+    role: str
+    text: str
+
+
+class Converse(Part):
+    """Two roles talk in turns, `opens` first, until one says what ends it or `limit` turns were said; `repeat` such
+    conversations are held a row."""
+
+    step: Literal["converse"] = "converse"
+    name: str
+    speakers: tuple[Speaker, Speaker]
+    opens: str
+    until: tuple[Until, ...]
+    limit: int
+    repeat: int = 1
+    when: Expr | None = None
+    needs: tuple[str, ...] = ()
+    fingerprint: str
+
+    @property
+    def samples(self) -> int:
+        """How many conversations are held a row."""
+        return self.repeat
+
+
+class Retrieve(Part):
+    """The `top` elements of `source` (each known as `alias`, those for which `where` holds) by the value of `by`;
+    `include` are put among them. `using` is the role that embeds texts where similarity needs one."""
+
+    step: Literal["retrieve"] = "retrieve"
+    name: str
+    source: Expr
+    alias: str
+    where: Expr | None = None
+    top: int
+    by: Expr
+    using: str | None = None
+    include: tuple[Expr, ...] = ()
+    when: Expr | None = None
+    needs: tuple[str, ...] = ()
+    fingerprint: str
+
+    @property
+    def samples(self) -> int:
+        """It is done once a row."""
+        return 1
+
+
+class Verdict(Part):
+    """A scorer's value that an expression uses: a call of the scorer's role, and no score of its own."""
+
+    step: Literal["verdict"] = "verdict"
+    name: str
+    scorer: str
+    args: dict[str, Expr]
+    when: Expr | None = None
+    needs: tuple[str, ...] = ()
+    judgement: str
+    fingerprint: str
+
+
+class Score(Part):
+    """A value computed from a response by an expression."""
+
+    step: Literal["score"] = "score"
+    name: str
+    value: Expr
+    of: str
+    """The step whose reply is scored: the last of the compared role that the score depends on, or else the last."""
+    needs: tuple[str, ...]
+    """Every step with a model's call that it depends on, those that these build on included."""
+    truth: bool
+    """Whether the value is true or false, which counts as 1 or 0."""
+    when: Expr | None = None
+    fingerprint: str
+
+
+class Column(Part):
+    """A value that a measure looks at, kept with each response: what was answered, what would be right."""
+
+    step: Literal["column"] = "column"
+    name: str
+    value: Expr
+    type: Type
+    of: str
+    needs: tuple[str, ...]
+    when: Expr | None = None
+    fingerprint: str
+
+
+class Grade(Part):
+    """A scorer applied to a response. With `metrics` it yields a score each, otherwise one called `name`."""
+
+    step: Literal["grade"] = "grade"
+    name: str
+    scorer: str
+    args: dict[str, Expr]
+    of: str
+    """The step whose reply is graded: the last of the compared role that the grade depends on, or else the last."""
+    needs: tuple[str, ...]
+    """Every step with a model's call that it depends on, those that these build on included."""
+    metrics: tuple[str, ...] = ()
+    weights: tuple[float, ...] = ()
+    """What each metric counts in a mean over metrics; empty where all count alike."""
+    when: Expr | None = None
+    judgement: str
+    """The fingerprint of the judge's reply; `fingerprint` is that of the scores taken from it."""
+    fingerprint: str
+
+
+class Compare(Part):
+    """A scorer applied to the replies of two compared models to the same row, in both orders. In `args` the replies
+    are below `first` and `second`. The scorer gives a choice: its first value says that the first is better, its
+    second that the second is, a third that neither is."""
+
+    step: Literal["compare"] = "compare"
+    name: str
+    scorer: str
+    args: dict[str, Expr]
+    of: str
+    needs: tuple[str, ...]
+    when: Expr | None = None
+    judgement: str
+    fingerprint: str
+
+
+Step = Annotated[
+    Ask | Converse | Retrieve | Verdict | Score | Column | Grade | Compare,
+    Field(discriminator="step"),
+]

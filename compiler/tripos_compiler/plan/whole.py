@@ -1,0 +1,94 @@
+"""The plan as a whole."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import orjson
+
+from tripos_compiler.plan.base import Part, digest, named
+from tripos_compiler.plan.datasets import Dataset, Made
+from tripos_compiler.plan.declarations import Arm, Axis, Benchmark, Metric, Plugin, Role, Tree
+from tripos_compiler.plan.results import Expectation, Export, Measure, Subset
+from tripos_compiler.plan.scenarios import Scenario, Scorer
+
+PLAN_FORMAT: Literal["tripos.plan/1"] = "tripos.plan/1"
+
+
+class Reveal(Part):
+    """A use of `reveal`: what secret is shown, where in the spec's own words, and by which step."""
+
+    scenario: str
+    step: str
+    text: str
+    secret: str
+
+
+class CallCount(Part):
+    """The calls of a step for every combination of models that fill the roles in `times`.
+
+    `calls` are made where nothing is tried again and every condition that only a run can decide holds; there are
+    `least` at the least and `most` at the most. `arms` are the treatments that share them. `pairs` is the role of whose
+    models every ordered pair is compared. A reply that cannot be read is asked for once more, which is not counted.
+    """
+
+    scenario: str
+    step: str
+    role: str
+    calls: int
+    least: int
+    most: int
+    times: tuple[str, ...]
+    arms: tuple[dict[str, str], ...] = ()
+    pairs: str | None = None
+
+
+class Plan(Part):
+    format: Literal["tripos.plan/1"] = PLAN_FORMAT
+    benchmark: Benchmark
+    roles: tuple[Role, ...]
+    axes: tuple[Axis, ...]
+    arms: tuple[Arm, ...] = ()
+    trees: tuple[Tree, ...] = ()
+    plugins: tuple[Plugin, ...] = ()
+    metrics: tuple[Metric, ...]
+    datasets: tuple[Dataset, ...]
+    made: tuple[Made, ...] = ()
+    scenarios: tuple[Scenario, ...]
+    scorers: tuple[Scorer, ...]
+    measures: tuple[Measure, ...]
+    expectations: tuple[Expectation, ...] = ()
+    subsets: tuple[Subset, ...] = ()
+    exports: tuple[Export, ...] = ()
+    reveals: tuple[Reveal, ...] = ()
+    calls: tuple[CallCount, ...]
+
+    @property
+    def digest(self) -> str:
+        """The plan's name, 64 hexadecimal digits."""
+        return digest(self.model_dump(mode="json"), size=32)
+
+    def to_json(self) -> str:
+        """The plan as indented JSON with sorted keys, ending in a line feed."""
+        options = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+        return orjson.dumps(self.model_dump(mode="json"), option=options).decode()
+
+    def role(self, name: str) -> Role:
+        """The role of that name. Raises `KeyError` where there is none."""
+        return named(self.roles, name)
+
+    def axis(self, name: str) -> Axis:
+        """The axis of that name. Raises `KeyError` where there is none."""
+        return named(self.axes, name)
+
+    def metric(self, name: str) -> Metric:
+        """The metric of that name. Raises `KeyError` where there is none."""
+        return named(self.metrics, name)
+
+    def dataset(self, name: str) -> Dataset:
+        """The data set of that name. Raises `KeyError` where there is none."""
+        return named(self.datasets, name)
+
+    def scorer(self, name: str) -> Scorer:
+        """The scorer of that name. Raises `KeyError` where there is none."""
+        return named(self.scorers, name)

@@ -1,0 +1,44 @@
+"""What names mean where an expression stands, and what is known of an expression once it is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tripos_compiler.diagnostics import Label
+from tripos_compiler.plan import Expr, Type
+from tripos_compiler.source import Span
+
+Way = tuple[Label, ...]
+"""The way that a secret took, step by step from the field that is secret; empty where there is none."""
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A name in scope. `fields` are what stands behind its dot; `path` is what the name means, and `value` the
+    expression that stands for it instead, where it was named by a `let`. `span` is where it was declared.
+    """
+
+    path: tuple[str, ...]
+    type: Type | None = None
+    secret: Way = ()
+    fields: Mapping[str, Binding] = field(default_factory=dict)
+    value: Expr | None = None
+    span: Span | None = None
+
+
+Scope = Mapping[str, Binding]
+
+
+@dataclass(frozen=True)
+class Typed:
+    """A checked expression."""
+
+    expr: Expr
+    type: Type
+    secret: Way = ()
+
+
+def joined(*ways: Way) -> Way:
+    """The first way that there is."""
+    return next((way for way in ways if way), ())

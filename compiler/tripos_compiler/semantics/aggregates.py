@@ -1,0 +1,270 @@
+"""The aggregates that a measure is made of: what each takes, what it gives, and where its formula is from.
+
+This table describes them. The compiler checks measures against it; the warehouse computes them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+Bounds = tuple[float | None, float | None]
+"""The least and the greatest value that there can be; None where there is no bound."""
+
+ParameterKind = Literal["scores", "values", "compare", "count", "word"]
+
+
+@dataclass(frozen=True)
+class AggregateParameter:
+    """What stands in the brackets of an aggregate.
+
+    `scores` are numbers, or true and false, which count as 1 and 0. `values` are of any type that can be told apart, or
+    sets of such. `compare` are the verdicts of a `compare`. A `count` is a whole number from 1. A `word` is one of
+    `words`, or where there are none any value of the data; `default` is what it is where it is not given.
+    """
+
+    name: str
+    kind: ParameterKind
+    required: bool = True
+    words: tuple[str, ...] = ()
+    default: str | None = None
+
+    @property
+    def column(self) -> bool:
+        """Whether it has a value for every response, and is not a setting."""
+        return self.kind in ("scores", "values", "compare")
+
+    @property
+    def shown(self) -> str:
+        """How it stands in a signature.
+
+        >>> AggregateParameter("average", "word", False, ("micro", "macro"), "macro").shown
+        'average: micro|macro (optional)'
+        """
+        kind = "|".join(self.words) if self.words else self.kind
+        return f"{self.name}: {kind}{'' if self.required else ' (optional)'}"
+
+
+def _same(given: Bounds) -> Bounds:
+    return given
+
+
+def _spread(given: Bounds) -> Bounds:
+    """With n - 1 below the line, two values at either end are furthest apart."""
+    low, high = given
+    return 0.0, None if low is None or high is None else (high - low) / math.sqrt(2)
+
+
+def _total(given: Bounds) -> Bounds:
+    """Of no values the sum is 0, and there may be any number of them."""
+    low, high = given
+    return 0.0 if low is not None and low >= 0 else None, 0.0 if high is not None and high <= 0 else None
+
+
+def _between(low: float | None, high: float | None) -> Callable[[Bounds], Bounds]:
+    return lambda _: (low, high)
+
+
+@dataclass(frozen=True)
+class AggregateFunction:
+    """An aggregate.
+
+    `summary` says what it gives and `source` where its formula is from; it is empty where there is nothing to cite.
+    `bounds` are those of the result, given those of what it takes. `across` says whether it compares raters, the models
+    of a role: `measure … across ROLE`; where that is optional, a second column can be given instead. `truth_only`: its
+    scores must be true or false. `missing` lists what may be said of responses without a value, the first being what
+    happens where nothing is said.
+    """
+
+    name: str
+    parameters: tuple[AggregateParameter, ...]
+    summary: str
+    source: str
+    bounds: Callable[[Bounds], Bounds]
+    across: Literal["forbidden", "optional", "required"] = "forbidden"
+    truth_only: bool = False
+    missing: tuple[str, ...] = ("skip", "zero", "fail")
+
+    @property
+    def takes(self) -> ParameterKind:
+        """What its columns are: `scores`, `values` or `compare`."""
+        return self.columns[0].kind
+
+    @property
+    def columns(self) -> tuple[AggregateParameter, ...]:
+        """The parameters that have a value for every response."""
+        return tuple(parameter for parameter in self.parameters if parameter.column)
+
+    @property
+    def needs_across(self) -> bool:
+        """Whether a measure must say `across ROLE`."""
+        return self.across == "required"
+
+    @property
+    def shown(self) -> str:
+        """The signature as people read it.
+
+        >>> AGGREGATES["pass_at"].shown
+        'pass_at(k: count, values: scores)'
+        """
+        return f"{self.name}({', '.join(parameter.shown for parameter in self.parameters)})"
+
+
+_SCORES = AggregateParameter("values", "scores")
+_VALUES = AggregateParameter("values", "values")
+_GOLD = AggregateParameter("gold", "values")
+_OTHER = AggregateParameter("gold", "scores", required=False)
+_OTHER_VALUES = AggregateParameter("gold", "values", required=False)
+_COMPARE = AggregateParameter("values", "compare")
+_K = AggregateParameter("k", "count")
+_AVERAGE = AggregateParameter("average", "word", False, ("micro", "macro", "binary", "samples"), "macro")
+_POSITIVE = AggregateParameter("positive", "word", required=False)
+_LEVEL = AggregateParameter("level", "word", False, ("nominal", "ordinal", "interval"), "interval")
+_CLASSES = (_VALUES, _GOLD, _AVERAGE, _POSITIVE)
+
+_SHARE = _between(0.0, 1.0)
+_BOTH_WAYS = _between(-1.0, 1.0)
+_SKIP_ONLY = ("skip", "fail")
+"""Nothing stands for a value of a class or a rank that is not there."""
+
+_AVERAGES = (
+    "`micro` counts all items alike, `macro` takes the mean over the classes that occur, `binary` looks at `positive` "
+    "alone (true, where values are true or false), `samples` takes the mean over items that are sets"
+)
+_CLASSIFIED = "van Rijsbergen, Information Retrieval, 1979; averages as in Sokolova and Lapalme, 2009"
+
+_ALL: tuple[AggregateFunction, ...] = (
+    AggregateFunction("mean", (_SCORES,), "the arithmetic mean", "standard error: Liang and Zeger, 1986", _same),
+    AggregateFunction("median", (_SCORES,), "the middle value; of an even number the mean of the two", "", _same),
+    AggregateFunction(
+        "stdev",
+        (_SCORES,),
+        "the standard deviation of a sample, with n − 1 below the line; of one value none",
+        "",
+        _spread,
+    ),
+    AggregateFunction("count", (_VALUES,), "the number of values", "", _between(0.0, None), missing=_SKIP_ONLY),
+    AggregateFunction("share", (_SCORES,), "the share that is true", "", _SHARE, truth_only=True),
+    AggregateFunction("sum", (_SCORES,), "the sum; of none it is 0", "", _total),
+    AggregateFunction("min", (_SCORES,), "the least value", "", _same),
+    AggregateFunction("max", (_SCORES,), "the greatest value", "", _same),
+    AggregateFunction("accuracy", (_VALUES, _GOLD), "the share of values that are equal to the gold ones", "", _SHARE),
+    AggregateFunction(
+        "precision", _CLASSES, f"of what was said to be of a class, the share that is; {_AVERAGES}", _CLASSIFIED, _SHARE
+    ),
+    AggregateFunction(
+        "recall", _CLASSES, f"of what is of a class, the share that was said to be; {_AVERAGES}", _CLASSIFIED, _SHARE
+    ),
+    AggregateFunction(
+        "f1", _CLASSES, f"the harmonic mean of precision and recall of a class; {_AVERAGES}", _CLASSIFIED, _SHARE
+    ),
+    AggregateFunction(
+        "pass_at",
+        (_K, _SCORES),
+        "the chance that one at least of k samples of an item is right, 1 − C(n − c, k) / C(n, k) with c right of n",
+        "Chen et al., Evaluating Large Language Models Trained on Code, 2021",
+        _SHARE,
+        truth_only=True,
+    ),
+    AggregateFunction(
+        "pass_all",
+        (_K, _SCORES),
+        "the chance that all of k samples of an item are right, C(c, k) / C(n, k) with c right of n",
+        "Yao et al., τ-bench, 2024, there pass^k",
+        _SHARE,
+        truth_only=True,
+    ),
+    AggregateFunction(
+        "kendall_w",
+        (_SCORES,),
+        "how far raters put items in the same order, from not at all to fully, corrected for ties",
+        "Kendall and Babington Smith, The Problem of m Rankings, 1939",
+        _SHARE,
+        across="required",
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "krippendorff_alpha",
+        (_VALUES, _LEVEL),
+        "how far raters agree beyond chance, for any number of them, with gaps; 0 is chance. Values that are no "
+        "numbers are `nominal`",
+        "Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011",
+        _between(None, 1.0),
+        across="required",
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "kendall_tau",
+        (_SCORES, _OTHER),
+        "how far two put items in the same order (tau-b); of more raters the mean over pairs",
+        "Kendall, The Treatment of Ties in Ranking Problems, 1945",
+        _BOTH_WAYS,
+        across="optional",
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "spearman",
+        (_SCORES, _OTHER),
+        "the correlation of two rankings of items, ties at their mean rank; of more raters the mean over pairs",
+        "Spearman, The Proof and Measurement of Association between Two Things, 1904",
+        _BOTH_WAYS,
+        across="optional",
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "cohen_kappa",
+        (_VALUES, _OTHER_VALUES),
+        "how far two agree beyond chance on which class an item is of; of more raters the mean over pairs",
+        "Cohen, A Coefficient of Agreement for Nominal Scales, 1960",
+        _BOTH_WAYS,
+        across="optional",
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "quadratic_kappa",
+        (_SCORES, _OTHER),
+        "how far two agree beyond chance, a difference counting by its square; of more raters the mean over pairs",
+        "Cohen, Weighted Kappa, 1968",
+        _BOTH_WAYS,
+        across="optional",
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "win_rate",
+        (_COMPARE,),
+        "the share of its comparisons that a model wins, a tie counting half",
+        "",
+        _SHARE,
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "bradley_terry",
+        (_COMPARE,),
+        "the strength of a model in log-odds, 0 being the mean of all: one that is 1 stronger than another wins e "
+        "times as often as it loses; a tie is half a win for each",
+        "Bradley and Terry, Rank Analysis of Incomplete Block Designs, 1952; fitted as by Hunter, 2004",
+        _between(None, None),
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "position_bias",
+        (_COMPARE,),
+        "the share of verdicts for the reply that is shown first less the share for the second; 0 is no bias",
+        "Wang et al., Large Language Models are not Fair Evaluators, 2023",
+        _BOTH_WAYS,
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "self_preference",
+        (_COMPARE,),
+        "the win rate of a model where it is the judge itself less where others judge; 0 is no preference",
+        "Panickssery et al., LLM Evaluators Recognize and Favor Their Own Generations, 2024",
+        _BOTH_WAYS,
+        missing=_SKIP_ONLY,
+    ),
+)
+
+AGGREGATES: dict[str, AggregateFunction] = {aggregate.name: aggregate for aggregate in _ALL}
+"""The aggregates by the name that a spec uses."""

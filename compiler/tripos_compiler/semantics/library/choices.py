@@ -1,0 +1,49 @@
+"""Functions of choices, and of values that may be missing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+from tripos_compiler.plan import IntegerType, Type
+from tripos_compiler.semantics.library.kinds import Implied, T
+from tripos_compiler.semantics.library.notation import shown
+
+
+def default(value: T | None, fallback: T) -> T:
+    """The value, or the fallback where it is missing.
+
+    >>> default(None, "none given"), default(3, 0)
+    ('none given', 3)
+    """
+    return fallback if value is None else value
+
+
+def rank(value: str, order: Annotated[Sequence[str], Implied("values", "value")] = ()) -> int:
+    """The position of a value, counted from 0, among the values of its choice.
+
+    They are in the order in which the choice lists them. Of a text, `order` says the order; a text that it does not
+    hold has no rank, and what depends on it is `not_applicable`.
+
+    >>> rank("medium", ["easy", "medium", "hard"])
+    1
+    """
+    if value not in order:
+        raise ValueError(f"`{value}` is not in the order")
+    return order.index(value)
+
+
+def rank_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
+    """The positions that there are; a message where neither the type nor an argument says the order.
+
+    >>> from tripos_compiler.plan import ChoiceType, TextType
+    >>> rank_type({"value": ChoiceType(values=("low", "high"))}) == IntegerType(low=0, high=1)
+    True
+    """
+    value = types["value"]
+    assert not isinstance(value, Sequence)
+    if "order" in types:
+        return IntegerType()
+    if value.kind != "choice":
+        return f"`{shown(value)}` has no order of its own; give it: `order: (…, …)`"
+    return IntegerType(low=0, high=len(value.values) - 1)

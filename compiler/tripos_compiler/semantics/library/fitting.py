@@ -1,0 +1,113 @@
+"""Which type fits where, and the narrowest type that two fit."""
+
+from __future__ import annotations
+
+from tripos_compiler.plan import (
+    DialogueType,
+    IntegerType,
+    ListType,
+    OptionalType,
+    RecordType,
+    SetType,
+    TextType,
+    Type,
+)
+
+TURN = RecordType(fields={"speaker": TextType(), "text": TextType()})
+"""What a dialogue is a list of."""
+
+PLAIN = ("text", "integer", "number", "bool", "choice", "path")
+"""The kinds of values that can be told apart and put in order, and so be in a set."""
+
+
+def fits(given: Type, wanted: Type) -> bool:
+    """Whether a value of type `given` may stand where `wanted` is asked for.
+
+    A choice and a path are texts, an integer is a number, a set is a list of what it holds in order, a dialogue a list
+    of its turns, and a record may have more fields than are asked for. Bounds of integers do not matter.
+
+    >>> from tripos_compiler.plan import NumberType
+    >>> fits(IntegerType(low=1, high=5), NumberType()), fits(OptionalType(of=TextType()), TextType())
+    (True, False)
+    """
+    if wanted.kind == "optional":
+        return fits(bare(given), wanted.of)
+    match wanted.kind:
+        case "text":
+            return given.kind in ("text", "choice", "path")
+        case "number":
+            return given.kind in ("number", "integer")
+        case "list":
+            of = element(given)
+            return of is not None and fits(of, wanted.of)
+        case "set":
+            return given.kind == "set" and fits(given.of, wanted.of)
+        case "choice":
+            return given.kind == "choice" and set(given.values) <= set(wanted.values)
+        case "record":
+            return given.kind == "record" and all(
+                name in given.fields and fits(given.fields[name], of) for name, of in wanted.fields.items()
+            )
+        case "dialogue":
+            return given.kind == "dialogue" or (given.kind == "list" and fits(given.of, TURN))
+        case "tree":
+            return given == wanted
+    return given.kind == wanted.kind
+
+
+def bare(type_: Type) -> Type:
+    """The type of a value that is there.
+
+    >>> bare(OptionalType(of=TextType())).kind
+    'text'
+    """
+    return type_.of if type_.kind == "optional" else type_
+
+
+def element(type_: Type) -> Type | None:
+    """The type of what a list, set or dialogue holds; None where it holds nothing.
+
+    >>> element(DialogueType()) == TURN, element(TextType())
+    (True, None)
+    """
+    if type_.kind in ("list", "set"):
+        return type_.of
+    return TURN if type_.kind == "dialogue" else None
+
+
+def join(a: Type, b: Type) -> Type | None:
+    """The narrowest type that both fit, or None where there is none.
+
+    >>> from tripos_compiler.plan import NumberType
+    >>> join(IntegerType(low=1, high=5), OptionalType(of=NumberType())) == OptionalType(of=NumberType())
+    True
+    >>> join(IntegerType(low=1, high=5), IntegerType(low=3, high=9)) == IntegerType(low=1, high=9)
+    True
+    """
+    if "optional" in (a.kind, b.kind):
+        inner = join(bare(a), bare(b))
+        return None if inner is None else OptionalType(of=inner)
+    if a.kind == "integer" and b.kind == "integer":
+        low = None if a.low is None or b.low is None else min(a.low, b.low)
+        return IntegerType(low=low, high=None if a.high is None or b.high is None else max(a.high, b.high))
+    if a.kind == "set" and b.kind == "set":
+        of = join(a.of, b.of)
+        return None if of is None else SetType(of=of)
+    if fits(a, b):
+        return b
+    if fits(b, a):
+        return a
+    if fits(a, TextType()) and fits(b, TextType()):
+        return TextType()
+    of_a, of_b = element(a), element(b)
+    of = join(of_a, of_b) if of_a is not None and of_b is not None else None
+    return None if of is None else list_of(of)
+
+
+def list_of(of: Type) -> Type:
+    """The type of a list; of turns it is a dialogue.
+
+    >>> list_of(TURN).kind
+    'dialogue'
+    """
+    return DialogueType() if of == TURN else ListType(of=of)

@@ -1,0 +1,192 @@
+"""How alike two texts are."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+from tripos_compiler.semantics.library.tokens import tokens_of
+
+GRAMS = (2, 3)
+"""The lengths of the runs of characters that `similarity` counts."""
+SATURATION, BY_LENGTH = 1.5, 0.75
+"""k1 and b of BM25."""
+
+
+def _references(reference: str | Collection[str]) -> list[str]:
+    found = [reference] if isinstance(reference, str) else sorted(reference)
+    if not found:
+        raise ValueError("there is no reference")
+    return found
+
+
+def bleu(text: str, reference: str | Collection[str]) -> float:
+    """BLEU of one text against one or more references, 0 to 100.
+
+    Sentence BLEU by sacreBLEU (Post, 2018): up to four-grams, exponential smoothing, effective order, case counts.
+    Where a text or a reference has Chinese characters, each is a token (its `zh` tokeniser), otherwise words and
+    punctuation are (`13a`). Both empty: 100. The mean over items is not the BLEU of the corpus.
+
+    >>> round(bleu("the cat sat on a mat", "the cat sat on the mat"), 1), round(bleu("我喜欢数学。", "我喜欢物理。"), 1)
+    (53.7, 32.5)
+    """
+    references = _references(reference)
+    if not text.strip() and not any(one.strip() for one in references):
+        return 100.0
+    tokeniser = "zh" if any(_chinese().search(one) for one in (text, *references)) else "13a"
+    score: float = _bleu(tokeniser).sentence_score(text, references).score
+    _forget_tokens()
+    return min(score, 100.0)
+
+
+def chrf(text: str, reference: str | Collection[str]) -> float:
+    """chrF of one text against one or more references, 0 to 100.
+
+    The F score of runs of one to six characters, recall counting twice (Popović, 2015), by sacreBLEU; case counts,
+    space does not. Against several references the best. Both empty: 100.
+
+    >>> round(chrf("colour", "color"), 1)
+    55.2
+    """
+    references = _references(reference)
+    if not text.strip() and not any(one.strip() for one in references):
+        return 100.0
+    score: float = _chrf().sentence_score(text, references).score
+    return min(score, 100.0)
+
+
+def rouge(text: str, reference: str | Collection[str]) -> float:
+    """ROUGE-L of one text against one or more references, 0 to 1.
+
+    The F1 score of the longest run of words, with gaps, that both have (Lin, 2004). Words are those that `words`
+    counts, in capitals or not, without stemming; a Chinese character is one. Against several references the best. Two
+    texts without words agree where they are equal.
+
+    >>> rouge("the cat sat", "the cat is sitting"), rouge("我喜欢数学", "我喜欢物理")
+    (0.5714285714285714, 0.6)
+    """
+    return max(_rouge(text, one) for one in _references(reference))
+
+
+def _rouge(text: str, reference: str) -> float:
+    from rapidfuzz.distance import LCSseq
+
+    a, b = tokens_of(text), tokens_of(reference)
+    if not a and not b:
+        return float(text.strip() == reference.strip())
+    return 2 * LCSseq.similarity(a, b) / (len(a) + len(b))
+
+
+def edit_similarity(a: str, b: str) -> float:
+    """1 less the share of characters to change, 0 to 1: Levenshtein's distance by the length of the longer text.
+
+    Both empty: 1.
+
+    >>> edit_similarity("kitten", "sitting"), edit_similarity("", "")
+    (0.5714285714285714, 1.0)
+    """
+    from rapidfuzz.distance import Levenshtein
+
+    longest = max(len(a), len(b))
+    return 1 - Levenshtein.distance(a, b) / longest if longest else 1.0
+
+
+def similarity(a: str, b: str) -> float:
+    """How alike two texts are in their letters, 0 to 1.
+
+    The cosine of how often each run of two and of three characters occurs, in capitals or not, with the ends of the
+    text as spaces. In a `retrieve` with `using ROLE` it is the cosine of that role's embeddings. Both blank: 1.
+
+    >>> similarity("abc", "ABC "), similarity("abc", "xyz"), round(similarity("一元二次方程", "二次方程的解"), 2)
+    (1.0, 0.0, 0.38)
+    """
+    one, other = _grams(a), _grams(b)
+    if one == other:
+        return 1.0
+    if not one or not other:
+        return 0.0
+    shared = sum(count * other[gram] for gram, count in one.items() if gram in other)
+    return min(1.0, shared / math.sqrt(_square(one) * _square(other)))
+
+
+def _grams(text: str) -> Counter[str]:
+    plain = " ".join(text.casefold().split())
+    if not plain:
+        return Counter()
+    padded = f" {plain} "
+    return Counter(padded[start : start + n] for n in GRAMS for start in range(len(padded) - n + 1))
+
+
+def _square(counts: Mapping[str, int]) -> int:
+    return sum(count * count for count in counts.values())
+
+
+def bm25(query: str, document: str) -> float:
+    """BM25 of a document for a query, 0 and more; not symmetric.
+
+    Words are those that `words` counts. Rarity and length are known only in a collection: in a `retrieve` they are
+    those of what is searched. Anywhere else every word is equally rare (a weight of 1) and the document of average
+    length, so that it says how often the query's words occur, each further time counting less (Robertson and Zaragoza,
+    2009, with k1 = 1.5 and b = 0.75).
+
+    >>> bm25("cat", "the cat sat"), bm25("dog", "the cat sat")
+    (1.0, 0.0)
+    """
+    return bm25_score(tokens_of(query), tokens_of(document))
+
+
+def bm25_score(
+    query: Sequence[str],
+    document: Sequence[str],
+    rarity: Callable[[str], float] = lambda _: 1.0,
+    average_length: float | None = None,
+) -> float:
+    """BM25 of a document, in tokens, in a collection: `rarity` is the weight (idf) of a token, `average_length` the
+    mean number of tokens of its documents, None for a document of just that length.
+
+    >>> bm25_score(["cat"], ["cat", "cat"]), bm25_score(["cat"], ["cat", "cat"], average_length=1.0)
+    (1.4285714285714286, 1.0810810810810811)
+    """
+    relative = len(document) / average_length if average_length else 1.0
+    counts = Counter(document)
+    scores = (
+        rarity(token)
+        * counts[token]
+        * (SATURATION + 1)
+        / (counts[token] + SATURATION * (1 - BY_LENGTH + BY_LENGTH * relative))
+        for token in dict.fromkeys(query)
+        if counts[token]
+    )
+    return math.fsum(scores)
+
+
+@cache
+def _chinese() -> Any:
+    import regex
+
+    return regex.compile(r"\p{Han}")
+
+
+@cache
+def _bleu(tokeniser: str) -> Any:
+    from sacrebleu.metrics.bleu import BLEU
+
+    return BLEU(effective_order=True, tokenize=tokeniser)
+
+
+@cache
+def _chrf() -> Any:
+    from sacrebleu.metrics.chrf import CHRF
+
+    return CHRF()
+
+
+def _forget_tokens() -> None:
+    """sacreBLEU keeps the last 65,536 texts of each tokeniser; replies are seldom seen twice and may be long."""
+    from sacrebleu.tokenizers import tokenizer_13a, tokenizer_re, tokenizer_zh
+
+    for tokeniser in (tokenizer_13a.Tokenizer13a, tokenizer_re.TokenizerRegexp, tokenizer_zh.TokenizerZh):
+        tokeniser.__call__.cache_clear()

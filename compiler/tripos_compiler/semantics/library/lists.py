@@ -1,0 +1,119 @@
+"""Functions of lists and sets."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from collections.abc import Set as AbstractSet
+from typing import Any
+
+from tripos_compiler.semantics.library.kinds import K, T
+from tripos_compiler.semantics.library.order import in_order, ordered
+
+
+def length(value: str | Collection[Any]) -> int:
+    """The number of characters of a text, of items of a list or set, of turns of a dialogue.
+
+    >>> length("four"), length(["a", "b"])
+    (4, 2)
+    """
+    return len(value)
+
+
+def first(items: Collection[T]) -> T:
+    """The first item of a list, the least of a set.
+
+    An empty list has none, and what depends on it is `not_applicable`.
+
+    >>> first(["a", "b"])
+    'a'
+    """
+    return nth(items, 0)
+
+
+def last(items: Collection[T]) -> T:
+    """The last item of a list, the greatest of a set.
+
+    An empty list has none, and what depends on it is `not_applicable`.
+
+    >>> last(["a", "b"])
+    'b'
+    """
+    return nth(items, len(items) - 1) if items else nth(items, 0)
+
+
+def nth(items: Collection[T], index: int) -> T:
+    """The item of a list or set at a position, counted from 0.
+
+    Where there is none, what depends on it is `not_applicable`.
+
+    >>> nth(["a", "b", "c"], 1)
+    'b'
+    """
+    if not 0 <= index < len(items):
+        raise ValueError(f"a list of {len(items)} has no item at position {index}")
+    return ordered(items)[index]
+
+
+def is_negative(given: Mapping[str, object]) -> str | None:
+    """What is wrong with a position that is written out.
+
+    >>> is_negative({"index": -1})
+    'positions count from 0; `last(items)` is the last item'
+    """
+    index = given.get("index")
+    return "positions count from 0; `last(items)` is the last item" if isinstance(index, int) and index < 0 else None
+
+
+def without_last(items: Collection[T]) -> list[T]:
+    """A list without its last item; an empty list stays empty.
+
+    >>> without_last(["a", "b", "c"])
+    ['a', 'b']
+    """
+    return ordered(items)[:-1]
+
+
+def distinct(
+    items: Collection[K | None] | Collection[Collection[K]], *more: Collection[K | None] | Collection[Collection[K]]
+) -> list[K]:
+    """Every different item of one or more lists, or of the lists in them, in order.
+
+    Missing items are passed over. Of a data set's column: `distinct(question.concepts, dev.concepts)`.
+
+    >>> distinct([["b", "a"], ["a", "c"]], ["b", "d"])
+    ['a', 'b', 'c', 'd']
+    """
+    found: set[K] = set()
+    for item in (item for column in (items, *more) for item in column):
+        if isinstance(item, list | tuple | AbstractSet):
+            found.update(item)
+        elif item is not None:
+            found.add(item)  # type: ignore[arg-type]  # what is no collection is an item
+    return in_order(found)
+
+
+def in_sequence(items: Collection[K]) -> list[K]:
+    """The items from the least to the greatest; texts by code point.
+
+    >>> in_sequence([3, 1, 2])
+    [1, 2, 3]
+    """
+    return in_order(items)
+
+
+def some(items: Collection[bool]) -> bool:
+    """Whether one item at least is true; of none it is false.
+
+    >>> some([False, True])
+    True
+    """
+    return any(items)
+
+
+def every(items: Collection[bool]) -> bool:
+    """Whether all items are true; of none it is true.
+
+    >>> every([False, True])
+    False
+    """
+    return all(items)

@@ -1,0 +1,188 @@
+"""Where a file falls into pieces that can be parsed by themselves.
+
+A piece is a statement at the top of a file with its block; more than one where they share a line, or where a line goes
+on on the next. Nothing of what a piece is read as depends on the text around it, but for what is in its `Ending`. The
+scan passes over strings, comments and table rows as the lexer does, pairs brackets as `brackets.py` does, and where in
+doubt cuts less: two pieces in one are still read rightly.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from re import Pattern
+from typing import NamedTuple
+
+from tripos_compiler.constructs.table import CONSTRUCTS, FILE, places_of
+from tripos_compiler.syntax.brackets import Ending
+from tripos_compiler.syntax.kept import tables
+from tripos_compiler.syntax.tokens import ENDINGS, LOOKALIKES, closers_after, end_of_unclosed
+
+PAIRS = {"(": ")", "[": "]", "{": "}"}
+SPACES = " \t\r\f\u3000\ufeff"
+STRINGS = ("TEXT", "STRING", "TABLE_ROW", "UNCLOSED_TEXT", "UNCLOSED_STRING", "COMMENT")
+"""The tokens in which brackets and line breaks are no such thing."""
+GOES_ON = re.compile(r"(?:[,，、=＝+\-*/<>]|(?:^|[\W\d])(?:and|or|not|in))$")
+"""How a line ends that may go on on the next, where nothing but spaces follows."""
+WORD = re.compile(r"\w*")
+
+
+class Piece(NamedTuple):
+    """A stretch of a file. One that ends with its line includes the line break."""
+
+    start: int
+    end: int
+    ending: Ending
+
+
+def pieces(text: str) -> list[Piece]:
+    """The pieces of a file, in order; between them are only spaces, comments and empty lines.
+
+    >>> text = 'role a # first\\n\\nscenario s {\\n}\\n'
+    >>> [text[piece.start : piece.end] for piece in pieces(text)]
+    ['role a # first\\n', 'scenario s {\\n}\\n']
+    """
+    scan = _Scan(text, by_layout=False)
+    if "{" in scan.open:  # a declaration at the very left closes what is open, in the whole file
+        scan = _Scan(text, by_layout=True)
+    if scan.found:
+        scan.found[-1] = scan.found[-1]._replace(ending=Ending.FILE)
+    return scan.found
+
+
+@cache
+def _patterns() -> tuple[Pattern[str], Pattern[str]]:
+    """What matters at the top of a file, and what in a block: only what may end it, with all before it."""
+    grammar = tables()
+    strings = "|".join(f"(?P<{name}>{expression})" for name, expression in grammar.terminals if name in STRINGS)
+    alike = {sign: "".join(char for char, (meant, _) in LOOKALIKES.items() if meant == sign) for sign in "()[]{}"}
+    openers, closers = (re.escape("".join(sign + alike[sign] for sign in signs)) for signs in ("([{", ")]}"))
+    passed = re.escape(SPACES + "".join(sorted(ENDINGS)))
+    langle = dict(grammar.terminals)["_LANGLE"]
+    brackets = rf"(?P<generic>(?:{langle})[{passed}]*[{{{alike['{']}])|(?P<opener>[{openers}])|(?P<closer>[{closers}])"
+    other = rf'[^"|#<{openers}{closers}'
+    return (
+        re.compile(rf"{strings}|{brackets}|(?P<line>\n)|(?P<plain>{other}\n]+)|(?P<other>.)"),
+        re.compile(rf"{other}]*+(?:{strings}|{brackets}|(?P<other>.)|\Z)"),
+    )
+
+
+@cache
+def _only_at_the_top() -> frozenset[str]:
+    """The words with which begins what stands only at the top of a file."""
+    return frozenset(each.starts_with for each in CONSTRUCTS if places_of(each.starts_with) == [FILE])
+
+
+class _Scan:
+    """One pass over a text: the pieces found, where all but those that a declaration ends are said to end with their
+    line. `open` are the brackets that are open, in the end those that are never closed."""
+
+    def __init__(self, text: str, *, by_layout: bool) -> None:
+        self.text = text
+        self.by_layout = by_layout
+        self.found: list[Piece] = []
+        self.open: list[str] = []
+        self.start: int | None = None
+        """Where the piece begins; None before its first token."""
+        self.over: int | None = None
+        """Where the piece ends, if nothing but comments follows on its last line; None where it goes on."""
+        self.solid = False
+        """Whether it has more in it than what is passed over."""
+        self.goes_on = False
+        """Whether its last token may be followed by a line that belongs to it."""
+        self._pass()
+        if self.start is not None:
+            self.found.append(Piece(self.start, self.over or len(text), Ending.LINE))
+
+    def _pass(self) -> None:
+        top, block = _patterns()
+        place, length = 0, len(self.text)
+        while place < length:
+            found = (block if self.open and not self.by_layout else top).match(self.text, place)
+            assert found is not None
+            place = found.end()
+            match found.lastgroup:
+                case "COMMENT" | None:
+                    pass
+                case "line":
+                    self._line(place)
+                case "plain":
+                    self._plain(found[0], found.start())
+                case "closer":
+                    self._closer(_meant(found["closer"]), found.start("closer"))
+                case kind:
+                    self._token(found.start(kind), goes_on=found[kind] == "<")
+                    self._bracket(kind, found[kind])
+
+    def _plain(self, run: str, start: int) -> None:
+        """Names, numbers and signs."""
+        run, spaces = run.rstrip(SPACES), len(run) - len(run.lstrip(SPACES))
+        solid = run.rstrip(SPACES + "".join(ENDINGS))
+        if solid:
+            self._token(start + spaces, goes_on=GOES_ON.search(solid) is not None)
+        elif run:
+            self._pass_over(start + spaces)
+
+    def _pass_over(self, start: int) -> None:
+        """What is reported and leaves no token is part of the piece before it, so that the last has tokens."""
+        self.start = start if self.start is None else self.start
+        self.over = None
+
+    def _token(self, start: int, *, goes_on: bool) -> None:
+        if self.over is not None and self.start is not None:
+            self.found.append(Piece(self.start, self.over, Ending.LINE))
+            self.start = self.over = None
+        self.start = start if self.start is None else self.start
+        self.solid = True
+        self.goes_on = goes_on
+
+    def _line(self, end: int) -> None:
+        if self.by_layout and self.open and _word_at(self.text, end) in _only_at_the_top():
+            if "{" in self.open and self.start is not None:
+                self.found.append(Piece(self.start, end, Ending.DECLARATION))
+                self.start = None
+                self.solid = self.goes_on = False
+            self.open.clear()
+        if self.solid and self.over is None and not self.open and not self.goes_on:
+            self.over = end
+
+    def _closer(self, sign: str, start: int) -> None:
+        opened = len(self.open)
+        if self._close(sign):
+            self._token(start, goes_on=False)
+            return
+        self._pass_over(start)
+        if len(self.open) < opened:  # what came last in a block, or in brackets, was not looked at
+            self.goes_on = True
+
+    def _bracket(self, kind: str, text: str) -> None:
+        if kind in ("opener", "generic"):
+            sign = _meant(text[-1])
+            if sign == "{" and kind == "opener":
+                self._close_round()
+            self.open.append(sign)
+        elif kind == "UNCLOSED_STRING":
+            for _, char in closers_after(text, end_of_unclosed(text)):
+                self._close(char)
+
+    def _close(self, sign: str) -> bool:
+        """Whether a closing bracket closes anything."""
+        if sign == "}":
+            self._close_round()
+        if self.open and PAIRS[self.open[-1]] == sign:
+            self.open.pop()
+            return True
+        return False
+
+    def _close_round(self) -> None:
+        while self.open and self.open[-1] != "{":
+            self.open.pop()
+
+
+def _word_at(text: str, place: int) -> str:
+    found = WORD.match(text, place)
+    return found[0] if found is not None else ""
+
+
+def _meant(char: str) -> str:
+    return LOOKALIKES[char][0] if char in LOOKALIKES else char

@@ -1,0 +1,164 @@
+"""Tokens to branches, with recovery: every independent mistake is reported in one run.
+
+After a mistake the parser pops to the start of the statement, takes it as broken and goes on at the next one; a
+block that follows a broken head is still read, so that the mistakes inside it are found too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from tripos_compiler.diagnostics import Diagnostics
+from tripos_compiler.source import Span
+from tripos_compiler.syntax.brackets import CLOSERS, OPENERS
+from tripos_compiler.syntax.kept import tables
+from tripos_compiler.syntax.machine import END, Branch, Machine, Token
+
+OPERATORS = frozenset(
+    ("AND", "OR", "NOT", "IN", "NOT_IN", "EQ", "NE", "LE", "GE", "LT", "GT", "PLUS", "MINUS", "STAR", "SLASH", "EQUALS")
+)
+BOUNDARIES = frozenset(("_NL", "_LBRACE", "_RBRACE", "_COMMA"))
+
+HUMAN = {
+    "_RPAR": "`)`",
+    "_RSQB": "`]`",
+    "_RBRACE": "`}`",
+    "_LBRACE": "`{`",
+    "_NL": "the end of the line",
+    "_COMMA": "`,`",
+    END: "the end of the file",
+    "EQUALS": "`=`",
+    "ARROW": "`->`",
+    "NAME": "a name",
+    "STRING": "a string",
+    "TEXT": "a string",
+    "NUMBER": "a number",
+}
+
+
+BROKEN = "ERROR"
+"""The token that stands for a statement which could not be read."""
+
+Place = Callable[[int, int], Span]
+"""The span of the stretch `start:end` of what is parsed, where tokens count from its start."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """Where mistakes are reported, and with what code. `unclosed` are the places of the round and square brackets that
+    are never closed; `slipped` tells whether a bracket that does not pair was reported earlier in the file."""
+
+    place: Place
+    diagnostics: Diagnostics
+    code: str
+    unclosed: frozenset[int] = frozenset()
+    slipped: bool = False
+
+
+def read_lines(tokens: Iterable[Token], report: Report) -> Branch:
+    """The branch of a file, or of a piece of one."""
+    return _read("file", tokens, report) or Branch("file", 0, 0, [])
+
+
+def read_hole(tokens: Iterable[Token], report: Report) -> Branch | None:
+    """The branch of a placeholder; None where it is malformed, which is reported once."""
+    return _read("hole", tokens, report)
+
+
+def _read(start: str, tokens: Iterable[Token], report: Report) -> Branch | None:
+    diagnostics = report.diagnostics
+    machine = Machine(tables(), start)
+    skipping = False
+    depth = 0
+    last: Token | None = None
+    for token in tokens:
+        if skipping:
+            # Skip to where the broken statement ends, or to its block.
+            if depth or token.kind not in BOUNDARIES:
+                opens = token.kind in OPENERS and token.start not in report.unclosed
+                depth = max(0, depth + opens - (token.kind in CLOSERS))
+                lose(diagnostics, token)
+                continue
+            skipping = False
+        if not machine.feed(token):
+            _report(machine, token, last, report)
+            if start == "hole":
+                return None
+            lose(diagnostics, token)
+            if not _recover(machine, token, diagnostics):
+                diagnostics.lost_files = True
+                return None
+            skipping = True
+            depth = 0
+            # Where a line ends in an operator, the next was meant to go on: it is part of the mistake.
+            if token.kind in BOUNDARIES and not (token.kind == "_NL" and last is not None and last.kind in OPERATORS):
+                skipping = not machine.feed(token)
+        last = token
+    whole = machine.finish()
+    if whole is None:
+        end = last or Token(END, "", 0, 0)
+        _report(machine, end, None, report)
+        if start == "hole":
+            return None
+        if _recover(machine, end, diagnostics):
+            whole = machine.finish()
+        if whole is None:
+            diagnostics.lost_files = True
+    return whole
+
+
+def _recover(machine: Machine, token: Token, diagnostics: Diagnostics) -> bool:
+    """Pops to a state that takes a broken statement, and feeds one. What follows a block on its line is taken for a
+    statement of its own; else the way back would lead into the block."""
+    start = token.start
+    if machine.top == "_RBRACE":
+        machine.feed(Token("_NL", "\n", start, start))
+    while not machine.takes(BROKEN):
+        value = machine.pop()
+        if value is None:
+            return False
+        start = lose(diagnostics, value, start)
+    return machine.feed(Token(BROKEN, "", start, start))
+
+
+def lose(diagnostics: Diagnostics, value: Branch | Token, start: int | None = None) -> int:
+    """Notes the names in what is left out, and gives the first place of it, or `start` where that is before."""
+    first = value.start if start is None else start
+    waiting = [value]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, Branch):
+            waiting.extend(item.children)
+            continue
+        first = min(first, item.start)
+        if item.kind == "NAME":
+            diagnostics.lost_names.add(item.text)
+    return first
+
+
+def _report(machine: Machine, token: Token, last: Token | None, report: Report) -> None:
+    span = report.place(token.start, token.end)
+    source, start = span.source, span.start
+    line = source.position(start)[0]
+    ends = token.kind in ("_NL", "_LBRACE", "_RBRACE")
+    if report.slipped and ends:
+        return
+    for earlier in report.diagnostics.items:  # one syntax error a line: the rest follow from the first
+        place = earlier.labels[0].span if earlier.labels else None
+        if earlier.code.startswith("E010") and place and place.source is source:
+            if source.position(place.start)[0] == line:
+                return
+            if earlier.code == "E0103" and place.start <= start and ends:
+                return
+    found = "the line ends too early" if token.kind == "_NL" else f"`{token.text}` does not fit here"
+    expected = sorted({HUMAN[name] for name in machine.expected() if name in HUMAN})
+    help_ = f"expected {' or '.join(expected)}" if 0 < len(expected) <= 3 else None
+    if token.kind == "_NL" and last is not None and last.kind in OPERATORS:
+        found = f"a line cannot end in `{last.text}`"
+        help_ = "go on on this line, or put the whole expression in brackets"
+    if token.kind == "NUMBER" and token.text.startswith("-"):
+        help_ = f"for a difference write a space after the minus: `- {token.text[1:]}`"
+    if last is not None and last.kind == "EQUALS" and token.kind in ("GT", "LT"):
+        help_ = f"did you mean `{token.text}=`?"
+    report.diagnostics.error(report.code, found, span, help=help_)

@@ -1,0 +1,231 @@
+"""The formats of data files: JSON Lines, JSON arrays, CSV, Parquet and Arrow to records; JSON and YAML to documents.
+
+The layout is told from the content where the name misleads: a `.json` file may hold JSON Lines. What ends in `.gz` or
+`.zst` is decompressed on the way.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, cast
+
+import orjson
+
+from tripos_compiler.data import DataError
+
+ROWS = ".jsonl, .json, .csv, .tsv, .parquet, .arrow or .feather"
+DOCUMENTS = ".json or .yaml"
+PACKED = (".gz", ".zst")
+LONGEST_CELL = 2**31 - 1
+"""The longest text that a cell of a CSV file may hold, in characters."""
+BROKEN = (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error)
+"""What reading a damaged file may raise."""
+
+
+def rows_in(path: Path, shown: str) -> Iterator[dict[str, Any]]:
+    """The records of a file, one at a time; `shown` is what the file is called in messages. Raises `DataError`."""
+    try:
+        match _format(path):
+            case ".jsonl" | ".json" | ".ndjson":
+                yield from _json(path, shown)
+            case ".csv":
+                yield from _csv(path, ",")
+            case ".tsv":
+                yield from _csv(path, "\t")
+            case ".parquet":
+                yield from _parquet(path, shown)
+            case ".arrow" | ".feather" | ".ipc":
+                yield from _arrow(path, shown)
+            case suffix:
+                raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {ROWS}")
+    except BROKEN as error:
+        raise _broken(shown, error) from error
+
+
+def document_in(path: Path, shown: str) -> Any:
+    """What a JSON or YAML file says. A mapping in which a name stands twice is a list of mappings of one name each, so
+    that neither is lost. Raises `DataError`."""
+    try:
+        match _format(path):
+            case ".json":
+                with _opened(path) as file:
+                    return _json_document(file.read(), shown)
+            case ".yaml" | ".yml":
+                with _opened(path) as file:
+                    return _yaml_document(file.read().decode("utf-8-sig"), shown)
+            case suffix:
+                raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {DOCUMENTS}")
+    except BROKEN as error:
+        raise _broken(shown, error) from error
+
+
+def _broken(shown: str, error: BaseException) -> DataError:
+    return DataError(f"cannot read {shown}: {error}", "check the file; text must be UTF-8")
+
+
+def _format(path: Path) -> str:
+    """The suffix that tells the format: `.csv` of `a.csv.gz`."""
+    suffix = path.suffix.casefold()
+    return Path(path.stem).suffix.casefold() if suffix in PACKED else suffix
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """The bytes of a file, decompressed."""
+    match path.suffix.casefold():
+        case ".gz":
+            return cast("IO[bytes]", gzip.open(path, "rb"))
+        case ".zst":
+            import pyarrow
+
+            return io.BufferedReader(pyarrow.input_stream(str(path), compression="zstd"))
+    return path.open("rb")
+
+
+# --- JSON ---
+
+
+def _json(path: Path, shown: str) -> Iterator[dict[str, Any]]:
+    with _opened(path) as file:
+        first = next((line for line in file if line.strip()), b"")
+    if first.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+        yield from _array(path, shown)
+        return
+    with _opened(path) as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                record = _record(_loads(line.strip(), shown, number), shown, number)
+            except DataError:
+                if number > 1:
+                    raise
+                with _opened(path) as again:  # one JSON object over several lines
+                    record = _record(_loads(again.read(), shown, 1), shown, 1)
+                yield record
+                return
+            yield record
+
+
+def _array(path: Path, shown: str) -> Iterator[dict[str, Any]]:
+    """The records of an array, each let go of as it is handed on, for those who keep it keep it in their own form."""
+    with _opened(path) as file:
+        values = _loads(file.read(), shown, 1)
+    values.reverse()
+    for number in range(1, len(values) + 1):
+        yield _record(values.pop(), shown, number)
+
+
+def _loads(text: bytes, shown: str, number: int) -> Any:
+    try:
+        return orjson.loads(text.removeprefix(b"\xef\xbb\xbf"))
+    except orjson.JSONDecodeError as error:
+        line = number + error.lineno - 1
+        raise DataError(f"line {line} of {shown} is not JSON: {error.msg}", "mend that line") from error
+
+
+def _record(value: Any, shown: str, number: int) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    kind = {"list": "list", "str": "text"}.get(type(value).__name__, "bare value")
+    raise DataError(f"record {number} of {shown} is a {kind}, not an object", "every record needs named columns")
+
+
+# --- tables ---
+
+
+def _csv(path: Path, delimiter: str) -> Iterator[dict[str, Any]]:
+    csv.field_size_limit(LONGEST_CELL)
+    with _opened(path) as packed, io.TextIOWrapper(packed, encoding="utf-8-sig", newline="") as file:
+        for row in csv.DictReader(file, strict=True, delimiter=delimiter):
+            yield {key: value for key, value in row.items() if key is not None}
+
+
+def _parquet(path: Path, shown: str) -> Iterator[dict[str, Any]]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        file = pyarrow.parquet.ParquetFile(path)
+        for batch in file.iter_batches():
+            yield from batch.to_pylist()
+    except pyarrow.ArrowException as error:
+        raise DataError(f"cannot read {shown}: {error}", "check that it is a Parquet file") from error
+
+
+def _arrow(path: Path, shown: str) -> Iterator[dict[str, Any]]:
+    """The rows of an Arrow IPC file or stream; Feather files are the former."""
+    import pyarrow
+    import pyarrow.ipc
+
+    try:
+        with pyarrow.OSFile(str(path)) as source:
+            if source.read(6) == b"ARROW1":
+                source.seek(0)
+                file = pyarrow.ipc.open_file(source)
+                for number in range(file.num_record_batches):
+                    yield from file.get_batch(number).to_pylist()
+            else:
+                source.seek(0)
+                for batch in pyarrow.ipc.open_stream(source):
+                    yield from batch.to_pylist()
+    except pyarrow.ArrowException as error:
+        raise DataError(f"cannot read {shown}: {error}", "check that it is an Arrow IPC or Feather file") from error
+
+
+# --- documents ---
+
+
+def _mapping(pairs: list[tuple[Any, Any]]) -> Any:
+    """A mapping of pairs; where a name stands twice, a list with a mapping for each."""
+    names = [name for name, _ in pairs]
+    return dict(pairs) if len(set(names)) == len(names) else [{name: value} for name, value in pairs]
+
+
+def _json_document(text: bytes, shown: str) -> Any:
+    try:
+        return json.loads(text.decode("utf-8-sig"), object_pairs_hook=_mapping)
+    except json.JSONDecodeError as error:
+        raise DataError(f"line {error.lineno} of {shown} is not JSON: {error.msg}", "mend that line") from error
+    except RecursionError as error:
+        raise DataError(f"{shown} is nested too deeply to be read", "check the file") from error
+
+
+def _yaml_document(text: str, shown: str) -> Any:
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """Plain values only. An alias would make one piece stand in several places, and a small file a huge one."""
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                event = self.peek_event()  # type: ignore[no-untyped-call]
+                message = "write out what the alias stands for"
+                raise yaml.constructor.ConstructorError(None, None, message, event.start_mark)
+            return super().compose_node(parent, index)
+
+    def mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> Any:
+        return _mapping([(_key(loader, key), loader.construct_object(value, deep=True)) for key, value in node.value])
+
+    Loader.add_constructor("tag:yaml.org,2002:map", mapping)
+    try:
+        return yaml.load(text, Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"line {mark.line + 1} of {shown}" if mark is not None else shown
+        raise DataError(f"{where} is not YAML: {error.problem}", "mend that line") from error
+    except yaml.YAMLError as error:
+        raise DataError(f"{shown} is not YAML: {error}", "check the file") from error
+    except RecursionError as error:
+        raise DataError(f"{shown} is nested too deeply to be read", "check the file") from error
+
+
+def _key(loader: Any, node: Any) -> Any:
+    """A name of a mapping; one that is itself a list or mapping is told as text, for nothing can be looked up by it."""
+    key = loader.construct_object(node, deep=True)
+    return key if isinstance(key, str | int | float | bool | None) else str(key)

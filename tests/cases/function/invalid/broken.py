@@ -1,0 +1,2 @@
+def d(text: str) -> bool:
+    return (text

@@ -1,0 +1,46 @@
+"""Secrets hidden in many ways: each is found, nothing else is reported, and the way it takes is told step by step."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from compiling import ROOT, compile_file
+
+from tripos_compiler.diagnostics.text import render_text
+
+SPECS = sorted((ROOT / "tests" / "golden" / "leaks").glob("*.tripos"))
+
+
+@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
+def test_a_leak_is_found_and_told_step_by_step(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(path.parent)
+    compilation = compile_file(Path(path.name))
+    assert compilation.plan is None
+    assert {item.code for item in compilation.diagnostics} == {"E0501"}
+    for item in compilation.diagnostics:
+        where, *way = item.labels
+        assert "secret" in way[0].text
+        assert [label.text.split(".")[0] for label in way] == [str(number + 1) for number in range(len(way))]
+        assert where.text.startswith(f"{len(way) + 1}. ")
+        assert "`candidate`" in where.text
+    golden = path.with_suffix(".txt")
+    text = render_text(compilation.diagnostics)
+    if os.environ.get("TRIPOS_UPDATE_GOLDEN"):
+        golden.write_text(text, "utf-8")
+    assert text == golden.read_text("utf-8")
+
+
+def test_there_are_ten_ways_at_least() -> None:
+    assert len(SPECS) >= 10
+
+
+@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.stem)
+def test_what_is_revealed_is_no_leak(path: Path, tmp_path: Path) -> None:
+    """The same specs with the secret marks gone compile, so that it is secrecy alone that stops them."""
+    (tmp_path / "items.jsonl").write_bytes((path.parent / "items.jsonl").read_bytes())
+    open_ = tmp_path / path.name
+    open_.write_text(path.read_text("utf-8").replace(" secret", ""), "utf-8")
+    compilation = compile_file(open_)
+    assert compilation.plan is not None, [(item.code, item.message) for item in compilation.diagnostics]

@@ -1,0 +1,42 @@
+"""The functions of the library read any text, however long, in a time that its length explains."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tripos_compiler.semantics.library import FUNCTIONS, Function
+
+LONG = 200_000
+BAD_FOR_PATTERNS = [
+    "1,", "12,", "1,111", "1 ", "1 1/", "- ", "$", "-", ".1", "1e", "a", "A B", " ", "\n", "_", "a-", "1.1,", "'",
+    "\\boxed{", "{", "}", "\\", "\\frac{", "\\frac{1}{2}", "½", "是", "不是", "yes ", "answer is ", "not ", "กำ", "a\u0301",
+]  # fmt: skip
+OF_ONE_TEXT = [
+    function
+    for function in FUNCTIONS.values()
+    if function.name not in ("json", "length") and [p.name for p in function.parameters if p.required] == ["text"]
+]
+
+
+@pytest.mark.parametrize("function", OF_ONE_TEXT, ids=lambda function: function.name)
+def test_a_very_long_text_is_read_to_its_end(function: Function) -> None:
+    for piece in BAD_FOR_PATTERNS:
+        long = piece * (LONG // len(piece))
+        for text in (long, f"{long}1st", f"x{long}"):
+            function.python(text)
+
+
+@pytest.mark.parametrize(
+    "name", ["bleu", "chrf", "rouge", "edit_similarity", "similarity", "bm25", "exact", "contains"]
+)
+def test_two_very_long_texts_are_compared(name: str) -> None:
+    one, other = "ab c是" * (LONG // 5), "cb a不" * (LONG // 5)
+    assert FUNCTIONS[name].python(one, other) <= 100
+
+
+@pytest.mark.parametrize("function", OF_ONE_TEXT, ids=lambda function: function.name)
+@given(text=st.text())
+def test_any_text_is_read(function: Function, text: str) -> None:
+    function.python(text)
