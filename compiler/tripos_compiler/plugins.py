@@ -13,17 +13,17 @@ import re
 import sys
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec, PathFinder
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint
 from typing import Any
 
 from tripos_compiler.diagnostics import Label
+from tripos_compiler.packages import package_of
 from tripos_compiler.plan import Plugin
 from tripos_compiler.program import Program, beside
 from tripos_compiler.python_source import PythonFile, PythonFunction, Unusable, parse_python
 from tripos_compiler.source import Source, Span
 from tripos_compiler.syntax.tree import Text
 
-GROUP = "tripos.functions"
 WRITTEN = 'it is written `"file.py:function"`, with a path relative to this file'
 MOST_IMPORTS = 8
 """So many modules a package may pass a function on through."""
@@ -45,9 +45,7 @@ def find_plugin(program: Program, name: str, where: Span | None = None) -> Plugi
         return program.plugins[name]
     if name in program.declared.get("function", {}) or name in program.declared.get("scorer", {}):
         return None
-    if program.packaged is None:
-        program.packaged = installed()
-    found = program.packaged.pop(name, ())  # looked at once, so a mistake in it is reported once
+    found = program.packages.entries.pop(name, ())  # looked at once, so a mistake in it is reported once
     if not found:
         return None
     try:
@@ -57,21 +55,6 @@ def find_plugin(program: Program, name: str, where: Span | None = None) -> Plugi
         program.diagnostics.lost_names.add(name)
         return None
     return program.plugins[name]
-
-
-def installed() -> dict[str, tuple[EntryPoint, ...]]:
-    """The entry points of installed packages, by the name that a spec uses. Nothing is imported."""
-    found: dict[str, tuple[EntryPoint, ...]] = {}
-    for entry in sorted(entry_points(group=GROUP), key=_package):
-        same = found.get(entry.name, ())
-        if all(_package(entry) != _package(other) for other in same):  # a package may be found twice on the path
-            found[entry.name] = (*same, entry)
-    return found
-
-
-def package_version(entry: EntryPoint) -> str:
-    """The package of an entry point and its version: `tripos-maths 1.2.0`."""
-    return f"{_package(entry)} {entry.dist.version}" if entry.dist is not None else entry.value
 
 
 def read_python(program: Program, written: Text) -> tuple[Plugin, PythonFunction] | None:
@@ -122,19 +105,19 @@ def _read(program: Program, path: str) -> Source:
 
 def _packaged(name: str, found: tuple[EntryPoint, ...]) -> Plugin:
     if len(found) > 1:
-        packages = " and ".join(sorted(_package(entry) for entry in found))
+        packages = " and ".join(sorted(package_of(entry) for entry in found))
         raise Unusable("E0202", f"`{name}` is a function of {packages}", "remove one of the packages")
     (entry,) = found
     try:
         signature = _passed_on(entry)
     except Unusable as reason:
-        message = f"`{name}` of the package {_package(entry)}: {reason.message}"
+        message = f"`{name}` of the package {package_of(entry)}: {reason.message}"
         raise Unusable(reason.code, message, reason.help, reason.span) from None
     return Plugin(
         name=name,
         path=None,
         function=entry.value,
-        version=package_version(entry),
+        version=f"{package_of(entry)} {entry.dist.version}" if entry.dist is not None else entry.value,
         parameters=signature.parameters,
         optional=signature.optional,
         returns=signature.returns,
@@ -191,7 +174,3 @@ def _finders(name: str) -> Iterator[ModuleSpec | None]:
         find: Any = getattr(finder, "find_spec", None)
         if find is not None:
             yield find(name, None)
-
-
-def _package(entry: EntryPoint) -> str:
-    return entry.dist.name if entry.dist is not None else entry.module

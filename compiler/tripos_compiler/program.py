@@ -11,6 +11,7 @@ from tripos_compiler.constructs.signature import Labels, Statement
 from tripos_compiler.data import DataReader
 from tripos_compiler.diagnostics import Diagnostics, Label, nearest
 from tripos_compiler.index import Index
+from tripos_compiler.packages import Packages
 from tripos_compiler.plan import (
     Arm,
     Axis,
@@ -35,8 +36,6 @@ from tripos_compiler.source import Source, Span
 from tripos_compiler.syntax.tree import Name, Syntax, Text
 
 if TYPE_CHECKING:
-    from importlib.metadata import EntryPoint
-
     from tripos_compiler.lower.datasets import LoadedDataset
 
 ReadText = Callable[[str], str]
@@ -118,8 +117,7 @@ class Program:
     index: Index = field(default_factory=Index)
     read_text: ReadText | None = None
     """Reads the text of a file by path, also of a Python file; `resolve` sets it."""
-    packaged: dict[str, tuple[EntryPoint, ...]] | None = None
-    """The functions of installed packages that were not looked at yet; None until one is looked for."""
+    packages: Packages = field(default_factory=Packages)
 
     @property
     def languages(self) -> tuple[str, ...]:

@@ -8,8 +8,22 @@ from tripos_compiler.constructs.signature import Mismatch, Statement
 from tripos_compiler.constructs.table import FILE, Construct, constructs_in, places_of
 from tripos_compiler.diagnostics import Diagnostics, Label, nearest
 from tripos_compiler.source import Span
-from tripos_compiler.syntax.tree import BinaryExpr, Block, CallExpr, Entry, Line, Name, Syntax, TableRow, described
+from tripos_compiler.syntax.tree import (
+    BinaryExpr,
+    Block,
+    CallExpr,
+    Entry,
+    Generic,
+    Line,
+    Name,
+    OptionalExpr,
+    RangeExpr,
+    Syntax,
+    TableRow,
+    described,
+)
 
+TYPES = frozenset({"text", "integer", "number", "bool", "dialogue", "path", "choice"})
 PLACES = {
     "file": "at the top of a file",
     "axis group": "in a `group` of an axis",
@@ -72,7 +86,7 @@ def _joined(line: Line, table: dict[str, list[Construct]]) -> Iterator[Entry]:
     first, *rest = line.entries
     keyword = _keyword(first)
     takes_list = any(construct.shape.takes_list for construct in table.get(keyword or "", []) if keyword)
-    if not takes_list or any(entry.block for entry in rest) or first.broken:
+    if not rest or not takes_list or any(entry.block for entry in rest) or first.broken:
         yield from (entry for entry in line.entries if not entry.broken)
         return
     elements = first.elements + tuple(element for entry in rest for element in entry.elements)
@@ -90,7 +104,7 @@ def _read(
     entry: Entry, block: Block, table: dict[str, list[Construct]], body: str, diagnostics: Diagnostics
 ) -> Statement | None:
     keyword = _keyword(entry)
-    known = keyword is not None and keyword in table and body != "record"
+    known = keyword is not None and keyword in table and body != "record" and not _is_field(entry, table)
     candidates = table[keyword] if known and keyword is not None else table.get("", [])
     first = entry.elements[0]
     if not candidates:
@@ -121,6 +135,14 @@ def _read(
             return None
     _mismatched(entry, miss, construct, diagnostics)
     return None
+
+
+def _is_field(entry: Entry, table: dict[str, list[Construct]]) -> bool:
+    """Whether a word that begins statements is a field's name here, since a type follows: `key text`."""
+    second = entry.elements[1] if len(entry.elements) > 1 else None
+    name = second.function if isinstance(second, CallExpr) else second
+    typed = isinstance(second, Generic | OptionalExpr | RangeExpr) or (isinstance(name, Name) and name.text in TYPES)
+    return typed and any(construct.name == "field" for construct in table.get("", []))
 
 
 def _names(entry: Entry) -> Iterator[str]:

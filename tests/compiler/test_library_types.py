@@ -237,7 +237,41 @@ def test_types_are_shown_as_they_are_written(type_: Type | None, text: str) -> N
     assert shown(type_) == text
 
 
-PLAIN = st.sampled_from([TEXT, WHOLE, IntegerType(low=1, high=5), NUMBER, BOOL, PATH, LEVEL])
+FEWER = ChoiceType(values=("easy", "hard"))
+OTHER = ChoiceType(values=("hard", "harder"))
+
+
+@pytest.mark.parametrize(
+    ("given_", "wanted", "fit"),
+    [
+        (FEWER, LEVEL, True),
+        (LEVEL, FEWER, False),
+        (TEXT, LEVEL, False),
+        (PATH, TEXT, True),
+        (TEXT, PATH, False),
+        (OptionalType(of=TEXT), TEXT, False),
+        (TEXT, OptionalType(of=TEXT), True),
+        (NUMBER, WHOLE, False),
+        (BOOL, NUMBER, False),
+        (SetType(of=TEXT), ListType(of=TEXT), True),
+        (ListType(of=TEXT), SetType(of=TEXT), False),
+        (TALK, ListType(of=TURN), True),
+        (ListType(of=TURN), TALK, True),
+        (RecordType(fields={"a": TEXT, "b": TEXT}), RecordType(fields={"a": TEXT}), True),
+        (RecordType(fields={"a": TEXT}), RecordType(fields={"a": TEXT, "b": TEXT}), False),
+        (TreeType(tree="a"), TreeType(tree="b"), False),
+    ],
+)
+def test_which_type_fits_where(given_: Type, wanted: Type, fit: bool) -> None:
+    assert fits(given_, wanted) is fit
+
+
+def test_choices_that_overlap_are_texts() -> None:
+    assert join(FEWER, LEVEL) == LEVEL
+    assert join(FEWER, OTHER) == TEXT
+
+
+PLAIN = st.sampled_from([TEXT, WHOLE, IntegerType(low=1, high=5), NUMBER, BOOL, PATH, LEVEL, FEWER, OTHER])
 
 
 def nested(inner: st.SearchStrategy[Type]) -> st.SearchStrategy[Type]:

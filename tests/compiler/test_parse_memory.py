@@ -21,8 +21,48 @@ from tripos_compiler.syntax.tree import Block, Entry, Name, Node, Text
 
 SPECS = {path.name: path.read_text("utf-8") for path in sorted(EDUBENCH.glob("*.tripos"))}
 SCRAPS = [
-    *['"', '"""', "{", "}", "(", ")", "[", "]", "{{", "}}", "|", "| a | b |", ",", "=", "==", "->", "<", "..", "list<{"],
-    *["\n", "\n\n", "# x\n", "#", " ", ";", "。", "，", "（", "）", "｛", "｝", "“", "!", "\\", "\0", "not\nin", "+\n", ",\n"],
+    *[
+        '"',
+        '"""',
+        "{",
+        "}",
+        "(",
+        ")",
+        "[",
+        "]",
+        "{{",
+        "}}",
+        "|",
+        "| a | b |",
+        ",",
+        "=",
+        "==",
+        "->",
+        "<",
+        "..",
+        "list<{",
+    ],
+    *[
+        "\n",
+        "\n\n",
+        "# x\n",
+        "#",
+        " ",
+        ";",
+        "。",
+        "，",
+        "（",
+        "）",
+        "｛",
+        "｝",
+        "“",
+        "!",
+        "\\",
+        "\0",
+        "not\nin",
+        "+\n",
+        ",\n",
+    ],
     *["x", "not", "in", "role r", "\nscenario s {\n", "\nmeasure m = mean(", "\n}", '"a)', '"a }', "a {} b", "9" * 30],
 ]
 QUICK = settings(deadline=None, max_examples=120, suppress_health_check=list(HealthCheck))
@@ -161,6 +201,14 @@ def test_what_was_reported_of_an_unchanged_statement_is_reported_again_where_it_
         assert span.start == text.index("== b")
 
 
+@pytest.mark.parametrize("versions", [("a.\n", "a.\nb", "a.\n"), ("a)\nb.\nc", "a\nb.\nc", "a)\nb.\nc")])
+def test_a_mistake_is_reported_as_what_stands_around_it_has_it(versions: tuple[str, ...]) -> None:
+    memory = ParseMemory()
+    for text in versions:
+        assert read(text, memory) == read(text)
+    assert len({str(read(text)[1]) for text in versions}) == 2
+
+
 def test_of_two_equal_statements_each_has_its_own_place() -> None:
     memory = ParseMemory()
     first = entries("role a\nrole a\n", memory)
@@ -201,6 +249,9 @@ CUTS = [
     ("a ==\nb\nc", ["a ==\nb\n", "c"]),
     ("scenario s {\nrole a\nrole b {\n}\n", ["scenario s {\n", "role a\n", "role b {\n}\n"]),
     ("a\n;\nb\n)\n", ["a\n;\n", "b\n)\n"]),
+    ("f(a,}\nb\nc", ["f(a,}\nb\n", "c"]),
+    ("f(list<{ a }\n, b)\nc", ["f(list<{ a }\n, b)\n", "c"]),
+    ('"a)\n(\n"b)\nc', ['"a)\n', '(\n"b)\n', "c"]),
     ("# only a remark\n\n", []),
 ]
 

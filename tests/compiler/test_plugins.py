@@ -271,6 +271,12 @@ def test_a_packages_function_that_cannot_be_used_is_one_mistake(
     assert span.source.text[span.start : span.end] == "near"
 
 
+def test_a_packages_function_that_cannot_be_used_is_one_mistake_in_all_scenarios(packages: Path) -> None:
+    install(packages, "marks-of", "near = nothing_there:near")
+    found = compile_text(USES_NEAR + USES_NEAR.removeprefix(HEAD).replace("sums", "more")).diagnostics
+    assert [item.code for item in found] == ["E0310"]
+
+
 def test_two_packages_with_one_name_are_one_mistake(packages: Path) -> None:
     install(packages, "marks-of", "near = marks_of:near")
     install(packages, "other-marks", "near = marks_of:near")

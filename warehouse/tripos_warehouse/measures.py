@@ -1,4 +1,7 @@
-"""Measures: runs the SQL that the compiler made and puts an interval and a coverage on every value."""
+"""Measures: runs the SQL that the compiler made and puts an interval and a coverage on every value.
+
+A measure without SQL has no values here; `MeasureTable.computed` tells it from one that nothing was scored for.
+"""
 
 from __future__ import annotations
 
@@ -48,6 +51,11 @@ class MeasureTable:
     measure: Measure
     rows: tuple[MeasureRow, ...]
 
+    @property
+    def computed(self) -> bool:
+        """Whether there is SQL that says what it comes to."""
+        return self.measure.sql is not None
+
     def to_rows(self) -> list[dict[str, Any]]:
         """A flat mapping a row: `measure`, `model`, the dimensions by name, then the numbers."""
         return [
@@ -73,9 +81,12 @@ def evaluate(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure
 
     The interval is `value ± t · standard_error`, with the 97.5 % quantile of Student's t at the `df` degrees
     of freedom that the SQL gives, clipped to the measure's bounds; there is none without an error above zero.
+    A measure that no SQL says has no rows.
 
     Raises `StoreError` W0201 where the SQL fails or lacks a column.
     """
+    if measure.sql is None:
+        return MeasureTable(measure, ())
     try:
         table = run_query(connection, measure.sql)
     except StoreError as error:

@@ -36,7 +36,7 @@ class Report:
         return any(model.startswith(PROVING) for models in self._filling() for model in models)
 
     def to_json(self) -> dict[str, Any]:
-        """The report as JSON values; times are UTC in ISO 8601."""
+        """The report as JSON values; times are UTC in ISO 8601. The rows of a measure that is not computed are null."""
         run = self.run
         return {
             "format": "tripos.report/1",
@@ -60,7 +60,7 @@ class Report:
                     "name": table.measure.name,
                     "by": list(table.measure.by),
                     "sql": table.measure.sql,
-                    "rows": table.to_rows(),
+                    "rows": table.to_rows() if table.computed else None,
                 }
                 for table in self.measures
             ],

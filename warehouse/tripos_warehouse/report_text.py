@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from tripos_warehouse.report import Report
 
 CAUTION = "These figures show that the pipeline works. They say nothing about any model's worth."
+NOT_COMPUTED = "not computed: there is no SQL for this measure yet"
 LABEL_ROOM = 16
 """The cells below which a label would be cut: with less room the models go below each other."""
 
@@ -27,7 +28,7 @@ def render(report: Report, width: int = 80, sql: bool = False, where: str = "") 
     """The report, to be printed with `console.print(…, soft_wrap=True)` or read as `.plain`.
 
     Lines take at most `width` cells, but for SQL, which is never broken: that of every measure with `sql`,
-    otherwise that of the first. `where` is the option that the commands at the end need to find the store.
+    otherwise that of the first that has any. `where` is the option that the commands at the end need to find the store.
     """
     text = Text()
     for line in _header(report, width):
@@ -78,6 +79,8 @@ def _title(table: MeasureTable) -> str:
 
 
 def _measure(plan: Plan, table: MeasureTable, models: Sequence[str], width: int) -> list[str]:
+    if not table.computed:
+        return [NOT_COMPUTED]
     if not table.rows:
         return ["no scores"]
     shown = [model for model in models if any(row.model == model for row in table.rows)]
@@ -169,14 +172,10 @@ def _coverage(rows: Sequence[MeasureRow]) -> str:
 
 
 def _footer(report: Report, sql: bool, where: str) -> list[str]:
-    tables = report.measures if sql else report.measures[:1]
-    lines = []
-    for table in tables:
-        lines += [
-            "",
-            f"SQL of {table.measure.name}:",
-            *(f"  {line}" for line in table.measure.sql.strip().splitlines()),
-        ]
+    said = [(table.measure.name, table.measure.sql) for table in report.measures if table.measure.sql is not None]
+    lines: list[str] = []
+    for name, query in said if sql else said[:1]:
+        lines += ["", f"SQL of {name}:", *(f"  {line}" for line in query.strip().splitlines())]
     schema = report.run.benchmark
     command = f"tripos sql {where}".rstrip()
     judged = any(scorer.gives is None for scorer in report.plan.scorers)

@@ -94,8 +94,9 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct(
         "field",
         ("dataset",),
-        "NAME [TYPE] [secret] [from COLUMNS]",
-        "a column; a name of an axis alone is typed by that axis",
+        "NAME [TYPE] [secret] [from COLUMNS] [BLOCK]",
+        "a column; a name of an axis alone is typed by that axis, a block lists the fields of a record",
+        body="record",
         keyword="",
     ),
     Construct("key", ("dataset", "made"), "key VALUE", "rows of one key belong together", once=True),

@@ -147,7 +147,8 @@ def _rows(marks: list[_Mark], width: int) -> list[tuple[Piece, ...]]:
             column = mark.end + 1
             rows[0].append(Piece(column, first, mark.primary))
         else:
-            column = mark.column if _has_room(mark, width) else max(0, width - ROOM)
+            wide = max(ROOM, min(cells(mark.text), width // 2))
+            column = mark.column if _has_room(mark, width) else max(0, width - wide)
             if column == mark.column:
                 rows.append([*bars, Piece(column, "|", mark.primary)])
             more = wrap(mark.text, max(width - column, 1))

@@ -223,7 +223,7 @@ def _fitting(
     tried = arguments.named.get("k")
     if isinstance(tried, int) and tried > first.samples:
         replies = "one reply" if first.samples == 1 else f"{first.samples} replies"
-        message = f"`{first.name}` has {replies} to a row, fewer than {tried}"
+        message = f"{first.shown} has {replies} to a row, fewer than {tried}"
         reading.error("E0622", message, arguments.places["k"], f"ask for `samples {tried}`, or try fewer")
         return False
     return _settings_fit(reading, arguments, _bare(first.type))
@@ -232,7 +232,7 @@ def _fitting(
 def _misfit(function: AggregateFunction, scored: Scored) -> tuple[str, str] | None:
     """What is wrong with a value, and how to mend it."""
     type_ = _bare(scored.type)
-    name, what = f"`{scored.name}`", f"`{function.name}`"
+    name, what = scored.shown, f"`{function.name}`"
     if function.takes == "compare" and scored.kind != "compare":
         return f"{what} is taken of a comparison, and {name} is none", "write `compare NAME using SCORER(…)`"
     if scored.kind == "compare":
@@ -306,11 +306,11 @@ def _across(
         return None
     if not value.judges:
         help_ = "name what a judge gives"
-        reading.error("E0623", f"nobody judges `{value.name}`: it is computed", syntax.span, help_)
+        reading.error("E0623", f"nobody judges {value.shown}: it is computed", syntax.span, help_)
         return False
     if role.text not in value.judges:
         judge = value.judges[0]
-        message = f"`{value.name}` is given by `{judge}`, not by `{role.text}`"
+        message = f"{value.shown} is given by `{judge}`, not by `{role.text}`"
         reading.error("E0623", message, role.span, f"write `across {judge}`")
         return False
     if reading.program.roles[role.text].kind != "panel":

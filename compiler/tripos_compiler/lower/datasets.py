@@ -2,30 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.lower.files import lower_file, lower_like
 from tripos_compiler.lower.loaded import LoadedDataset, LoadedRow
+from tripos_compiler.lower.lookups import looked_up, looked_up_in
 from tripos_compiler.lower.made import lower_made
-from tripos_compiler.lower.templates import HOLE
 from tripos_compiler.plan import Axis
 from tripos_compiler.program import KINDS, Program
 from tripos_compiler.scope import Scope
-from tripos_compiler.syntax.parse import parse_hole
-from tripos_compiler.syntax.tree import (
-    Argument,
-    BinaryExpr,
-    CallExpr,
-    Group,
-    Index,
-    Member,
-    Name,
-    Syntax,
-    Text,
-    UnaryExpr,
-)
+from tripos_compiler.syntax.tree import Name
 
 __all__ = ["LoadedDataset", "LoadedRow", "lower_datasets", "lower_scenario_dataset"]
 
@@ -126,61 +111,23 @@ def _needed(statement: Statement) -> set[str]:
     if statement.construct != "made":
         return set()
     source, alias = statement.find("source"), statement.find_name("alias")
+    context = statement.one_of("context")
     own = {statement.name().text}
-    needed = set(_names(source)) if source is not None else set()
     if alias is not None:
         own.add(alias.text)
     elif isinstance(source, Name):
         own.add(source.text)
-    context = statement.one_of("context")
-    own |= set(_names(context.syntax("axes"))) if context is not None else set()
-    inside = {name for inner in statement.body for name in _inside(inner)}
-    condition = statement.find("filter")
-    inside |= set(_names(condition)) if condition is not None else set()
-    return needed | (inside - own)
+    own |= {name.text for name in looked_up(context.syntax("axes"))} if context is not None else set()
+    inside = {name.text for name in looked_up_in(statement)} | {
+        name for each in statement.body for name in _inside(each)
+    }
+    return {name.text for name in looked_up(source)} | (inside - own)
 
 
-def _inside(statement: Statement) -> Iterator[str]:
-    """The names in the expressions and texts of a statement and its block."""
-    own: set[str] = set()
-    found: list[str] = []
-    for key in ("cond", "value"):
-        syntax = statement.find(key)
-        found += _names(syntax) if syntax is not None else ()
-    for _, text in statement.labels():
-        found += _in_text(text)
-    if statement.construct in ("walk", "verify"):
-        own = {field.name().text for returns in statement.of("returns") for field in returns.body}
-        own.add("branches")
-    if statement.construct != "returns":
-        for inner in statement.body:
-            found += _inside(inner)
-    yield from (name for name in found if name not in own)
-
-
-def _in_text(text: Text) -> Iterator[str]:
-    for hole in HOLE.finditer(text.value):
-        elements = parse_hole(text.span.source, text, hole.start(1), hole.end(1), Diagnostics())
-        for element in elements or ():
-            yield from _names(element)
-
-
-def _names(syntax: Syntax) -> Iterator[str]:
-    """The names that an expression looks up; not what stands behind a dot, and not what is called."""
-    match syntax:
-        case Name(text=text):
-            yield text
-        case Member(of=of):
-            yield from _names(of)
-        case UnaryExpr(value=value):
-            yield from _names(value)
-        case BinaryExpr(left=left, right=right):
-            yield from _names(left)
-            yield from _names(right)
-        case CallExpr(arguments=arguments) | Group(arguments=arguments) | Index(arguments=arguments):
-            yield from (name for argument in arguments for name in _arguments(argument))
-
-
-def _arguments(argument: Argument) -> Iterator[str]:
-    for element in argument.elements:
-        yield from _names(element)
+def _inside(statement: Statement) -> set[str]:
+    """The names in a statement of its block that mean something outside it."""
+    found = {name.text for name in looked_up_in(statement)}
+    if statement.construct not in ("walk", "verify"):
+        return found
+    own = {field.name().text for returns in statement.of("returns") for field in returns.body} | {"branches"}
+    return (found | {name for inner in statement.body for name in _inside(inner)}) - own

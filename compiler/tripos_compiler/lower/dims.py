@@ -22,12 +22,13 @@ GROUPED = frozenset({"text", "integer", "number", "bool", "choice", "path"})
 @dataclass(frozen=True)
 class Parted:
     """What is parted by dimensions: `named` in messages, over `scenarios`. Of the fixed ones it knows `fixed`; `arms`
-    says whether it can go by arms."""
+    says whether it can go by arms, and `across` whether it compares its evaluators."""
 
     named: str
     scenarios: tuple[Scenario, ...]
     fixed: frozenset[str]
     arms: bool = True
+    across: bool = False
 
 
 def text_of(syntax: Syntax) -> str:
@@ -56,6 +57,16 @@ def read_dimensions(program: Program, written: Sequence[Syntax], parted: Sequenc
     found = [read_dimension(program, syntax, parted) for syntax in written]
     known = [dim for dim in found if dim is not None]
     return tuple(dict.fromkeys(known)) if len(known) == len(found) else None
+
+
+def own_line(program: Program, written: Sequence[Syntax], words: Sequence[str]) -> bool:
+    """Whether no further statement was taken for dimensions, as on a line whose commas part these; reports one."""
+    found = next((name for name in written if isinstance(name, Name) and name.text in words), None)
+    if found is None:
+        return True
+    message = f"`{found.text}` needs a line of its own"
+    program.diagnostics.error("E0106", message, found.span, help="the commas of this line part dimensions")
+    return False
 
 
 def known_dimensions(program: Program, parted: Sequence[Parted]) -> list[str]:
@@ -110,7 +121,11 @@ def _plain(program: Program, name: Name, parted: Sequence[Parted]) -> str | None
 
 
 def _no_fixed(text: str, parted: Parted) -> str:
+    if not parted.arms:
+        return f"an item has no `{text}`: the replies to it have"
     match text:
+        case "evaluator" if parted.across:
+            return f"{parted.named} compares evaluators, so it does not go by them"
         case "evaluator":
             return f"nobody grades {parted.named}, so it does not go by `evaluator`"
         case "dimension" | "metric":

@@ -14,7 +14,7 @@ from tripos_compiler.lower.measures import read_measures
 from tripos_compiler.lower.scales import rounded, spoken
 from tripos_compiler.plan import Expectation
 from tripos_compiler.program import Program
-from tripos_compiler.syntax.tree import Argument, BinaryExpr, Group, Syntax, described
+from tripos_compiler.syntax.tree import Argument, BinaryExpr, Group, Syntax
 
 Operator = Literal["<", "<=", ">", ">=", "==", "!="]
 
@@ -53,7 +53,7 @@ def _expectation(reading: Reading, condition: Syntax) -> Expectation | None:
         case BinaryExpr(operator=operator, left=left, right=right) if operator in MIRRORED:
             return _compared(reading, condition, MIRRORED[MIRRORED[operator]], left, right)
     help_ = "write `expect MEASURE >= NUMBER`"
-    reading.error("E0106", f"{described(condition)} does not compare a measure with a number", condition.span, help_)
+    reading.error("E0106", "this does not compare a measure with a number", condition.span, help_)
     return None
 
 

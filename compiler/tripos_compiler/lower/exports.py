@@ -8,7 +8,7 @@ from typing import Literal
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.expressions import Elaborator
-from tripos_compiler.lower.dims import read_dimension, text_of
+from tripos_compiler.lower.dims import own_line, read_dimension, text_of
 from tripos_compiler.lower.figured import Known, Reading
 from tripos_compiler.lower.measures import read_measures
 from tripos_compiler.lower.operands import find_measure, find_operand
@@ -34,6 +34,8 @@ def lower_exports(program: Program) -> None:
 def _export(program: Program, reading: Reading, statement: Statement) -> Export | None:
     name = statement.name()
     best, pairs, rows = (statement.one_of(word) for word in ("best", "pairs", "rows"))
+    if best is not None and not own_line(program, best.many("dims"), ("rows", "format", "where", "pairs")):
+        return None
     if not _whole(program, statement, best, pairs, rows):
         return None
     chosen = best or pairs
@@ -137,7 +139,7 @@ def _best(reading: Reading, statement: Statement) -> tuple[str, tuple[str, ...]]
             continue
         if read_dimension(reading.program, syntax, [leaf.parted for leaf in known.figured.leaves]) is not None:
             goes = ", ".join(f"`{dim}`" for dim in known.measure.by)
-            help_ = f"it goes by {goes}" if goes else f"write `per` nothing, or take the measure by `{text}`"
+            help_ = f"it goes by {goes}" if goes else f"leave out `per`, or take the measure by `{text}`"
             reading.error("E0621", f"`{known.measure.name}` does not go by `{text}`", syntax.span, help_)
         return None
     return known.measure.name, tuple(dict.fromkeys(per))

@@ -15,7 +15,7 @@ from tripos_compiler.program import Program
 from tripos_compiler.scope import Binding, Scope, Way
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import BinaryExpr, Name, Syntax, Text
-from tripos_compiler.types import SIMPLE, axis_type, read_type, shown
+from tripos_compiler.types import axis_type, read_type, record_type, shown
 
 
 @dataclass
@@ -133,7 +133,7 @@ def _fields(program: Program, statement: Statement, name: str) -> Fields:
             continue
         found.fields.append(declared)
         if declared.secret:
-            found.ways[written.text] = (Label(inner.head, "secret here"),)
+            found.ways[written.text] = (Label(inner.head, f"`{written.text}` is secret"),)
     if not found.fields and found.sound:
         help_ = "write a field a line: `question text`"
         block = statement.block.span if statement.block is not None else None
@@ -149,7 +149,18 @@ def _field(program: Program, statement: Statement) -> DataField | None:
     secret = statement.has("secret")
     if isinstance(written, Name) and written.text == "secret" and not secret:
         written, secret = None, True  # `stage secret`: an axis, and secret
-    if written is not None:
+    if statement.block is not None and written is not None:
+        help_ = "write a type, or the fields of a record in a block"
+        program.diagnostics.error("E0106", f"field `{name.text}` has two types", written.span, help=help_)
+        type_ = None
+    elif statement.block is not None:
+        type_ = record_type(program, statement.body, statement.block.span)
+        for inner in statement.body:
+            if inner.has("secret"):
+                help_ = f"a whole field is secret: write `{name.text} secret {{ … }}`"
+                program.diagnostics.error("E0106", "a part of a field has no secrets", inner.head, help=help_)
+                type_ = None
+    elif written is not None:
         type_ = read_type(program, written)
     elif name.text in program.axes:
         type_ = axis_type(program.axes[name.text])
@@ -194,11 +205,6 @@ def _key(program: Program, statement: Statement, loaded: LoadedDataset) -> Expr 
 def lower_key(program: Program, statement: Statement, scope: Scope, own: str) -> Expr | bool:
     """The value of `key`, an expression of the row's own fields; False where it is wrong."""
     value = statement.syntax("value")
-    if isinstance(value, Name) and value.text in SIMPLE and value.text not in scope:
-        message = f"`key` says which rows belong together, and `{value.text}` is a type"
-        help_ = f'call the field otherwise: `id {value.text} from "key"`'
-        program.diagnostics.error("E0106", message, value.span, help=help_)
-        return False
     program.index.scopes.append((value.span, scope))
     typed = Elaborator(program, scope, place=(own, "key")).expression(value)
     return typed.expr if typed is not None else False

@@ -43,8 +43,6 @@ class LoadedDataset:
     """The axes that its rows carry as fields."""
     known: bool = True
     """Whether `rows` are all of its rows; those of a made data set are not known before a run."""
-    mentioned: Mapping[str, set[str]] = field(default_factory=dict)
-    """For every language the names that the prompts of those who make it print."""
 
 
 def row_fields(loaded: LoadedDataset, *path: str) -> dict[str, Binding]:

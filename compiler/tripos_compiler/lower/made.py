@@ -105,7 +105,6 @@ def _loaded(making: Making, made: Made | None) -> LoadedDataset:
         count=made.rows if made is not None else 0,
         axes=tuple(each.name for each in making.fields if each.type.kind == "choice" and each.type.axis == each.name),
         known=False,
-        mentioned=making.mentioned,
     )
 
 

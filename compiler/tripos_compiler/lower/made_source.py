@@ -10,6 +10,7 @@ from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.data import DataError
 from tripos_compiler.expressions import record_fields
 from tripos_compiler.lower.loaded import LoadedDataset, row_fields
+from tripos_compiler.lower.lookups import looked_up
 from tripos_compiler.lower.making import Making
 from tripos_compiler.plan import Axis, Call, Data, Expr
 from tripos_compiler.plan import Branches as TreeValue
@@ -169,10 +170,10 @@ def _carry_rows(making: Making, loaded: LoadedDataset) -> None:
     alias = making.alias.text
     making.scope[alias] = Binding((alias,), None, (), row_fields(loaded, alias), span=making.alias.span)
     for name in loaded.poisoned:
-        making.add("", name, loaded.spans.get(name, making.alias.span), None)
+        making.add("", name, loaded.spans.get(name, making.alias.span), None, where=making.alias.span)
     for each in loaded.dataset.fields:
         span = loaded.spans.get(each.name, making.alias.span)
-        making.add("", each.name, span, each.type, loaded.ways.get(each.name, ()))
+        making.add("", each.name, span, each.type, loaded.ways.get(each.name, ()), making.alias.span)
 
 
 def _carry_values(making: Making, alias: Name, typed: Typed) -> None:
@@ -192,6 +193,8 @@ def lower_filter(making: Making) -> Typed | bool | None:
     written = making.statement.find("filter")
     if written is None or making.statement.find("source") is None:
         return None
+    if making.too_early(looked_up(written)):
+        return False
     return making.elaborator(dict(making.scope), "where", written.span).condition(written) or False
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
+from tripos_compiler.lower.lookups import looked_up_in
 from tripos_compiler.lower.making import Making
 from tripos_compiler.lower.questions import Question, lower_question, lower_returns, returned_record
 from tripos_compiler.lower.steps import through
@@ -42,6 +43,8 @@ def lower_author(making: Making) -> None:
             making.open = True
         return
     may = making.maker(role)
+    texts = [inner for inner in statement.body if inner.construct in ("prompt", "system")]
+    making.too_early(name for inner in texts for name in looked_up_in(inner))
     question = _question(making, making.scope, statement, role if may else None, "prompt")
     record = _returned(making, statement, question)
     if record is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from tripos_compiler.constructs.signature import Statement
@@ -63,13 +64,14 @@ class Making:
         self.program.diagnostics.error(code, message, *where, help=help, unknown=unknown, lacking=lacking)
         self.sound = False
 
-    def add(self, kind: str, name: str, span: Span, type_: Type | None, way: Way = ()) -> bool:
-        """Adds a field, without a type where it is not known; reports a name that is taken. `kind` is what declares
-        it, empty where it is carried over from a source that did."""
+    def add(
+        self, kind: str, name: str, span: Span, type_: Type | None, way: Way = (), where: Span | None = None
+    ) -> bool:
+        """Adds a field, without a type where it is not known; reports a name that is taken, at `where` if that is not
+        where it is declared. `kind` is what declares it, empty where it is carried over from a source that did."""
         if name in self.spans:
-            earlier = self.spans[name]
-            label = Label(earlier, "carried over from here" if self._carried(earlier) else "first declared here")
-            self.error("E0202", f"the rows have a field `{name}` already", span, label, help="rename one")
+            label = Label(self.spans[name], "it comes from here")
+            self.error("E0202", f"the rows have a field `{name}` already", where or span, label, help="rename one")
             return False
         self.spans[name] = span
         if kind:
@@ -84,11 +86,6 @@ class Making:
             self.ways[name] = way
         return True
 
-    def _carried(self, span: Span) -> bool:
-        """Whether a place lies outside this data set."""
-        whole = self.statement.span
-        return span.source is not whole.source or not whole.start <= span.start < whole.end
-
     def bindings(self, *path: str) -> dict[str, Binding]:
         """The fields so far; `path` is what a row is known as."""
         found = {name: Binding((*path, name)) for name in self.poisoned}
@@ -101,6 +98,14 @@ class Making:
         """What can be named once the row, or its first part, is there: also the fields so far."""
         fields = {} if self.open else self.bindings(self.own)
         return {**self.scope, self.own: Binding((self.own,), None, (), fields, span=self.statement.name().span)}
+
+    def too_early(self, names: Iterable[Name]) -> bool:
+        """Whether one of the names is the data set itself, where its rows are not there yet; reports it."""
+        own = [name for name in names if name.text == self.own and "." not in self.name and name.text not in self.scope]
+        for name in own:
+            help_ = "its source and its axes can be named here"
+            self.error("E0201", f"the rows of `{self.own}` are not there yet", name.span, help=help_)
+        return bool(own)
 
     def elaborator(self, scope: Scope, step: str, span: Span) -> Elaborator:
         """Checks an expression at `span`."""

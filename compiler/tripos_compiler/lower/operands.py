@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.lower.dims import text_of
-from tripos_compiler.lower.figured import Declared, Known, Reading
+from tripos_compiler.lower.figured import Declared, Known, Reading, written_as
 from tripos_compiler.lower.scored import Scored, declared_score
 from tripos_compiler.program import Program
 from tripos_compiler.semantics.aggregates import AGGREGATES, AggregateFunction
@@ -142,7 +142,7 @@ def find_operand(reading: Reading, syntax: Syntax) -> Scored | Known | None:
     """
     column = reading.program.columns.get(syntax.span)
     if column is not None and reading.scenario is not None:
-        return reading.scores.column(column, reading.scenario)
+        return reading.scores.column(column, reading.scenario, written_as(syntax))
     match syntax:
         case Name():
             return _plain(reading, syntax)
@@ -150,7 +150,7 @@ def find_operand(reading: Reading, syntax: Syntax) -> Scored | Known | None:
             reading.program.index.use(scenario.span, reading.program.declared["scenario"][scenario.text].span)
             return _of_scenario(reading, scenario.text, name)
         case Member(of=Name() as scenario) if reading.scenario is None or _free(reading, scenario, syntax):
-            reading.program.unknown("scenario", scenario)
+            _no_start(reading, scenario, syntax)
             return None
         case Index():
             help_ = "give it a name first: `measure part = …[…]`, and take that; or slice what is taken of the whole"
@@ -173,6 +173,18 @@ def _free(reading: Reading, name: Name, syntax: Syntax) -> bool:
     return scope is not None and name.text not in scope
 
 
+def _no_start(reading: Reading, name: Name, syntax: Syntax) -> None:
+    """Reports that a dotted name starts with what is neither a scenario nor a name of this one."""
+    scope = list(reading.scopes.get(syntax.span, ()))
+    if not scope:
+        reading.program.unknown("scenario", name)
+        return
+    close = nearest(name.text, [*scope, *reading.program.declared.get("scenario", {})])
+    some = ", ".join(f"`{other}`" for other in sorted(scope)[:8])
+    help_ = f"did you mean `{close}`?" if close else f"names here are {some}"
+    reading.error("E0201", f"there is no `{name.text}` here", name.span, help_, name.text)
+
+
 def _plain(reading: Reading, name: Name) -> Scored | Known | None:
     program, scores, scenario = reading.program, reading.scores, reading.scenario
     here = scores.names(scenario)
@@ -189,7 +201,7 @@ def _plain(reading: Reading, name: Name) -> Scored | Known | None:
     measure = reading.declared.get(name.text)
     if measure is not None and measure.key != reading.own:
         return _measure(reading, name, measure)
-    if scenario is not None and (scenario in scores.broken or not _free(reading, name, name)):
+    if scenario is not None and not _free(reading, name, name):
         return None
     _unknown(reading, name, [*here, *reading.scopes.get(name.span, ())])
     return None
@@ -299,13 +311,16 @@ def _no_measure(reading: Reading, syntax: Syntax) -> None:
         message = f"`{text}` is a score, and no figure yet"
         reading.error("E0301", message, syntax.span, f"take an aggregate of it, such as `mean({text})`")
         return
-    near = [each for each in reading.declared.values() if each.key != reading.own]
-    local = {each.name.text: each for each in near if each.scenario in (None, within)}
-    homes = [each.key for each in near if each.name.text == word]
-    close = homes[0] if homes else nearest(word, local)
-    if isinstance(syntax, Member) and close in local and local[close].scenario == within:
-        close = local[close].key
-    some = ", ".join(f"`{each.key}`" for each in near[:8])
+    near = {_shown(reading, each): each for each in reading.declared.values() if each.key != reading.own}
+    homes = [shown for shown, each in near.items() if each.name.text == word]
+    local = [shown for shown, each in near.items() if not isinstance(syntax, Member) or each.scenario == within]
+    close = homes[0] if homes else nearest(text, local)
+    some = ", ".join(f"`{shown}`" for shown in (local or list(near))[:8])
     help_ = f"did you mean `{close}`?" if close else f"there is {some}" if some else "declare one: `measure NAME = …`"
     message = f"there is no measure `{text}`"
     reading.error("E0201", message, last.span, help_, word)
+
+
+def _shown(reading: Reading, declared: Declared) -> str:
+    """A measure as it is written here."""
+    return declared.name.text if declared.scenario == reading.scenario else declared.key

@@ -43,6 +43,8 @@ LOWERED = {
 """The steps of a scenario, by construct."""
 MOST_CELLS = 100_000
 """Contexts of up to so many cells are listed, to count in which of them a condition holds."""
+APART = frozenset({"scenario", "measure", "expect", "subset", "export", "use"})
+"""What no other scenario looks at."""
 SCORING = frozenset({"score", "grade", "compare"})
 
 
@@ -91,7 +93,7 @@ def lower_scenarios(program: Program, memory: Memory | None = None) -> None:
 def _around(program: Program) -> tuple[object, ...]:
     """All that a scenario may look at beside its own statement: what is declared outside scenarios, the names of the
     scenarios, the data sets that they run over, and the data."""
-    outside = [statement for statement in program.statements if statement.construct != "scenario"]
+    outside = [statement for statement in program.statements if statement.construct not in APART]
     names = frozenset(program.declared.get("scenario", {}))
     over = frozenset(
         inner.name("dataset").text for statement in program.of("scenario") for inner in statement.of("over")

@@ -40,6 +40,13 @@ class Scored:
     of: frozenset[str] = frozenset()
     kept: bool = True
     """Whether they are rows of the table of scores."""
+    written: str = ""
+    """How a column is written, whose name is the compiler's."""
+
+    @property
+    def shown(self) -> str:
+        """What messages call it."""
+        return f"`{self.written or self.name}`"
 
 
 @dataclass(frozen=True)
@@ -119,8 +126,8 @@ class Scores:
         found = [f for f in self._steps(within) if isinstance(f.step, Grade) and name in f.step.metrics]
         return self._rubric(name, "metric", within, found, [name]) if found else None
 
-    def column(self, column: NamedColumn, scenario: str) -> Scored | None:
-        """A value that a measure of that scenario looks at. None where the scenario is not sound."""
+    def column(self, column: NamedColumn, scenario: str, written: str) -> Scored | None:
+        """A value that a measure of that scenario looks at, as it is written. None where the scenario is not sound."""
         lowered = self.program.scenarios.get(scenario)
         if lowered is None:
             return None
@@ -135,6 +142,7 @@ class Scores:
             samples=max((_samples(lowered, step.of) for step in steps if step.step == "column"), default=1),
             of=frozenset(step.of for step in steps if step.step == "column"),
             kept=False,
+            written=written,
         )
 
     @cached_property

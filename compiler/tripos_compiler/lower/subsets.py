@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.lower.dims import Parted, read_dimensions
+from tripos_compiler.lower.dims import Parted, own_line, read_dimensions
 from tripos_compiler.plan import Axis, Scenario, Subset
 from tripos_compiler.program import Program
 from tripos_compiler.semantics.contexts import count_cells
@@ -56,6 +56,8 @@ def _subset(program: Program, statement: Statement) -> Subset | None:
 
 
 def _dimensions(program: Program, statement: Statement) -> tuple[str, ...] | None:
+    if not own_line(program, statement.many("dims"), ("take", "spread", "seed")):
+        return None
     if len(program.scenarios) < len(program.declared.get("scenario", {})):
         return None  # a scenario that was reported may have what is named
     parted = Parted("this benchmark", tuple(program.scenarios.values()), frozenset({"scenario"}), arms=False)
@@ -75,10 +77,13 @@ def _warn_of_small_strata(program: Program, statement: Statement, take: int, per
     if not small:
         return
     most, scenario, cell = min(small, key=lambda found: found[0])
-    where = "".join(f", {axis} {value}" for axis, value in cell.items())
-    others = f"; so do {len(small) - 1} other strata" if len(small) > 1 else ""
-    message = f"scenario `{scenario.name}`{where} has {most} items at most, and {take} are to be taken{others}"
-    program.diagnostics.warning("E0620", message, statement.head, help="take fewer, or go by fewer dimensions")
+    where = "".join(f", {axis} {value}," for axis, value in cell.items()).replace(",,", ",")
+    items = "1 item" if most == 1 else f"{most} items"
+    message = f"scenario `{scenario.name}`{where} has {items} at most, fewer than {take}"
+    others = len(small) - 1
+    notes = [f"{others} more {'strata are' if others > 1 else 'stratum is'} too small"] if others else []
+    help_ = "take fewer, or go by fewer dimensions"
+    program.diagnostics.warning("E0620", message, statement.head, help=help_, notes=notes)
 
 
 def _strata(program: Program, scenario: Scenario, per: tuple[str, ...]) -> Iterator[tuple[Mapping[str, str], int]]:

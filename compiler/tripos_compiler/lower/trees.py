@@ -18,6 +18,8 @@ def lower_trees(program: Program) -> None:
         tree = _tree(program, statement)
         if tree is not None:
             program.trees.setdefault(tree.name, tree)
+        else:
+            program.diagnostics.lost_names.add(statement.name().text)  # uses of it are passed over
 
 
 def _tree(program: Program, statement: Statement) -> Tree | None:

@@ -14,7 +14,6 @@ from typing import Any, assert_never
 from tripos_compiler.plan import Binary, Branches, Call, Data, Expr, Get, Items, Literal_, Ref, Unary
 from tripos_compiler.semantics.library import FUNCTIONS
 
-
 DATA = "@data"
 """The name under which `evaluate` finds the rows of every data set that is used as a value, by its name."""
 TREES = "@trees"

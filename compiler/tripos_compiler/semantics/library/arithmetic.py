@@ -26,7 +26,7 @@ def rounded(value: N, digits: int = 0) -> N:
     >>> rounded(2.345, 1), rounded(0.5), rounded(1250, -2)
     (2.3, 0.0, 1200)
     """
-    return round(value, digits)
+    return round(value, max(-LONGEST, min(digits, LONGEST)))
 
 
 def smallest(a: N, b: N, *more: N) -> N:
