@@ -77,7 +77,8 @@ def arguments(
     given: list[Given] = []
     good = True
     for argument in syntax.arguments:
-        parameter = _filled(free, argument)
+        named = any(each.by_name for each in given)
+        parameter = None if named and argument.name is None else _filled(free, argument)
         if parameter is None:
             elaborator.error("E0303", "this argument is one too many or misnamed", argument.span, help_)
             good = False
@@ -105,7 +106,7 @@ def _filled(free: list[Parameter], argument: Argument) -> Parameter | None:
     if argument.name is None:
         parameter = free[0] if free else None
     else:
-        parameter = next((p for p in free if p.name == argument.name.text), None)
+        parameter = next((p for p in free if p.name == argument.name.text and not p.many), None)
     if parameter is not None and not parameter.many:
         free.remove(parameter)
     return parameter
@@ -252,6 +253,7 @@ def _reveal(elaborator: Elaborator, syntax: CallExpr) -> Typed | None:
 def is_score(type_: Type) -> bool:
     """Whether a value of that type can be a score.
 
+    >>> from tripos_compiler.plan import BoolType, NumberType, TextType
     >>> is_score(BoolType()), is_score(NumberType()), is_score(TextType())
     (True, True, False)
     """

@@ -20,7 +20,7 @@ from tripos_compiler.plan import (
     Type,
 )
 from tripos_compiler.program import Program
-from tripos_compiler.semantics.library import shown
+from tripos_compiler.semantics.library import fits, shown
 from tripos_compiler.source import Span
 from tripos_compiler.statements import read_statements
 from tripos_compiler.syntax.tree import (
@@ -44,8 +44,6 @@ SIMPLE: dict[str, Type] = {
     "dialogue": DialogueType(),
     "path": PathType(),
 }
-TURN = RecordType(fields={"speaker": TextType(), "text": TextType()})
-"""One turn of a dialogue."""
 GENERIC = ("list", "set")
 HASHABLE = ("text", "integer", "number", "bool", "choice", "path")
 """The kinds of types that a set can hold."""
@@ -106,31 +104,6 @@ def record_type(program: Program, fields: tuple[Statement, ...], block: Span) ->
         else:
             types[name.text] = inner
     return RecordType(fields=types) if good and types else None
-
-
-def fits(given: Type, wanted: Type) -> bool:
-    """Whether a value of type `given` may stand where `wanted` is asked for.
-
-    >>> fits(IntegerType(low=1, high=5), NumberType()), fits(OptionalType(of=TextType()), TextType())
-    (True, False)
-    """
-    if wanted.kind == "optional":
-        return fits(given.of if given.kind == "optional" else given, wanted.of)
-    if given.kind == "optional":
-        return False
-    if given.kind in ("choice", "path") and wanted.kind == "text":
-        return True
-    if given.kind == "record" and wanted.kind == "record":
-        return all(name in given.fields and fits(given.fields[name], of) for name, of in wanted.fields.items())
-    if given.kind == "dialogue" and wanted.kind == "list":
-        return fits(TURN, wanted.of)
-    if wanted.kind == "number":
-        return given.kind in ("number", "integer")
-    if given.kind in ("list", "set") and wanted.kind in ("list", "set"):
-        return wanted.kind in (given.kind, "list") and fits(given.of, wanted.of)
-    if given.kind == "choice" and wanted.kind == "choice":
-        return set(given.values) <= set(wanted.values)
-    return given.kind == wanted.kind
 
 
 def _named(program: Program, syntax: Name, text: str) -> Type | None:

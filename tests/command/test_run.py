@@ -156,7 +156,8 @@ def test_a_model_that_cannot_be_had_stops_the_run_and_keeps_what_was_done(
 def test_a_role_without_a_model_takes_the_compared_one_and_says_so(quiz: Path, tripos: Command) -> None:
     done = tripos("run", "quiz.tripos", "--model", "mock/careful")
     assert done.code == 0
-    assert "judge: mock/careful  (grades its own replies" in done.err
+    assert "warning[R0205]" in done.err
+    assert "judge mock/careful grades its own replies" in done.err
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def test_a_result_that_says_the_same_is_accepted() -> None:
 
 
 def test_what_an_allowing_comment_speaks_of_stays_on_its_line() -> None:
-    wide = f'a {{ prompt "{"x" * 80}", b 1 }}'
+    wide = f'a {{ prompt "{"x" * 84}", b 1 }}'
     assert formatted(f"{wide}\n").count("\n") == 3
     assert formatted(f"{wide} # allow W0101: why\n").count("\n") == 1
     assert formatted(f"# allow W0101: why\n{wide}\n").count("\n") == 2

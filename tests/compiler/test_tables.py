@@ -132,7 +132,7 @@ EXPRESSIONS = [
     "f(x, y: 2 by z,) -> list<{ a text, b set<n>? }>",
     'x = 1..5 "s" """t""" == q[1..2, n: 3].r?',
     "a < b >= c != d <= 1.5e3",
-    "{ a, b c\n d { e }\n| x | y |\n }",
+    "{ a, b c\n d { e }\n| x | y | }",
 ]
 
 

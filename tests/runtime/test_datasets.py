@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
 
 import pyarrow
+import pyarrow.feather
+import pyarrow.ipc
 import pyarrow.parquet
 import pytest
 
@@ -60,6 +63,99 @@ def test_csv_has_text_and_keeps_line_breaks(tmp_path: Path) -> None:
 def test_parquet(tmp_path: Path) -> None:
     pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), tmp_path / "a.parquet")
     assert read(tmp_path, "a.parquet") == ROWS
+
+
+def test_arrow_files_streams_and_feather(tmp_path: Path) -> None:
+    table = pyarrow.Table.from_pylist(ROWS)
+    pyarrow.feather.write_feather(table, str(tmp_path / "a.feather"))
+    with pyarrow.ipc.new_file(str(tmp_path / "file.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    with pyarrow.ipc.new_stream(str(tmp_path / "stream.arrow"), table.schema) as writer:
+        writer.write_table(table)
+    for name in ("a.feather", "file.arrow", "stream.arrow"):
+        assert read(tmp_path, name) == ROWS
+
+
+def test_what_is_compressed_is_read_as_what_it_holds(tmp_path: Path) -> None:
+    lines = "\n".join(json.dumps(row) for row in ROWS).encode()
+    write(tmp_path / "a.jsonl.gz", gzip.compress(lines))
+    write(tmp_path / "a.json.gz", gzip.compress(json.dumps(ROWS[0], indent=2).encode()))
+    write(tmp_path / "a.tsv.gz", gzip.compress("q\tn\n1,000 个\t1\n".encode()))
+    with pyarrow.output_stream(str(tmp_path / "a.jsonl.zst"), compression="zstd") as file:
+        file.write(lines)
+    assert read(tmp_path, "a.jsonl.gz") == read(tmp_path, "a.jsonl.zst") == ROWS
+    assert read(tmp_path, "a.json.gz") == ROWS[:1]
+    assert read(tmp_path, "a.tsv.gz") == [{"q": "1,000 个", "n": "1"}]
+
+
+def test_a_long_cell_of_a_csv_file_is_read_whole(tmp_path: Path) -> None:
+    write(tmp_path / "a.csv", f'q\n"{"x" * 300_000}"\n')
+    assert len(read(tmp_path, "a.csv")[0]["q"]) == 300_000
+
+
+def test_a_file_of_the_hub_is_looked_for_where_it_was_fetched_to(tmp_path: Path) -> None:
+    write(tmp_path / "data/hf/openai/gsm8k/main/test.jsonl", '{"n": 1}')
+    for source in ("hf://openai/gsm8k/main/test.jsonl", "hf://datasets/openai/gsm8k/main/test.jsonl"):
+        assert read(tmp_path / "spec", source, tmp_path / "data") == [{"n": 1}]
+    found = DataFolders((tmp_path / "data",)).find("hf://openai/gsm8k/main/{split}.jsonl", str(tmp_path / "x.tripos"))
+    assert [(file.path, file.captures) for file in found] == [("hf/openai/gsm8k/main/test.jsonl", {"split": "test"})]
+
+
+@pytest.mark.parametrize(
+    ("source", "help_"),
+    [
+        (
+            "hf://openai/gsm8k/main/test.parquet",
+            "fetch it: `hf download openai/gsm8k main/test.parquet --repo-type dataset --local-dir {}/hf/openai/gsm8k`",
+        ),
+        (
+            "hf://openai/gsm8k/{split}/*.parquet",
+            "fetch it: `hf download openai/gsm8k --include '*/*.parquet' --repo-type dataset --local-dir "
+            "{}/hf/openai/gsm8k`",
+        ),
+        ("hf://gsm8k", "write `hf://owner/name/path`"),
+        ("hf://openai/gsm8k/../../x.jsonl", "write `hf://owner/name/path`"),
+    ],
+)
+def test_a_file_of_the_hub_that_is_not_there_says_how_it_is_fetched(tmp_path: Path, source: str, help_: str) -> None:
+    with pytest.raises(DataError) as error:
+        read(tmp_path / "spec", source, tmp_path / "data")
+    assert error.value.help == help_.format((tmp_path / "data").as_posix())
+
+
+def document(folder: Path, name: str, content: str) -> Any:
+    write(folder / name, content)
+    reader = DataFolders()
+    return reader.document(reader.find(name, str(folder / "spec.tripos"))[0])
+
+
+def test_a_document_is_json_or_yaml(tmp_path: Path) -> None:
+    value = {"代数": ["Sets", {"Groups": None}], "Logic": {}}
+    assert document(tmp_path, "a.json", "\ufeff" + json.dumps(value, ensure_ascii=False)) == value
+    assert document(tmp_path, "a.yaml", "代数:\n- Sets\n- Groups:\nLogic: {}\n") == value
+
+
+def test_a_mapping_in_which_a_name_stands_twice_loses_neither(tmp_path: Path) -> None:
+    twice = [{"a": 1}, {"b": 2}, {"a": 3}]
+    assert document(tmp_path, "a.json", '{"x": {"a": 1, "b": 2, "a": 3}}') == {"x": twice}
+    assert document(tmp_path, "a.yml", "a: 1\nb: 2\na: 3\n") == twice
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "words"),
+    [
+        ("a.json", '{"a": \n[1', "line 2 of a.json is not JSON"),
+        ("a.json", "[" * 100_000, "nested too deeply"),
+        ("a.yaml", "a: [1\nb: 2]]", "line 2 of a.yaml is not YAML"),
+        ("a.yaml", "a: &x [1]\nb: *x", "write out what the alias stands for"),
+        ("a.yaml", "a: !!python/name:os.system x", "not YAML"),
+        ("a.csv", "a,b", "the format `.csv` is not known"),
+    ],
+)
+def test_a_document_that_cannot_be_read_is_named(tmp_path: Path, name: str, content: str, words: str) -> None:
+    with pytest.raises(DataError) as error:
+        document(tmp_path, name, content)
+    assert words in f"{error.value.message} {error.value.help}"
 
 
 def test_names_are_captured_and_files_come_in_order(tmp_path: Path) -> None:
@@ -122,6 +218,10 @@ def test_beside_the_spec_first_then_the_data_folders(tmp_path: Path) -> None:
         ("a.txt", "hello", "the format `.txt` is not known"),
         ("a.csv", b"\xff\xfe\x00", "UTF-8"),
         ("a.parquet", "not parquet", "cannot read a.parquet"),
+        ("a.arrow", "not arrow", "cannot read a.arrow"),
+        ("a.jsonl.gz", gzip.compress(b'{"q": 1}')[:-9], "cannot read a.jsonl.gz"),
+        ("a.jsonl.zst", "not packed", "cannot read a.jsonl.zst"),
+        ("a.txt.gz", b"", "the format `.txt` is not known"),
     ],
 )
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, name: str, content: str | bytes, words: str) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tripos_compiler.plan import (
+    Aggregate,
     Ask,
     Axis,
     AxisValue,
@@ -23,12 +24,14 @@ from tripos_compiler.plan import (
     Role,
     Scenario,
     Template,
+    Treatment,
 )
 from tripos_warehouse.store import Store
 
 START = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
 FRESH_ASK, FRESH_GRADE, STALE = "fa" * 16, "f9" * 16, "0d" * 16
 Rows = dict[str, list[dict[str, Any]]]
+FIGURE = Aggregate(function="mean", values=("rubric",))
 
 
 def measure(name: str, by: tuple[str, ...]) -> Measure:
@@ -41,7 +44,7 @@ def measure(name: str, by: tuple[str, ...]) -> Measure:
 select {columns}, avg(value) as value, stddev_samp(value) / sqrt(count(value)) as standard_error, count(value) - 1 as df,
   count(value) as items, sum(n) as n, sum(total) as total
 from items group by all"""
-    return Measure(name=name, by=by, low=1, high=10, sql=sql)
+    return Measure(name=name, by=by, low=1, high=10, figure=FIGURE, sql=sql)
 
 
 @pytest.fixture
@@ -81,7 +84,7 @@ def plan() -> Plan:
                 cells=2,
                 rows=None,
                 row_count=4,
-                steps=(ask, grade),
+                treatments=(Treatment(steps=(ask, grade)),),
             ),
         ),
         scorers=(),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from tripos_compiler.plan import Measure, Plan
+from tripos_compiler.plan import Constant, Measure, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures import evaluate
 from tripos_warehouse.report import Report, render, report
@@ -68,7 +68,7 @@ def test_rows_stand_in_plan_order(store: Store, run_rows: Build, plan: Plan) -> 
 )
 def test_sql_that_does_not_fit_is_an_error(store: Store, plan: Plan, sql: str, message: str) -> None:
     with pytest.raises(StoreError, match=f"W0201: .*{message}"):
-        evaluate(connect(store), plan, Measure(name="m", by=(), low=None, high=None, sql=sql))
+        evaluate(connect(store), plan, Measure(name="m", by=(), low=None, high=None, figure=Constant(value=1), sql=sql))
 
 
 def test_the_report_at_80_columns(store: Store, run_rows: Build, plan: Plan) -> None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -106,7 +107,8 @@ class Diagnostics:
         if code not in CODES:
             raise KeyError(f"undocumented diagnostic code {code}")
         labels = tuple(place if isinstance(place, Label) else Label(place) for place in where)
-        self.items.append(Diagnostic(code, message, labels, help, tuple(notes), severity, tuple(edits)))
+        edits = tuple(edits) or tuple(_meant(labels, help))
+        self.items.append(Diagnostic(code, message, labels, help, tuple(notes), severity, edits))
 
     @property
     def failed(self) -> bool:
@@ -123,6 +125,19 @@ class Diagnostics:
             return (span.source.path, span.start, item.code)
 
         return sorted(dict.fromkeys(self.items), key=place)
+
+
+MEANT = re.compile(r"did you mean `(\w+)`\?")
+
+
+def _meant(labels: tuple[Label, ...], help: str | None) -> Iterator[Edit]:
+    """The edit that a suggested name is, where a single word is what is wrong."""
+    found = MEANT.match(help or "")
+    if found is None or not labels:
+        return
+    span = labels[0].span
+    if re.fullmatch(r"\w+", span.source.text[span.start : span.end]):
+        yield Edit(span, found[1])
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

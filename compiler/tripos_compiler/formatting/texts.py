@@ -15,11 +15,8 @@ def laid_out(raw: str, indent: int) -> str:
     Content and closing quotes stand one step deeper than the line. A string on one line, and one whose value would
     change, is left as it is.
 
-    >>> print(laid_out('\"\"\"a\n    b\"\"\"', 2))
-    \"\"\"
-        a
-            b
-        \"\"\"
+    >>> laid_out(QUOTES + "a\n  b" + QUOTES, 2).split("\n")[1:3]
+    ['    a', '      b']
     """
     if "\n" not in raw or not raw.startswith(QUOTES):
         return raw

@@ -221,7 +221,7 @@ def _fitting(
             reading.error("E0301", message, scored[1][1].span, f"it is `{function.shown}`")
             return False
     tried = arguments.named.get("k")
-    if isinstance(tried, int) and tried > first.samples:
+    if isinstance(tried, int) and tried > first.samples and first.whole:
         replies = "one reply" if first.samples == 1 else f"{first.samples} replies"
         message = f"{first.shown} has {replies} to a row, fewer than {tried}"
         reading.error("E0622", message, arguments.places["k"], f"ask for `samples {tried}`, or try fewer")
@@ -304,6 +304,8 @@ def _across(
     value, syntax = operands[0]
     if not isinstance(value, Scored):
         return None
+    if not value.whole:
+        return False  # who else judges it is not known
     if not value.judges:
         help_ = "name what a judge gives"
         reading.error("E0623", f"nobody judges {value.shown}: it is computed", syntax.span, help_)

@@ -27,6 +27,7 @@ class Arguments:
 def given_arguments(reading: Reading, call: CallExpr, function: AggregateFunction) -> Arguments | None:
     """What fills the parameters; None where something is wrong, which is reported."""
     found = Arguments()
+    columns: dict[str, tuple[Syntax, tuple[Syntax, ...] | None]] = {}
     free = list(function.parameters)
     good = True
     for argument in _joined(call.arguments):
@@ -44,7 +45,7 @@ def given_arguments(reading: Reading, call: CallExpr, function: AggregateFunctio
             reading.error("E0303", message, argument.span, f"it is `{function.shown}`")
             good = False
         elif parameter.column:
-            found.columns.append((argument.elements[0], argument.elements[2:] if by else None))
+            columns[parameter.name] = (argument.elements[0], argument.elements[2:] if by else None)
         else:
             found.places[parameter.name] = argument.elements[0].span
             good = _setting(reading, argument.elements[0], parameter, function, found) and good
@@ -52,6 +53,7 @@ def given_arguments(reading: Reading, call: CallExpr, function: AggregateFunctio
     if missing and good:
         reading.error("E0303", f"`{missing[0].name}` is not given", call.span, f"it is `{function.shown}`")
         return None
+    found.columns = [columns[parameter.name] for parameter in function.parameters if parameter.name in columns]
     return found if good else None
 
 

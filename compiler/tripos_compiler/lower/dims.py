@@ -22,13 +22,15 @@ GROUPED = frozenset({"text", "integer", "number", "bool", "choice", "path"})
 @dataclass(frozen=True)
 class Parted:
     """What is parted by dimensions: `named` in messages, over `scenarios`. Of the fixed ones it knows `fixed`; `arms`
-    says whether it can go by arms, and `across` whether it compares its evaluators."""
+    says whether it can go by arms, and `across` whether it compares its evaluators. Where it is not `whole`, a scenario
+    that was reported may have what these do not, and nothing is said to be lacking."""
 
     named: str
     scenarios: tuple[Scenario, ...]
     fixed: frozenset[str]
     arms: bool = True
     across: bool = False
+    whole: bool = True
 
 
 def text_of(syntax: Syntax) -> str:
@@ -43,6 +45,7 @@ def text_of(syntax: Syntax) -> str:
 
 def read_dimension(program: Program, syntax: Syntax, parted: Sequence[Parted]) -> str | None:
     """The dimension that is written, None where it is not one of each of `parted`, which is reported once."""
+    parted = [each for each in parted if each.whole or _knows(program, each, syntax)]
     match syntax:
         case Name():
             return _plain(program, syntax, parted)
@@ -83,6 +86,13 @@ def _has_axis(parted: Parted, axis: str) -> bool:
 
 def _has_arm(parted: Parted, arm: str) -> bool:
     return parted.arms and any(arm in scenario.arms for scenario in parted.scenarios)
+
+
+def _knows(program: Program, parted: Parted, syntax: Syntax) -> bool:
+    match syntax:
+        case Name(text=text):
+            return text in parted.fixed or _has_axis(parted, text) or _has_arm(parted, text)
+    return text_of(syntax) in _fields_of(program, [parted])
 
 
 def _plain(program: Program, name: Name, parted: Sequence[Parted]) -> str | None:

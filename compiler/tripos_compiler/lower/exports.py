@@ -164,7 +164,7 @@ def _pairs(reading: Reading, statement: Statement, rows: Name | None) -> tuple[s
     if found.kind == "compare" or not found.kept:
         reading.error("E0301", f"`{found.name}` is no score of a single reply", syntax.span, "name a scorer or a score")
         return None
-    if rows is not None and rows.text not in found.of:
+    if rows is not None and rows.text not in found.of and found.whole:
         message = f"`{found.name}` says nothing of `{rows.text}`: it scores {_listed(found)}"
         reading.error("E0301", message, syntax.span, f"name a score of `{rows.text}`")
         return None

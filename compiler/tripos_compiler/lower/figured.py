@@ -40,7 +40,8 @@ class Leaf:
         if any(each.judges for each in self.scored) and not self.judged:
             fixed.add("evaluator")
         scenarios = {scenario.name: scenario for each in self.scored for scenario in each.scenarios}
-        return Parted(self.named, tuple(scenarios.values()), frozenset(fixed), across=self.judged)
+        whole = all(each.whole for each in self.scored)
+        return Parted(self.named, tuple(scenarios.values()), frozenset(fixed), across=self.judged, whole=whole)
 
 
 @dataclass(frozen=True)

@@ -159,7 +159,9 @@ def _fixed(reading: Reading, known: Known, argument: Argument) -> tuple[str, str
         return None
     key, value = argument.name, argument.elements[0]
     program = reading.program
-    parted = [leaf.parted for leaf in known.figured.leaves if key.text not in leaf.fixed]
+    parted = [leaf.parted for leaf in known.figured.leaves if key.text not in leaf.fixed and leaf.parted.whole]
+    if not parted and any(not leaf.parted.whole for leaf in known.figured.leaves):
+        return None  # what it goes by is not known
     names = known_dimensions(program, parted) if parted else []
     for kind, table in (("axis", program.axes), ("arm", program.arms)):
         declared = program.declared.get(kind, {}).get(key.text)

@@ -14,6 +14,7 @@ from tripos_compiler.plan import Ask, Column, Compare, Expr, Grade, Ref, Score, 
 from tripos_compiler.program import NamedColumn
 from tripos_compiler.resolve import scorer_name
 from tripos_compiler.scope import Binding, Scope, Typed, joined
+from tripos_compiler.semantics.names import names_in
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import CallExpr, Name, Syntax
 from tripos_compiler.types import shown
@@ -282,8 +283,6 @@ def lower_compare(steps: Steps, statement: Statement) -> bool:
 
 
 def _sides(exprs: object) -> set[str]:
-    from tripos_compiler.semantics.names import names_in
-
     return {name for expr in exprs for name in names_in(expr)} & {"first", "second"}  # type: ignore[attr-defined]
 
 
@@ -333,10 +332,10 @@ def lower_column(steps: Steps, hint: str, syntax: Syntax) -> NamedColumn | None:
 
 
 def answers_or_data(steps: Steps, expr: Expr) -> bool:
-    """Whether a column has anything to do with a reply, or else with the row it was about (what would be right)."""
-    from tripos_compiler.semantics.names import names_in
-
-    return steps.compared(expr) or steps.alias in names_in(expr)
+    """Whether a column has anything to do with a reply, or else with the case it was about (what would be right)."""
+    case = {name for name, binding in steps.scope.items() if binding.path[0] in {steps.alias, name}}
+    steps_names = {step.name for step in steps.lowered}
+    return steps.compared(expr) or bool(names_in(expr) & (case - steps_names))
 
 
 def _kept(steps: Steps, type_: Type, syntax: Syntax) -> bool:

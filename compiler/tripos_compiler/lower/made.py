@@ -69,6 +69,10 @@ def lower_made(
         making.sound = False
     condition = where.expr if isinstance(where, Typed) else None
     rows = count_rows(making, source, condition, count) if making.sound else 0
+    if making.sound and rows == 0:
+        place = statement.find("filter") or statement.find("source")
+        help_ = "look at `where`" if statement.find("filter") is not None else "its source is empty"
+        making.error("E0603", "this data set has no row", place.span if place else statement.head, help=help_)
     made: Made | None = None
     if making.sound:
         made = Made(

@@ -198,7 +198,7 @@ def _written(making: Making, statement: Statement, record: RecordType | None, to
             if first.setdefault(name.text, name) is not name:
                 continue  # it was reported with the record
             if inner.has("secret"):
-                way: Way = (Label(inner.head, "secret here"),)
+                way: Way = (Label(inner.head, f"`{name.text}` is secret"),)
             else:
                 way = (*told, Label(inner.head, "written knowing it")) if told else ()
             making.add("field", name.text, name.span, record.fields.get(name.text) if record else None, way)

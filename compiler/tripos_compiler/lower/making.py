@@ -71,7 +71,10 @@ class Making:
         where it is declared. `kind` is what declares it, empty where it is carried over from a source that did."""
         if name in self.spans:
             label = Label(self.spans[name], "it comes from here")
-            self.error("E0202", f"the rows have a field `{name}` already", where or span, label, help="rename one")
+            help_ = "rename one"
+            if any(axis.name == name for axis in self.axes):
+                help_ = f"rows that say their `{name}` are made where no context adds it: at the top of the file"
+            self.error("E0202", f"the rows have a field `{name}` already", where or span, label, help=help_)
             return False
         self.spans[name] = span
         if kind:

@@ -178,7 +178,8 @@ def _measure(program: Program, reading: Reading, each: Declared) -> Known | None
         return None
     missing: Missing = reading.missing or "skip"
     low, high = _bounds(figured, missing)
-    program.index.define("measure", each.name.text, each.name.span, detail=_detail(by, low, high))
+    owner = f"scenario {each.scenario}" if each.scenario is not None else ""
+    program.index.define("measure", each.name.text, each.name.span, owner, _detail(by, low, high))
     measure = Measure(
         name=each.key,
         scenario=each.scenario,

@@ -40,6 +40,8 @@ class Scored:
     of: frozenset[str] = frozenset()
     kept: bool = True
     """Whether they are rows of the table of scores."""
+    whole: bool = True
+    """Whether all scenarios that may have them are sound, so that what is not known of them is not there."""
     written: str = ""
     """How a column is written, whose name is the compiler's."""
 
@@ -181,19 +183,21 @@ class Scores:
         metrics: bool = False,
     ) -> Scored:
         judges = [self.program.scorers[f.step.scorer].role for f in found if isinstance(f.step, Grade | Compare)]
+        whole = within is not None or not self.broken
         return Scored(
             name=name,
             kind=kind,
             within=within,
             scenarios=tuple({each.scenario.name: each.scenario for each in found}.values()),
             type=type_,
-            bounds=bounds,
+            bounds=bounds if whole else None,
             mixed=mixed,
             judges=tuple(dict.fromkeys(judges)),
             metrics=metrics,
             samples=max(_samples(each.scenario, each.step.of) for each in found),
             of=frozenset(each.step.of for each in found),
             kept=kind != "compare",
+            whole=whole,
         )
 
 

@@ -181,7 +181,8 @@ def _with_needs(
             return step.model_copy(update={"needs": needs, "samples": max(step.samples, most)})
         case Converse() | Retrieve() | Verdict():
             return step.model_copy(update={"needs": needs})
-    called = [other for other in kept if other.name in uses and isinstance(other, Ask | Converse)]
+    every = isinstance(step, Column) and not uses  # what would be right is kept with whatever is answered
+    called = [other for other in kept if (every or other.name in uses) and isinstance(other, Ask | Converse)]
     compared = [other for other in called if any(steps.kind(role) == "compared" for role in roles(other))]
     if not called:
         return None

@@ -64,7 +64,7 @@ class Tree(Part):
 
 
 class Plugin(Part):
-    """A function of the user's, called `name` in the spec: `function` in the Python file `path`, which is relative to the
+    """A function of the user's, called `name` in the spec: `function` in the Python file `path`, as seen from the
     folder of the spec's main file, or the entry point `function` of an installed package, without a path.
 
     `version` is the SHA-256 of the file's text, or the package and its version: a changed function is another function.

@@ -12,7 +12,7 @@ from tripos_compiler.plan.declarations import Arm, Axis, Benchmark, Metric, Plug
 from tripos_compiler.plan.results import Expectation, Export, Measure, Subset
 from tripos_compiler.plan.scenarios import Scenario, Scorer
 
-PLAN_FORMAT: Literal["tripos.plan/1"] = "tripos.plan/1"
+PLAN_FORMAT: Literal["tripos.plan/2"] = "tripos.plan/2"
 
 
 class Reveal(Part):
@@ -44,7 +44,7 @@ class CallCount(Part):
 
 
 class Plan(Part):
-    format: Literal["tripos.plan/1"] = PLAN_FORMAT
+    format: Literal["tripos.plan/2"] = PLAN_FORMAT
     benchmark: Benchmark
     roles: tuple[Role, ...]
     axes: tuple[Axis, ...]

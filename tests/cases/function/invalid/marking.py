@@ -1,3 +1,4 @@
+# ruff: noqa
 import asyncio
 from math import sqrt
 from typing import Any, Generic, Literal, TypeVar

@@ -1,0 +1,168 @@
+"""Time of `tripos check` and `tripos --help` as whole processes, beside `baml-cli check` on specs of the same length.
+
+    python tests/bench/check.py [--lines 1000 10000] [--rounds 7] [--baml PATH_TO_baml-cli]
+
+The specs are EduBench with its scenarios repeated under new names; those for BAML have the same prompts and fields in
+BAML's own statements. The two commands take turns, the median and the best are printed, and the ratio is what to
+quote. For the peer make an environment of its own, since BAML is no dependency of Tripos:
+
+    python -m venv /tmp/baml && /tmp/baml/bin/pip install baml-py
+    python tests/bench/check.py --baml /tmp/baml/bin/baml-cli
+
+Without one the peer is left out, which is said. `--write DIR` only writes the specs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import re
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+EDUBENCH = Path(__file__).parents[2] / "specs" / "edubench"
+SCENARIO = re.compile(r"^scenario (\w+) .*?^}\n", re.MULTILINE | re.DOTALL)
+PEER = """\
+client<llm> Candidate {
+  provider openai
+  options {
+    model "gpt-4o-mini"
+    api_key env.OPENAI_API_KEY
+  }
+}
+"""
+
+
+def tripos_spec(lines: int) -> str:
+    """A spec of at most so many lines: EduBench in one file, its scenarios and their rows repeated."""
+    part = {
+        name: (EDUBENCH / f"{name}.tripos").read_text("utf-8") for name in ("edubench", "axes", "metrics", "rubric")
+    }
+    part["edubench"] = re.sub(r"^use .*\n", "", part["edubench"], flags=re.MULTILINE)
+    rows = {row[1]: row[0] for row in re.finditer(r"^  \| (\w+) .*\n", part["rubric"], re.MULTILINE)}
+    fixed = "\n".join(part.values())
+    left = lines - fixed.count("\n") + sum(row.count("\n") for row in rows.values())
+    table, body = "", ""
+    for name, number, text in scenarios():
+        left -= text.count("\n") + 2
+        if left < 0:
+            break
+        table += rows[name].replace(f" {name} ", f" {name}_{number} ", 1)
+        body += "\n" + text.replace(f"scenario {name}", f"scenario {name}_{number}", 1)
+    return fixed.replace("".join(rows.values()), table) + body
+
+
+def baml_spec(lines: int) -> str:
+    """A BAML file of at most so many lines: for every scenario a class of items, one of replies, and a function."""
+    made = PEER
+    for name, number, text in scenarios():
+        title = f"{name.title().replace('_', '')}{number}"
+        fields = re.findall(r"^    (\w+) +text", text, re.MULTILINE)
+        replied = re.findall(r"^      (\w+) +(text|list<text>|integer|number)$", text, re.MULTILINE)
+        types = {"text": "string", "list<text>": "string[]", "integer": "int", "number": "float"}
+        prompts = re.findall(r'^    prompt \w+ """\n(.*?) +"""', text, re.MULTILINE | re.DOTALL)
+        spoken = re.sub(r"\{\{ (?!item\.)(\w+) \}\}", r"{{ item.\1 }}", "".join(prompts))
+        used = sorted(set(re.findall(r"item\.(\w+)", spoken)) | set(fields))
+        items = "".join(f"  {each} string\n" for each in used)
+        reply = "".join(f"  {each} {types[kind]}\n" for each, kind in replied) or "  text string\n"
+        added = (
+            f"\nclass {title}Item {{\n{items}}}\n\nclass {title}Reply {{\n{reply}}}\n"
+            f"\nfunction {title}(item: {title}Item) -> {title}Reply {{\n  client Candidate\n"
+            f'  prompt #"\n{spoken}    {{{{ ctx.output_format }}}}\n  "#\n}}\n'
+        )
+        if made.count("\n") + added.count("\n") > lines:
+            break
+        made += added
+    return made
+
+
+def scenarios() -> Iterator[tuple[str, int, str]]:
+    """EduBench's scenarios without end: name, number of the round, text."""
+    found = list(SCENARIO.finditer((EDUBENCH / "scenarios.tripos").read_text("utf-8")))
+    for number in itertools.count(1):
+        yield from ((scenario[1], number, scenario[0]) for scenario in found)
+
+
+def write(folder: Path, lines: int) -> tuple[Path, Path]:
+    """A folder with a spec for each of the two."""
+    ours, theirs = folder / f"tripos{lines}", folder / f"baml{lines}" / "baml_src"
+    theirs.mkdir(parents=True)
+    shutil.copytree(EDUBENCH / "items", ours / "items")
+    (ours / "bench.tripos").write_text(tripos_spec(lines), "utf-8")
+    (theirs / "bench.baml").write_text(baml_spec(lines), "utf-8")
+    return ours, theirs
+
+
+def seconds(command: list[str], folder: Path) -> tuple[float, float]:
+    """Wall and CPU seconds of a command that must succeed."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    started = time.perf_counter()
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    wall = time.perf_counter() - started
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    if done.returncode:
+        sys.exit(f"{' '.join(command)} failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
+    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def in_turn(commands: dict[str, list[str]], rounds: int, folder: Path) -> dict[str, list[tuple[float, float]]]:
+    """The times of commands that take turns; a first round, which fills caches, is not counted."""
+    times: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
+    for turn in range(rounds + 1):
+        for name, command in commands.items():
+            taken = seconds(command, folder)
+            if turn:
+                times[name].append(taken)
+    return times
+
+
+def show(times: dict[str, list[tuple[float, float]]], what: str) -> None:
+    for name, taken in times.items():
+        wall, best, cpu = median(taken), min(taken)[0], statistics.median(each for _, each in taken)
+        print(f"{name:8} {what:22} median {wall:6.3f} s   best {best:6.3f} s   CPU {cpu:6.3f} s", flush=True)
+
+
+def median(times: list[tuple[float, float]]) -> float:
+    """The median of the wall times."""
+    return statistics.median(wall for wall, _ in times)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--lines", type=int, nargs="+", default=[1000, 10000])
+    parser.add_argument("--rounds", type=int, default=7)
+    parser.add_argument("--baml", help="the peer's `baml-cli`; by default the one on the path")
+    parser.add_argument("--write", metavar="DIR", help="write the specs into a new folder and stop")
+    options = parser.parse_args()
+    if options.write:
+        for lines in options.lines:
+            print(*write(Path(options.write), lines))
+        return
+    tripos = [sys.executable, "-m", "tripos"]
+    baml = options.baml or shutil.which("baml-cli")
+    if baml is None:
+        print("the peer is left out: there is no `baml-cli`, see --help for how to get it")
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        show(in_turn({"tripos": [*tripos, "--help"]}, options.rounds, folder), "--help")
+        for lines in options.lines:
+            ours, theirs = write(folder, lines)
+            commands = {"tripos": [*tripos, "check", str(ours / "bench.tripos")]}
+            if baml is not None:
+                commands["baml"] = [baml, "check", "--no-version-check", "--from", str(theirs)]
+            times = in_turn(commands, options.rounds, folder)
+            show(times, f"check of {lines:,} lines")
+            if baml is not None:
+                ratio = median(times["tripos"]) / median(times["baml"])
+                print(f"{'ratio':8} tripos takes {ratio:.2f} of the time of baml")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,444 @@
+"""What measures, gates, samples and exports become in the plan, and what the SQL of a mean comes to."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from datetime import UTC, datetime
+from pathlib import Path
+
+import duckdb
+import pytest
+from compiling import compile_files, compile_text, plan_of
+
+from tripos_compiler.compile import Compilation
+from tripos_compiler.lower.measure_sql import mean_sql
+from tripos_compiler.plan import Aggregate, Constant, Formula, Measure, Measured, Plan
+from tripos_warehouse.measures import MeasureTable, evaluate
+from tripos_warehouse.report import Report, render
+from tripos_warehouse.runs import Run
+
+HEAD = """\
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+role judge panel
+axis level { easy, hard }
+arm hint { none, some }
+dimension quality "Quality" {
+  metric CLAR "Clarity" { scale 1..5, asks "?" }
+  metric FACT "Accuracy" { scale 1..5, asks "?" }
+}
+scorer rubric(reply: text) by judge { prompt "{{ metrics }} {{ reply }}", gives allocated metrics }
+scorer marks(reply: text) by judge { prompt "{{ reply }}", gives 1..10 }
+allocate rubric {
+  |      | CLAR | FACT |
+  | sums |  3   |  1   |
+  | talk |  .   |  x   |
+}
+scenario sums {
+  context level
+  arms hint
+  ask answer by candidate {
+    prompt "{{ level }}"
+    system "Think." when hint == some
+    samples 4
+  }
+  score right = contains(answer.text, "42")
+  score long = words(answer.text)
+  score quality = marks(answer.text)
+  score rubric(answer.text)
+  measure accuracy = mean(right)
+  measure right = mean(right) by hint
+  measure tries = pass_at(2, right)
+  measure gain = tries - tries[hint: none]
+  measure length = mean(words(answer.text) + 1)
+}
+scenario talk {
+  ask answer by candidate { prompt "What is 6 * 7?" }
+  score right = contains(answer.text, "42")
+  score rubric(answer.text)
+  measure accuracy = mean(right)
+}
+"""
+
+
+def compiled(text: str) -> Compilation:
+    return compile_text(HEAD + text)
+
+
+def plan(text: str = "") -> Plan:
+    return plan_of(compiled(text))
+
+
+def measure(text: str, name: str = "it") -> Measure:
+    return next(each for each in plan(text).measures if each.name == name)
+
+
+def uses_of(text: str, word: str, nth: int = -1) -> list[str]:
+    """The declarations, as written, that an occurrence of a word leads to."""
+    compilation = compiled(text)
+    source = compilation.sources[0]
+    places = [at for at in range(len(source.text)) if source.text.startswith(word, at)]
+    found = [
+        use.symbol
+        for use in compilation.index.uses.values()
+        if (use.span.start, use.span.end) == (places[nth], places[nth] + len(word))
+    ]
+    return [source.line(source.position(span.start)[0]).strip() for span in found]
+
+
+# --- names and order ---
+
+
+def test_measures_stand_in_the_plan_in_the_order_in_which_they_are_declared() -> None:
+    names = [each.name for each in plan("measure b = 2 * a\nmeasure a = sums.accuracy").measures]
+    assert names == ["sums.accuracy", "sums.right", "sums.tries", "sums.gain", "sums.length", "talk.accuracy", "b", "a"]
+
+
+def test_measures_of_two_scenarios_may_have_one_name_and_take_the_scores_of_their_own() -> None:
+    found = {each.name: each.figure for each in plan().measures}
+    assert found["sums.accuracy"] == Aggregate(function="mean", values=("right",), scenario="sums")
+    assert found["talk.accuracy"] == Aggregate(function="mean", values=("right",), scenario="talk")
+
+
+def test_at_the_top_of_a_file_a_score_is_that_of_all_scenarios() -> None:
+    assert measure("measure it = mean(right)").figure == Aggregate(function="mean", values=("right",))
+
+
+def test_a_measure_of_the_scenario_comes_before_one_of_the_whole_spec() -> None:
+    found = measure("measure accuracy = mean(long)\nmeasure it = accuracy")
+    assert found.figure == Measured(measure="accuracy")
+    inside = HEAD.replace(
+        "measure accuracy = mean(right)\n}", "measure accuracy = mean(right)\nmeasure it = accuracy\n}"
+    )
+    whole = plan_of(compile_text(inside + "measure accuracy = sums.length"))
+    assert {each.name: each.figure for each in whole.measures}["talk.it"] == Measured(measure="talk.accuracy")
+
+
+GOLD = """\
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+axis level { easy, hard }
+dataset item from "items.jsonl" {
+  text  text
+  sum   integer secret
+  level
+}
+scenario sums {
+  context level
+  over item
+  ask answer by candidate { prompt "{{ item.text }} {{ level }}", returns { sum integer, level level } }
+  measure it = VALUE
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["accuracy(answer.sum, item.sum)", "accuracy(gold: item.sum, values: answer.sum)", "f1(answer.level, level)"],
+)
+def test_what_is_right_can_be_a_field_of_the_row_or_an_axis(value: str, tmp_path: Path) -> None:
+    rows = '{"text": "6 * 7", "sum": 42, "level": "easy"}\n'
+    found = plan_of(compile_files(tmp_path, {"spec.tripos": GOLD.replace("VALUE", value), "items.jsonl": rows}))
+    figure = found.measures[0].figure
+    assert isinstance(figure, Aggregate)
+    assert figure.values == ("it.values", "it.gold")
+    assert set(figure.values) <= {step.name for step in found.scenarios[0].steps}
+
+
+def test_an_expression_is_a_column_and_one_that_is_written_twice_the_same() -> None:
+    text = HEAD.replace("measure tries", "measure longest = max(words(answer.text) + 1)\n  measure tries")
+    found = {each.name: each.figure for each in plan_of(compile_text(text)).measures}
+    longest, length = found["sums.longest"], found["sums.length"]
+    assert isinstance(longest, Aggregate) and isinstance(length, Aggregate)
+    assert longest.values == length.values
+
+
+# --- figures ---
+
+
+def test_a_slice_is_taken_of_a_measure() -> None:
+    slice_ = Measured(measure="sums.tries", slice={"hint": "none"})
+    figure = Formula(operator="-", values=(Measured(measure="sums.tries"), slice_))
+    assert measure("", "sums.gain").figure == figure
+
+
+def test_numbers_are_worked_out_and_brackets_leave_no_trace() -> None:
+    figure = Formula(operator="*", values=(Constant(value=-1.5), Measured(measure="sums.accuracy")))
+    assert measure("measure it = -(1 + 2 / 4) * (sums.accuracy)").figure == figure
+
+
+def test_an_aggregate_of_cells_keeps_what_they_go_by() -> None:
+    inner = Aggregate(function="mean", values=("right",), by=("scenario", "level"))
+    text = "measure cells = mean(right) by scenario, level\nmeasure it = median(cells) by level"
+    assert measure(text).figure == Aggregate(function="median", values=(), by=("level",), of=inner)
+    assert measure("measure it = median(mean(right) by scenario, level) by level").figure == measure(text).figure
+
+
+def test_a_formula_goes_by_what_it_says_and_by_what_its_parts_go_by() -> None:
+    assert measure("measure it = sums.right - sums.right[hint: none] by level").by == ("level", "hint")
+    assert measure("measure it = sums.gain by hint").by == ("hint",)
+    assert measure("measure it = sums.right[hint: none]").by == ()
+
+
+def test_an_aggregate_in_a_formula_goes_by_what_the_formula_says() -> None:
+    figure = measure("measure it = mean(quality) - 2 * mean(quality) by scenario").figure
+    assert isinstance(figure, Formula)
+    first, second = figure.values
+    assert isinstance(first, Aggregate) and isinstance(second, Formula)
+    assert [part.by for part in (first, *second.values) if isinstance(part, Aggregate)] == [("scenario",)] * 2
+
+
+def test_agreement_is_taken_across_a_panel_by_metric() -> None:
+    figure = measure("measure it = kendall_w(rubric) across judge by metric").figure
+    assert figure == Aggregate(function="kendall_w", values=("rubric",), across="judge", by=("metric",))
+
+
+def test_what_is_missing_is_said_of_the_measure_and_passed_on_to_the_mean_of_its_cells() -> None:
+    text = "measure cells = mean(right, missing: zero) by scenario\nmeasure it = mean(cells)"
+    assert (measure(text, "cells").missing, measure(text).missing) == ("zero", "zero")
+
+
+# --- scales ---
+
+
+@pytest.mark.parametrize(
+    ("value", "bounds"),
+    [
+        ("mean(right)", (0, 1)),
+        ("mean(quality)", (1, 10)),
+        ("mean(rubric)", (1, 5)),
+        ("mean(CLAR)", (1, 5)),
+        ("mean(long)", (None, None)),
+        ("count(right)", (0, None)),
+        ("1 - mean(right)", (0, 1)),
+        ("sums.accuracy - talk.accuracy", (-1, 1)),
+        ("abs(sums.accuracy - talk.accuracy)", (0, 1)),
+        ("100 * mean(right)", (0, 100)),
+        ("-mean(quality) / 2", (-5, -0.5)),
+        ("(mean(quality) - 1) / 9", (0, 1)),
+        ("(mean(quality) - 1) / 9 + mean(right)", (0, 2)),
+        ("0.4 * sums.accuracy + 0.2 * (talk.accuracy + sums.tries + mean(right))", (0, 1)),
+        ("0.5 * (0.5 * mean(right)) + 0.25 * talk.accuracy", (0, 0.5)),
+        ("min(mean(right), 0.5)", (0, 0.5)),
+        ("max(mean(quality), 3)", (3, 10)),
+        ("mean(right) / talk.accuracy", (None, None)),
+        ("mean(right) * talk.accuracy", (None, None)),
+        ("mean(quality, missing: zero)", (0, 10)),
+        ("mean(right) + stdev(right)", (0, 1 + round(math.sqrt(0.5), 12))),
+    ],
+)
+def test_the_bounds_of_a_figure_follow_from_those_of_its_parts(value: str, bounds: tuple[float, float]) -> None:
+    found = measure(f"measure it = {value}")
+    assert (found.low, found.high) == pytest.approx(bounds)
+
+
+def test_a_mended_scale_of_the_help_is_one() -> None:
+    [found] = compiled("measure it = mean(quality) + mean(right)").diagnostics
+    assert found.message.endswith("`mean(quality)` runs from 1 to 10, `mean(right)` from 0 to 1")
+    assert found.help is not None
+    mended = found.help.split("`")[1]
+    assert compiled(f"measure it = {mended} + mean(right)").diagnostics == ()
+
+
+# --- editors ---
+
+
+def test_a_name_in_a_measure_leads_to_its_declaration() -> None:
+    assert uses_of("measure it = talk.accuracy", "accuracy") == ["measure accuracy = mean(right)"]
+    assert uses_of("measure it = mean(right) by level", "level") == ["axis level { easy, hard }"]
+    assert uses_of("measure it = sums.tries[hint: some]", "some") == ["arm hint { none, some }"]
+    assert uses_of("measure it = mean(rubric)", "rubric")[0].startswith("scorer rubric")
+    assert uses_of("measure it = mean(talk.right)", "talk") == ["scenario talk {"]
+    assert uses_of("measure it = kendall_w(rubric) across judge", "judge") == ["role judge panel"]
+
+
+def test_editors_say_of_a_measure_what_it_goes_by_and_its_scale() -> None:
+    symbols = [each for each in compiled("").index.symbols.values() if each.kind == "measure" and each.name == "right"]
+    assert [(each.owner, each.detail) for each in symbols] == [("scenario sums", "a measure by hint, 0 to 1")]
+
+
+# --- gates, samples, exports ---
+
+
+def test_a_gate_whose_number_comes_first_is_turned_round() -> None:
+    [gate] = plan("expect 0.5 < sums.accuracy").expectations
+    assert (gate.figure, gate.operator, gate.value) == (Measured(measure="sums.accuracy"), ">", 0.5)
+    assert gate.shown == "0.5 < sums.accuracy"
+
+
+def test_gates_of_scenarios_and_of_the_spec_stand_in_their_order() -> None:
+    text = HEAD.replace("measure accuracy = mean(right)\n}", "measure accuracy = mean(right)\nexpect accuracy > 0.1\n}")
+    found = plan_of(compile_text(f"{text}expect talk.accuracy > 0.2")).expectations
+    assert [gate.shown for gate in found] == ["accuracy > 0.1", "talk.accuracy > 0.2"]
+
+
+def test_a_sample_has_a_seed_where_none_is_said() -> None:
+    [subset] = plan("subset few { take 1 per scenario }").subsets
+    assert (subset.take, subset.per, subset.spread, subset.seed) == (1, ("scenario",), (), 0)
+
+
+def test_the_smallest_stratum_is_warned_of_once() -> None:
+    [found] = compiled("subset few { take 2 per scenario, level }").diagnostics
+    assert (found.code, found.severity) == ("E0620", "warning")
+    assert found.message == "scenario `sums`, level easy, has 1 item at most, fewer than 2"
+    assert found.notes == ("2 more strata are too small",)
+
+
+def test_an_export_names_measures_and_scores_as_the_plan_does() -> None:
+    text = """
+export best { best of candidate by sums.right per hint
+  rows answer
+  where scenario == sums }
+export pairs { pairs of candidate by talk.rubric margin 2, rows answer, format completion }
+"""
+    best, pairs = plan(text).exports
+    assert (best.measure, best.per, best.format, best.where is not None) == ("sums.right", ("hint",), "chat", True)
+    assert (pairs.measure, pairs.margin, pairs.format) == ("talk.rubric", 2.0, "completion")
+
+
+# --- SQL ---
+
+Score = tuple[str, str, str, str, float | None]
+"""Model, scenario, metric, item and value."""
+
+SCORES: list[Score] = [
+    ("m", "sums", "CLAR", "a", 1.0),
+    ("m", "sums", "FACT", "a", 5.0),
+    ("m", "sums", "CLAR", "b", 4.0),
+    ("m", "sums", "FACT", "b", 2.0),
+    ("m", "sums", "CLAR", "c", None),
+    ("m", "sums", "FACT", "c", 3.0),
+    ("m", "talk", "FACT", "d", 2.0),
+    ("m", "talk", "FACT", "e", 4.0),
+]
+WEIGHTS = {"sums": {"CLAR": 3.0, "FACT": 1.0}, "talk": {"FACT": 1.0}}
+
+
+def asked(sql: str, scores: list[Score]) -> list[dict[str, object]]:
+    connection = duckdb.connect()
+    connection.execute("create schema demo")
+    connection.execute(
+        "create table demo.scores (model text, scenario text, metric text, item_id text, value double, status text,"
+        " scorer text)"
+    )
+    for score in scores:
+        status = "parse_failure" if score[4] is None else "scored"
+        connection.execute("insert into demo.scores values (?, ?, ?, ?, ?, ?, 'rubric')", [*score, status])
+    return connection.sql(sql).to_arrow_table().to_pylist()
+
+
+def weighted_mean(scores: list[tuple[str, float, float]]) -> tuple[float, float]:
+    """The mean and the standard error of scores, each with its item and weight, as the formulas are written."""
+    weight = sum(w for _, w, _ in scores)
+    mean = sum(w * value for _, w, value in scores) / weight
+    pulls: dict[str, float] = defaultdict(float)
+    for item, w, value in scores:
+        pulls[item] += w * (value - mean) / weight
+    m = len(pulls)
+    return mean, math.sqrt(m / (m - 1) * sum(pull**2 for pull in pulls.values()))
+
+
+def test_a_weighted_mean_and_its_error_are_as_the_formulas_say() -> None:
+    [row] = asked(mean_sql("demo", "scorer = 'rubric'", (), (), WEIGHTS), SCORES)
+    expected = weighted_mean([(i, WEIGHTS[s][metric], value) for _, s, metric, i, value in SCORES if value is not None])
+    assert (row["value"], row["standard_error"]) == pytest.approx(expected)
+    assert (row["items"], row["n"], row["total"], row["df"]) == (5, 7, 8, 4)
+
+
+def test_equal_weights_change_nothing() -> None:
+    alike = {"sums": {"CLAR": 2.0, "FACT": 2.0}, "talk": {"FACT": 2.0}}
+    for inner, dims in (((), ()), (("scenario",), ("scenario",)), (("scenario", "metric"), ("scenario",))):
+        plain = asked(mean_sql("demo", "scorer = 'rubric'", inner, dims), SCORES)
+        weighted = asked(mean_sql("demo", "scorer = 'rubric'", inner, dims, alike), SCORES)
+        assert [{key: pytest.approx(value) for key, value in row.items()} for row in weighted] == plain
+
+
+def test_a_mean_of_weighted_cells_counts_the_cells_alike() -> None:
+    [row] = asked(mean_sql("demo", "scorer = 'rubric'", ("scenario",), (), WEIGHTS), SCORES)
+    sums = weighted_mean([(i, WEIGHTS[s][metric], v) for _, s, metric, i, v in SCORES if v is not None and s == "sums"])
+    talk = weighted_mean([("d", 1.0, 2.0), ("e", 1.0, 4.0)])
+    assert row["value"] == pytest.approx((sums[0] + talk[0]) / 2)
+    assert row["standard_error"] == pytest.approx(math.hypot(sums[1], talk[1]) / 2)
+
+
+def test_a_missing_score_can_count_as_zero_and_still_shows_in_the_coverage() -> None:
+    [row] = asked(mean_sql("demo", "metric = 'CLAR'", (), (), missing="zero"), SCORES)
+    mean, error = weighted_mean([("a", 1.0, 1.0), ("b", 1.0, 4.0), ("c", 1.0, 0.0)])
+    assert (row["value"], row["standard_error"]) == pytest.approx((mean, error))
+    assert (row["n"], row["total"], row["items"]) == (2, 3, 3)
+
+
+def test_a_missing_score_can_leave_a_mean_without_a_value() -> None:
+    [row] = asked(mean_sql("demo", "metric = 'CLAR'", (), (), missing="fail"), SCORES)
+    assert (row["value"], row["standard_error"], row["n"], row["total"]) == (None, None, 2, 3)
+    rows = asked(mean_sql("demo", "scorer = 'rubric'", ("scenario",), ("scenario",), missing="fail"), SCORES)
+    assert [row["value"] for row in rows] == [None, 3.0]
+    [row] = asked(mean_sql("demo", "scorer = 'rubric'", ("scenario",), (), missing="fail"), SCORES)
+    assert (row["value"], row["standard_error"]) == (None, None)
+
+
+def test_a_mean_over_metrics_weighs_them_and_a_mean_by_metric_does_not() -> None:
+    over, by_metric = measure("measure it = mean(rubric)").sql, measure("measure it = mean(rubric) by metric").sql
+    assert over is not None and "then 3.0" in over
+    assert by_metric is not None and "3.0" not in by_metric
+    talk = measure("measure it = mean(talk.rubric)").sql
+    assert talk is not None and "its weight" not in talk
+
+
+def test_the_sql_of_a_mean_by_an_arm_has_a_column_of_its_name() -> None:
+    sql = measure("", "sums.right").sql
+    assert sql is not None
+    assert "metric = 'right' and scenario = 'sums'" in sql
+    assert 'partition by model, "hint"' in sql
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["median(right)", "sums.gain", "2 * mean(right)", "sums.right[hint: none]", "mean(mean(cells) by level)"],
+)
+def test_what_is_no_mean_of_scores_has_no_sql_and_says_all_in_its_figure(value: str) -> None:
+    text = f"measure cells = mean(right) by level, scenario\nmeasure it = {value}"
+    if "cells" in value:
+        text = text.replace(value, "mean(inner)") + "\nmeasure inner = mean(cells) by level"
+    assert measure(text).sql is None
+
+
+def test_a_measure_by_another_name_has_the_sql_of_that() -> None:
+    assert measure("measure it = sums.accuracy").sql == measure("", "sums.accuracy").sql is not None
+
+
+# --- reports ---
+
+
+def run_of(found: Plan) -> Run:
+    return Run(
+        run_id="r1",
+        benchmark="demo",
+        version="1.0.0",
+        plan_digest=found.digest,
+        roles={},
+        compared_role="candidate",
+        models=("m",),
+        scenarios=("sums",),
+        status="done",
+        message=None,
+        asked=0,
+        reused=0,
+        failed=0,
+        cost_usd=None,
+        started_at=datetime(2026, 3, 1, tzinfo=UTC),
+        finished_at=None,
+    )
+
+
+def test_a_report_says_in_a_line_that_a_measure_without_sql_is_not_computed() -> None:
+    found = plan("measure it = median(right)")
+    it = found.measures[-1]
+    table = evaluate(duckdb.connect(), found, it)
+    assert table == MeasureTable(it, ())
+    made = Report(found, run_of(found), {}, {}, (table,))
+    assert "\nit\nnot computed: there is no SQL for this measure yet\n" in render(made, sql=True).plain
+    [told] = made.to_json()["measures"]
+    assert (told["sql"], told["rows"]) == (None, None)
+    assert made.to_measure_rows() == []
