@@ -77,6 +77,7 @@ def arguments(
     given: list[Given] = []
     good = True
     for argument in syntax.arguments:
+        _note_name(elaborator, syntax, argument)
         named = any(each.by_name for each in given)
         parameter = None if named and argument.name is None else _filled(free, argument)
         if parameter is None:
@@ -99,6 +100,13 @@ def arguments(
         elaborator.error("E0303", f"`{missing[0]}` is not given", syntax.span, help_)
         good = False
     return given if good else None
+
+
+def _note_name(elaborator: Elaborator, syntax: CallExpr, argument: Argument) -> None:
+    """Notes that the name before a colon means a parameter of a scorer."""
+    if argument.name is not None and isinstance(syntax.function, Name):
+        spans, owner = elaborator.program.value_spans, f"scorer {syntax.function.text}"
+        elaborator.program.index.use(argument.name.span, spans.get((owner, argument.name.text)))
 
 
 def _filled(free: list[Parameter], argument: Argument) -> Parameter | None:

@@ -254,6 +254,8 @@ class Elaborator:
             help_ = f"did you mean `{close}`?" if close else f"its values are {values}"
             self.error("E0301", f'"{syntax.value}" is none of its values', syntax.span, help_)
             return None
+        if isinstance(syntax, Text) and choice.kind == "choice":
+            self.program.index.use(syntax.span, self.program.value_spans.get((choice.axis or "", syntax.value)))
         return self.any(syntax)
 
     def _binary(self, syntax: BinaryExpr) -> Typed | None:

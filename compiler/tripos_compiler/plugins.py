@@ -18,9 +18,10 @@ from typing import Any
 
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.packages import package_of
-from tripos_compiler.plan import Plugin
+from tripos_compiler.plan import Call, Expr, Plugin
 from tripos_compiler.program import Program, beside
 from tripos_compiler.python_source import PythonFile, PythonFunction, Unusable, parse_python
+from tripos_compiler.semantics.names import parts_of
 from tripos_compiler.source import Source, Span
 from tripos_compiler.syntax.tree import Text
 
@@ -82,6 +83,17 @@ def read_python(program: Program, written: Text) -> tuple[Plugin, PythonFunction
         returns=found.returns,
     )
     return plugin, found
+
+
+def known_early(program: Program, expr: Expr, where: Span) -> bool:
+    """Whether the compiler can evaluate an expression that it must know the value of; reports one that calls a plug-in,
+    since it executes none."""
+    called = next((p.function for p in parts_of(expr) if isinstance(p, Call) and p.function in program.plugins), None)
+    if called is not None:
+        message = f"this is decided before a run, and `{called}` is only called in one"
+        help_ = "use functions of the library here, or keep what it gives in a column of the data"
+        program.diagnostics.error("E0314", message, where, help=help_)
+    return called is None
 
 
 def report(program: Program, reason: Unusable, where: Span) -> None:

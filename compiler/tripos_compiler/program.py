@@ -96,7 +96,8 @@ class Program:
     rowsets: dict[str, LoadedDataset] = field(default_factory=dict)
     """Every data set at the top of a file, with what was read to check it."""
     value_spans: dict[tuple[str, str], Span] = field(default_factory=dict)
-    """Where a value of an axis or arm is declared."""
+    """Where a value of an axis or arm is declared, or a parameter of a scorer, by `scorer NAME`, or what else can be
+    named as a value, by its kind: a scenario, a metric."""
     made: dict[str, Made] = field(default_factory=dict)
     scorers: dict[str, Scorer] = field(default_factory=dict)
     formulas: dict[str, FormulaScorer] = field(default_factory=dict)

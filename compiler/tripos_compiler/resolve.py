@@ -19,12 +19,16 @@ def resolve(program: Program, path: str, read: ReadText, memory: Memory | None =
     _load(program, source, read, (path,), set(), memory)
     if memory is not None:
         memory.keep_only(program.statements)
+    for statement in program.of("benchmark"):
+        program.index.define("benchmark", statement.name().text, statement.name().span)
     for kind, constructs in KINDS.items():
         names = program.declared.setdefault(kind, {})
         for statement in program.of(*constructs):
             name = statement.name("name") if kind != "scorer" else scorer_name(statement.syntax("call"))
             if name is not None:
                 program.index.define(kind, name.text, name.span)
+                if kind in ("scenario", "dimension"):  # what can be named as a value; no axis is called so
+                    program.value_spans.setdefault((kind, name.text), name.span)
                 _declare(program, kind, names, name)
     _one_benchmark(program, source)
 

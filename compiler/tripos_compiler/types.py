@@ -81,14 +81,16 @@ def read_type(program: Program, syntax: Syntax) -> Type | None:
         case CallExpr(function=Name(text="choice"), arguments=arguments):
             return _choice(program, syntax, arguments)
         case Record(block=block):
-            return record_type(program, read_statements(block, program.diagnostics, "record"), block.span)
+            return record_type(program, read_statements(block, program.diagnostics, "record"), block.span, nested=True)
     help_ = "types are text, integer, number, bool, 1..5, choice(A, B), list<text>, set<text>, { a text }, dialogue"
     program.diagnostics.error("E0302", f"{described(syntax)} is not a type", syntax.span, help=help_)
     return None
 
 
-def record_type(program: Program, fields: tuple[Statement, ...], block: Span) -> Type | None:
-    """The record type of the fields in a block."""
+def record_type(
+    program: Program, fields: tuple[Statement, ...], block: Span, *, nested: bool = False
+) -> RecordType | None:
+    """The record type of the fields in a block. In a nested one no field can be secret: the whole is, or is not."""
     if not fields:
         help_ = "write a field and its type: `value integer`"
         program.diagnostics.error("E0206", "this record has no fields", block, help=help_, lacking=block)
@@ -96,7 +98,11 @@ def record_type(program: Program, fields: tuple[Statement, ...], block: Span) ->
     good = True
     for field in fields:
         name = field.name()
-        inner = read_type(program, field.syntax("type"))
+        if nested and is_secret(field):
+            help_ = "mark the whole field that the record is in"
+            program.diagnostics.error("E0106", "a part of a record has no secrets", field.head, help=help_)
+            good = False
+        inner = field_type(program, field)
         if name.text in types:
             program.diagnostics.error("E0202", f"field `{name.text}` is declared twice", name.span, help="rename one")
         if inner is None:
@@ -104,6 +110,30 @@ def record_type(program: Program, fields: tuple[Statement, ...], block: Span) ->
         else:
             types[name.text] = inner
     return RecordType(fields=types) if good and types else None
+
+
+def is_secret(field: Statement) -> bool:
+    """Whether a field is marked `secret`; without a type the word stands where the type would."""
+    written = field.find("type")
+    return field.has("secret") or (isinstance(written, Name) and written.text == "secret")
+
+
+def field_type(program: Program, field: Statement) -> Type | None:
+    """The type of a field: written, or the record in its block. None where it is wrong, which is reported."""
+    name, written = field.name(), field.find("type")
+    if is_secret(field) and not field.has("secret"):
+        written = None
+    if field.block is None and written is not None:
+        return read_type(program, written)
+    if field.block is not None and written is None:
+        return record_type(program, field.body, field.block.span, nested=True)
+    if written is not None:
+        help_ = "write a type, or the fields of a record in a block"
+        program.diagnostics.error("E0106", f"field `{name.text}` has two types", written.span, help=help_)
+    else:
+        help_ = f"write its type: `{name.text} text`"
+        program.diagnostics.error("E0302", f"field `{name.text}` has no type", name.span, help=help_)
+    return None
 
 
 def _named(program: Program, syntax: Name, text: str) -> Type | None:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import itertools
+import os
 import re
 import resource
 import shutil
@@ -104,12 +105,18 @@ def seconds(command: list[str], folder: Path) -> tuple[float, float]:
     """Wall and CPU seconds of a command that must succeed."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     started = time.perf_counter()
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, env=environment(folder))
     wall = time.perf_counter() - started
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     if done.returncode:
         sys.exit(f"{' '.join(command)} failed:\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """As where Tripos is installed: compiled modules are kept, here in a folder of our own."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"PYTHONPYCACHEPREFIX": str(folder / "pycache")}
 
 
 def in_turn(commands: dict[str, list[str]], rounds: int, folder: Path) -> dict[str, list[tuple[float, float]]]:

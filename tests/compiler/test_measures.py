@@ -395,7 +395,14 @@ def test_the_sql_of_a_mean_by_an_arm_has_a_column_of_its_name() -> None:
 
 @pytest.mark.parametrize(
     "value",
-    ["median(right)", "sums.gain", "2 * mean(right)", "sums.right[hint: none]", "mean(mean(cells) by level)"],
+    [
+        "median(right)",
+        "sums.gain",
+        "2 * mean(right)",
+        "sums.right[hint: none]",
+        "sums.accuracy[hint: none]",
+        "mean(mean(cells) by level)",
+    ],
 )
 def test_what_is_no_mean_of_scores_has_no_sql_and_says_all_in_its_figure(value: str) -> None:
     text = f"measure cells = mean(right) by level, scenario\nmeasure it = {value}"

@@ -5,16 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from compiling import compile_file, compile_files, compile_text, plan_of
+from compiling import compile_file, compile_files, compile_text, plan_of, read
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tripos_compiler.compile import Compilation
+from tripos_compiler.compile import Compilation, compile_spec
+from tripos_compiler.memory import Memory
 from tripos_compiler.plan import Grade, Plan, Plugin, Score
 from tripos_compiler.plugins import version_of
 from tripos_compiler.python_source import Unusable, parse_python
 from tripos_compiler.semantics.library import shown
 from tripos_compiler.source import Source
+from tripos_runtime.datasets import DataFolders
 
 HEAD = 'benchmark demo "1.0.0" { languages en }\nrole candidate compared\n'
 BODY = """
@@ -95,6 +97,56 @@ def test_a_changed_function_changes_the_scores_that_use_it_and_no_other(tmp_path
     assert score_of(before).fingerprint != score_of(after).fingerprint
     assert score_of(before, "long").fingerprint == score_of(after, "long").fingerprint
     assert before.scenarios[0].ask("answer") == after.scenarios[0].ask("answer")
+
+
+JUDGE = """role judge
+function near from "mine.py:near"
+scorer fine(reply: text, plain: bool) by judge {
+  prompt "Is {{ reply }} fine?"
+  prompt "Mind that it is {{ near(reply) }}." when plain
+  gives bool
+}
+scorer kind(reply: text) by judge { prompt "Is {{ reply }} kind?", prompt "Is it?" when near(reply), gives bool }"""
+
+
+@pytest.mark.parametrize(
+    "scored",
+    [
+        "right = near(answer.text)",
+        "right = words(answer.text) > 3 when near(answer.text)",
+        "right = fine(answer.text, true)",
+        "right = kind(answer.text)",
+        "right = fine(answer.text, near(answer.text))",
+    ],
+)
+def test_wherever_a_function_is_used_its_change_changes_the_score(tmp_path: Path, scored: str) -> None:
+    files = {"spec.tripos": spec(JUDGE, scored), "mine.py": NEAR}
+    before = plan_of(compile_files(tmp_path, files)).scenarios[0].steps
+    after = plan_of(compile_files(tmp_path, {"mine.py": f"{NEAR}\n"})).scenarios[0].steps
+    assert before[0] == after[0]
+    assert before[1].fingerprint != after[1].fingerprint
+
+
+def test_another_function_of_the_same_file_is_another_score(tmp_path: Path) -> None:
+    files = {"spec.tripos": spec('function near from "mine.py:near"', "right = near(answer.text)")}
+    files["mine.py"] = NEAR + NEAR.replace("near", "far")
+    before = score_of(plan_of(compile_files(tmp_path, files)))
+    after = score_of(plan_of(compile_files(tmp_path, {"spec.tripos": files["spec.tripos"].replace(":near", ":far")})))
+    assert before.value == after.value
+    assert before.fingerprint != after.fingerprint
+
+
+def test_a_memory_does_not_outlive_a_change_of_a_function(tmp_path: Path) -> None:
+    memory, reader = Memory(), DataFolders()
+    (tmp_path / "spec.tripos").write_text(spec('function near from "mine.py:near"', "right = near(answer.text)"))
+
+    def compiled(text: str) -> Compilation:
+        (tmp_path / "mine.py").write_text(text, "utf-8")
+        return compile_spec((tmp_path / "spec.tripos").as_posix(), read, reader, memory)
+
+    assert not compiled(NEAR).diagnostics
+    (found,) = compiled(NEAR.replace("text: str", "text: int")).diagnostics
+    assert found.code == "E0301"
 
 
 @pytest.mark.parametrize(

@@ -177,7 +177,14 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct("temperature", SETTLED, "temperature NUMBER", "sampling temperature", once=True),
     Construct("max_tokens", SETTLED, "max_tokens COUNT", "longest reply, in tokens", once=True),
     Construct("stop", SETTLED, "stop STRING", "text at which the reply ends"),
-    Construct("record_field", ("record",), "NAME TYPE [secret]", "a field of the reply", keyword=""),
+    Construct(
+        "record_field",
+        ("record",),
+        "NAME [TYPE] [secret] [BLOCK]",
+        "a field of the reply; a block lists the fields of a record in it",
+        body="record",
+        keyword="",
+    ),
     # conversations and retrieval
     Construct("speaker", ("converse",), "NAME BLOCK", "a role that talks", body="speaker", keyword=""),
     Construct("opens", ("converse",), "opens ROLE", "who speaks first", once=True),

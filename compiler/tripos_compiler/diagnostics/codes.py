@@ -19,7 +19,7 @@ CODES: dict[str, str] = {
     # E02 names
     "E0201": "unknown name",
     "E0202": "declared twice",
-    "E0203": "use goes in a circle",
+    "E0203": "a circle",
     "E0204": "unknown statement",
     "E0205": "unknown function",
     "E0206": "missing declaration",
@@ -40,6 +40,7 @@ CODES: dict[str, str] = {
     "E0311": "unknown Python function",
     "E0312": "unusable Python signature",
     "E0313": "scorer and function disagree",
+    "E0314": "function called too early",
     "E0315": "tree out of shape",
     # E04 prompts
     "E0401": "axis never mentioned",

@@ -6,17 +6,15 @@ from tripos_compiler.diagnostics import nearest
 from tripos_compiler.lower.arguments import Arguments, given_arguments
 from tripos_compiler.lower.dims import read_dimensions, text_of
 from tripos_compiler.lower.figured import Figured, Known, Leaf, Reading, written_as
-from tripos_compiler.lower.operands import find_operand, is_aggregate
+from tripos_compiler.lower.operands import find_operand
+from tripos_compiler.lower.phrases import is_aggregate
 from tripos_compiler.lower.scales import Scale, scale_of
 from tripos_compiler.lower.scored import Scored
-from tripos_compiler.plan import Aggregate, Type
+from tripos_compiler.lower.suiting import find_across, is_fitting
+from tripos_compiler.plan import Aggregate, Measured
 from tripos_compiler.semantics.aggregates import AGGREGATES, AggregateFunction
 from tripos_compiler.semantics.aggregates import Bounds as Ends
 from tripos_compiler.syntax.tree import CallExpr, Name, Syntax
-from tripos_compiler.types import fits, shown
-
-APART = frozenset({"text", "integer", "number", "bool", "choice", "path"})
-"""The kinds of values that can be told apart."""
 
 
 def read_aggregate(reading: Reading, call: CallExpr, by: tuple[str, ...]) -> Figured | None:
@@ -28,14 +26,14 @@ def read_aggregate(reading: Reading, call: CallExpr, by: tuple[str, ...]) -> Fig
         return None
     arguments = given_arguments(reading, call, function)
     operands = _operands(reading, function, arguments) if arguments is not None else None
-    across = _across(reading, call, function, operands)
+    across = find_across(reading, call, function, operands)
     if arguments is None or operands is None or across is False:
         return None
     first = operands[0][0]
     if isinstance(first, Figured):
         return _of_cells(reading, call, function, first, arguments, by)
     scored = [(value, syntax) for value, syntax in operands if isinstance(value, Scored)]
-    if not _fitting(reading, call, function, arguments, scored):
+    if not is_fitting(reading, call, function, arguments, scored):
         return None
     values = [value for value, _ in scored]
     mixed = any(each.mixed for each in values) and function.name != "count"
@@ -150,13 +148,15 @@ def _operands(
 
 def _cells_of(reading: Reading, function: AggregateFunction, known: Known, syntax: Syntax) -> Figured | None:
     """A measure, as something with cells."""
+    known = _original(reading, known)
     name, figure = f"`{known.measure.name}`", known.figured.figure
     if not _takes_cells(function):
         message = f"`{function.name}` is taken of what is scored, and {name} is a measure"
         reading.error("E0301", message, syntax.span, f"it is `{function.shown}`")
     elif not isinstance(figure, Aggregate):
-        message = f"{name} is a formula, and `{function.name}` is taken of the cells of one aggregate"
-        reading.error("E0301", message, syntax.span, "take it of each part of the formula")
+        what = "a slice" if isinstance(figure, Measured) else "a formula"
+        message = f"{name} is {what}, and `{function.name}` is taken of the cells of one aggregate"
+        reading.error("E0301", message, syntax.span, "take it of the measures that this is made of")
     elif not figure.by:
         message = f"{name} is a single figure, so there is nothing to take the `{function.name}` of"
         reading.error("E0301", message, syntax.span, f"use {name} alone, or take it `by` something")
@@ -168,6 +168,14 @@ def _cells_of(reading: Reading, function: AggregateFunction, known: Known, synta
             reading.missing = known.measure.missing
         return known.figured
     return None
+
+
+def _original(reading: Reading, known: Known) -> Known:
+    """The measure that another name stands for, as in `measure b = a`."""
+    match known.figured.figure:
+        case Measured(measure=name, slice=fixed) if not fixed and reading.known[name].measure.by == known.measure.by:
+            return _original(reading, reading.known[name])
+    return known
 
 
 def _nested(
@@ -191,132 +199,3 @@ def _nested(
         return None
     parted = [leaf.parted for leaf in inner.leaves]
     return inner if read_dimensions(reading.program, dims, parted) is not None else None
-
-
-# --- whether it can be taken of that ---
-
-
-def _fitting(
-    reading: Reading,
-    call: CallExpr,
-    function: AggregateFunction,
-    arguments: Arguments,
-    scored: list[tuple[Scored, Syntax]],
-) -> bool:
-    """Whether an aggregate can be taken of its values; reports the first that it cannot."""
-    for value, syntax in scored:
-        wrong = _misfit(function, value)
-        if wrong is not None:
-            reading.error("E0301", wrong[0], syntax.span, wrong[1])
-            return False
-    if len({value.within for value, _ in scored}) > 1:
-        message = "these are values of different scenarios"
-        reading.error("E0301", message, call.span, "take both from one scenario")
-        return False
-    first = scored[0][0]
-    if len(scored) > 1 and function.takes == "values":
-        one, other = _bare(first.type), _bare(scored[1][0].type)
-        if not fits(one, other) and not fits(other, one):
-            message = f"`{shown(one)}` and `{shown(other)}` are never equal"
-            reading.error("E0301", message, scored[1][1].span, f"it is `{function.shown}`")
-            return False
-    tried = arguments.named.get("k")
-    if isinstance(tried, int) and tried > first.samples and first.whole:
-        replies = "one reply" if first.samples == 1 else f"{first.samples} replies"
-        message = f"{first.shown} has {replies} to a row, fewer than {tried}"
-        reading.error("E0622", message, arguments.places["k"], f"ask for `samples {tried}`, or try fewer")
-        return False
-    return _settings_fit(reading, arguments, _bare(first.type))
-
-
-def _misfit(function: AggregateFunction, scored: Scored) -> tuple[str, str] | None:
-    """What is wrong with a value, and how to mend it."""
-    type_ = _bare(scored.type)
-    name, what = scored.shown, f"`{function.name}`"
-    if function.takes == "compare" and scored.kind != "compare":
-        return f"{what} is taken of a comparison, and {name} is none", "write `compare NAME using SCORER(…)`"
-    if scored.kind == "compare":
-        if function.takes == "compare" or function.name == "count":
-            return None
-        return f"{name} compares two models, and {what} is taken of scores", f"write `win_rate({scored.name})`"
-    if function.truth_only and type_.kind != "bool":
-        return f"{what} is taken of what is true or false, and {name} is `{shown(type_)}`", "score a condition"
-    if function.takes == "scores" and type_.kind not in ("bool", "integer", "number"):
-        return f"{what} is taken of numbers, and {name} is `{shown(type_)}`", "take a `count`, or score a number"
-    of = type_.of if type_.kind == "set" else type_
-    if function.takes == "values" and of.kind not in APART and function.name != "count":
-        return f"{what} tells values apart, and {name} is `{shown(type_)}`", "take it of a choice, a text or a set"
-    return None
-
-
-def _settings_fit(reading: Reading, arguments: Arguments, type_: Type) -> bool:
-    """Whether `average` and `positive` go with the type of the values."""
-    average, positive = arguments.named.get("average"), arguments.named.get("positive")
-    if average == "samples" and type_.kind != "set":
-        message = f"`samples` is taken over items that are sets, and these are `{shown(type_)}`"
-        reading.error("E0303", message, arguments.places["average"], "write `micro` or `macro`")
-        return False
-    if average == "binary" and positive is None and type_.kind != "bool":
-        message = "`binary` looks at one value, which is not given"
-        reading.error("E0303", message, arguments.places["average"], "write `positive: VALUE` too")
-        return False
-    if positive is not None and average != "binary":
-        message = "`positive` means nothing without `average: binary`"
-        reading.error("E0303", message, arguments.places["positive"], "write both, or neither")
-        return False
-    of = type_.of if type_.kind == "set" else type_
-    if positive is None or of.kind != "choice" or positive in of.values:
-        return True
-    close = nearest(str(positive), of.values)
-    some = ", ".join(f"`{value}`" for value in of.values[:8])
-    help_ = f"did you mean `{close}`?" if close else f"its values are {some}"
-    reading.error("E0201", f"there is no value `{positive}`", arguments.places["positive"], help_, str(positive))
-    return False
-
-
-def _bare(type_: Type) -> Type:
-    return type_.of if type_.kind == "optional" else type_
-
-
-def _across(
-    reading: Reading,
-    call: CallExpr,
-    function: AggregateFunction,
-    operands: list[tuple[Scored | Figured, Syntax]] | None,
-) -> Name | bool | None:
-    """The role across whose models the aggregate is taken; None where it is not, False where that is wrong."""
-    role, two = reading.across, operands is not None and len(operands) > 1
-    if function.across == "forbidden" or (two and role is None):
-        return None
-    if role is None:
-        if operands is not None:
-            second = f"; or name what to compare it with: `{function.shown}`" if function.across == "optional" else ""
-            help_ = f"say whose: `measure … = {written_as(call)} across ROLE`{second}"
-            reading.error("E0623", f"`{function.name}` compares the models of a role", call.span, help_)
-        return False
-    reading.across_taken = True
-    if operands is None or role.text not in reading.program.roles:
-        return False
-    if two:
-        message = f"this compares two columns, and so nothing across `{role.text}`"
-        reading.error("E0623", message, role.span, "leave out one or the other")
-        return False
-    value, syntax = operands[0]
-    if not isinstance(value, Scored):
-        return None
-    if not value.whole:
-        return False  # who else judges it is not known
-    if not value.judges:
-        help_ = "name what a judge gives"
-        reading.error("E0623", f"nobody judges {value.shown}: it is computed", syntax.span, help_)
-        return False
-    if role.text not in value.judges:
-        judge = value.judges[0]
-        message = f"{value.shown} is given by `{judge}`, not by `{role.text}`"
-        reading.error("E0623", message, role.span, f"write `across {judge}`")
-        return False
-    if reading.program.roles[role.text].kind != "panel":
-        message = f"`{role.text}` is a single role, and nobody agrees with themselves"
-        reading.error("E0623", message, role.span, f"let several grade: `role {role.text} panel`")
-        return False
-    return role

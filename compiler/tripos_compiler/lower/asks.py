@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.expressions import record_fields
 from tripos_compiler.lower.questions import Question, leak, lower_question, unrevealed
@@ -11,6 +13,7 @@ from tripos_compiler.plan import Ask, Converse, DialogueType, Expr, TextType, Ty
 from tripos_compiler.scope import Binding, Typed, Way, joined
 from tripos_compiler.semantics.names import names_in
 from tripos_compiler.syntax.tree import Name, Number
+from tripos_compiler.types import is_secret, shown
 
 
 def lower_ask(steps: Steps, statement: Statement) -> bool:
@@ -31,7 +34,7 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
         return False
     for written in statement.of("returns"):
         for inner in written.body:
-            if inner.has("secret"):
+            if is_secret(inner):
                 help_ = "remove it: only the rows of data sets have secrets"
                 program.diagnostics.error("E0106", "a reply has no secrets", inner.head, help=help_)
                 good = False
@@ -62,7 +65,7 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
     )
     steps.lowered.append(ask)
     steps.wholes[name.text] = name
-    _bind(steps, name, ask, joined(question.secret, chat_way, talk_way, shots[1], told))
+    _bind(steps, statement, ask, joined(question.secret, chat_way, talk_way, shots[1], told))
     _mention(steps, question, history)
     return True
 
@@ -123,7 +126,8 @@ def _continued(steps: Steps, statement: Statement, role: Name) -> Converse | boo
     return found
 
 
-def _bind(steps: Steps, name: Name, ask: Ask, way: Way) -> None:
+def _bind(steps: Steps, statement: Statement, ask: Ask, way: Way) -> None:
+    name = statement.name()
     secret = through(way, name, "was told it, and may repeat it")
     span = name.span
     fields = {
@@ -135,6 +139,10 @@ def _bind(steps: Steps, name: Name, ask: Ask, way: Way) -> None:
     path = whole.path
     if ask.returns is not None and ask.returns.kind == "record":
         fields |= record_fields((ask.name,), ask.returns, secret, span)
+        for inner in (inner for returns in statement.of("returns") for inner in returns.body):
+            own, type_ = inner.name(), ask.returns.fields[inner.name().text]
+            fields[own.text] = replace(fields[own.text], span=own.span)
+            steps.program.index.define("field", own.text, own.span, f"ask {ask.name}", shown(type_))
         type_, path = None, (ask.name,)
     elif ask.returns is not None:
         type_, path = ask.returns, (ask.name, "value")

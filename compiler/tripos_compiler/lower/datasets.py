@@ -7,6 +7,7 @@ from tripos_compiler.lower.files import lower_file, lower_like
 from tripos_compiler.lower.loaded import LoadedDataset, LoadedRow
 from tripos_compiler.lower.lookups import looked_up, looked_up_in
 from tripos_compiler.lower.made import lower_made
+from tripos_compiler.memory import Kept, Memory, apart, difference
 from tripos_compiler.plan import Axis
 from tripos_compiler.program import KINDS, Program
 from tripos_compiler.scope import Scope
@@ -15,9 +16,12 @@ from tripos_compiler.syntax.tree import Name
 __all__ = ["LoadedDataset", "LoadedRow", "lower_datasets", "lower_scenario_dataset"]
 
 
-def lower_datasets(program: Program) -> None:
-    """Every data set at the top of a file: into `program.rowsets`, and into `program.datasets` or `program.made`."""
-    _Order(program).run()
+def lower_datasets(program: Program, memory: Memory | None = None) -> None:
+    """Every data set at the top of a file: into `program.rowsets`, and into `program.datasets` or `program.made`. Files
+    that a memory knows are not read again."""
+    kept = memory.datasets if memory is not None else Kept()
+    kept.enter((*program.of("benchmark", "axis"), frozenset(program.diagnostics.lost_names), program.data))
+    _Order(program, kept).run()
 
 
 def lower_scenario_dataset(
@@ -61,8 +65,9 @@ def _keep(program: Program, name: str, loaded: LoadedDataset | None) -> None:
 class _Order:
     """Lowers a data set once all that it is made from are, and reports those that are made from each other."""
 
-    def __init__(self, program: Program) -> None:
+    def __init__(self, program: Program, kept: Kept) -> None:
         self.program = program
+        self.kept = kept
         self.statements = program.of(*KINDS["dataset"])
         self.by_name = {each.name().text: each for each in reversed(self.statements)}
         self.done: set[str] = set()
@@ -87,10 +92,23 @@ class _Order:
         self.done.add(name)
         if name in self.circular:
             return
-        loaded = _lowered(self.program, statement, name)
+        loaded = self._file(statement, name)
         if loaded is not None:
             self.program.rowsets[name] = loaded
         _keep(self.program, name, loaded)
+
+    def _file(self, statement: Statement, name: str) -> LoadedDataset | None:
+        """The data set of a statement; one that reads a file and looks at no other is remembered."""
+        if statement.construct != "dataset":
+            return _lowered(self.program, statement, name)
+        lowered = self.kept.find(statement)
+        if lowered is None:
+            own = apart(self.program)
+            lowered = difference(self.program, own, _lowered(own, statement, name))
+            self.kept.keep(statement, lowered)
+        lowered.add_to(self.program)
+        loaded: LoadedDataset | None = lowered.result
+        return loaded
 
     def _circle(self, circle: tuple[str, ...]) -> None:
         first = min(circle, key=lambda name: self.statements.index(self.by_name[name]))

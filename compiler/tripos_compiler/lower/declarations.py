@@ -20,6 +20,7 @@ from tripos_compiler.plan import (
     Metric,
     Role,
 )
+from tripos_compiler.plugins import known_early
 from tripos_compiler.program import Program
 from tripos_compiler.syntax.tree import Name, Number, RangeExpr, Syntax
 from tripos_compiler.types import axis_type
@@ -171,12 +172,15 @@ def _axis(program: Program, statement: Statement, scope: dict[str, Binding]) -> 
         members = [inner]
         if inner.construct == "group":
             group, members = inner.name().text, inner.of("value")
+            program.index.define("group", group, inner.name().span, f"axis {statement.name().text}")
             condition = inner.find("cond")
             if condition is not None:
                 others = {name: binding for name, binding in scope.items() if name != statement.name().text}
+                program.index.scopes.append((condition.span, others))
                 typed = Elaborator(program, others).condition(condition)
                 good = good and typed is not None
                 guard = typed.expr if typed is not None else None
+                good = good and (guard is None or known_early(program, guard, condition.span))
         for value in members:
             name = value.name()
             earlier = seen.setdefault(name.text, value)
@@ -227,6 +231,7 @@ def lower_metrics(program: Program) -> None:
             metric = _metric(program, dimension.name().text, statement)
             detail = f"{metric.low}..{metric.high}" if metric is not None else ""
             program.index.define("metric", name.text, name.span, f"dimension {dimension.name().text}", detail)
+            program.value_spans.setdefault(("metric", name.text), name.span)
             if metric is not None:
                 program.metrics[name.text] = metric
     program.declared["metric"] = names

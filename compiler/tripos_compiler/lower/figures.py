@@ -11,15 +11,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
 
-from tripos_compiler.diagnostics import nearest
 from tripos_compiler.lower import scales
 from tripos_compiler.lower.aggregates import read_aggregate
-from tripos_compiler.lower.dims import FIXED, known_dimensions
-from tripos_compiler.lower.figured import Figured, Known, Reading, Term, sliced, written_as
-from tripos_compiler.lower.operands import find_measure, is_arithmetic
-from tripos_compiler.lower.scales import Scale, spoken
+from tripos_compiler.lower.figured import Figured, Known, Reading, Term, written_as
+from tripos_compiler.lower.operands import find_measure
+from tripos_compiler.lower.phrases import is_arithmetic
+from tripos_compiler.lower.scales import Scale, renamed, spoken
+from tripos_compiler.lower.slices import read_slice
 from tripos_compiler.plan import Constant, Figure, Formula, Measured
-from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import (
     Argument,
     BinaryExpr,
@@ -30,7 +29,6 @@ from tripos_compiler.syntax.tree import (
     Name,
     Number,
     Syntax,
-    Text,
     UnaryExpr,
     described,
 )
@@ -45,7 +43,7 @@ def read_figure(reading: Reading, syntax: Syntax) -> Figured | None:
             known = find_measure(reading, syntax)
             return None if known is None else _measured(reading, known, syntax)
         case Index():
-            return _slice(reading, syntax)
+            return read_slice(reading, syntax)
         case Group(arguments=(Argument(name=None, elements=(inner,)),)):
             found = read_figure(reading, inner)
             return None if found is None else replace(found, named=written_as(syntax), span=syntax.span)
@@ -96,7 +94,7 @@ def _measured(reading: Reading, known: Known, syntax: Syntax) -> Figured:
     measure = known.measure
     found = Figured(
         Measured(measure=measure.name),
-        _renamed(known.figured.scale, written_as(syntax)),
+        renamed(known.figured.scale, written_as(syntax)),
         written_as(syntax),
         syntax.span,
         cells=measure.by,
@@ -106,106 +104,6 @@ def _measured(reading: Reading, known: Known, syntax: Syntax) -> Figured:
     )
     reading.terms.append(Term(found.named, found.span, found.cells, frozenset()))
     return found
-
-
-def _renamed(scale: Scale, named: str) -> Scale:
-    """The scale under the name of a measure, unless that weighs what the scale is that of."""
-    return replace(scale, named=named) if scale.bounds == scale.base else scale
-
-
-def _slice(reading: Reading, syntax: Index) -> Figured | None:
-    if not isinstance(syntax.of, Name | Member):
-        help_ = "give it a name first: `measure NAME = …`"
-        reading.error("E0301", "only a measure that has a name can be sliced", syntax.of.span, help_)
-        return None
-    known = find_measure(reading, syntax.of)
-    if known is None:
-        return None
-    fixed: dict[str, str] = {}
-    good = bool(syntax.arguments)
-    if not syntax.arguments:
-        reading.error("E0303", "this slice fixes nothing", syntax.span, "write `[arm: value]`")
-    for argument in syntax.arguments:
-        pair = _fixed(reading, known, argument)
-        if pair is not None and pair[0] in fixed:
-            reading.error("E0202", f"this slice fixes `{pair[0]}` twice", argument.span, "remove one")
-            pair = None
-        good = good and pair is not None
-        if pair is not None:
-            fixed[pair[0]] = pair[1]
-    if not good:
-        return None
-    keys = frozenset(fixed)
-    cells = tuple(dim for dim in known.measure.by if dim not in keys)
-    named = written_as(syntax)
-    figured = known.figured
-    reading.terms.append(Term(named, syntax.span, cells, keys))
-    return Figured(
-        Measured(measure=known.measure.name, slice=fixed),
-        _renamed(figured.scale, named),
-        named,
-        syntax.span,
-        cells=cells,
-        leaves=tuple(sliced(leaf, keys) for leaf in figured.leaves),
-        mixed=figured.mixed and "metric" not in keys,
-        ends=figured.ends,
-    )
-
-
-def _fixed(reading: Reading, known: Known, argument: Argument) -> tuple[str, str] | None:
-    """The dimension that an argument of a slice fixes, and its value."""
-    if argument.name is None or len(argument.elements) != 1:
-        reading.error("E0303", "a slice names what it fixes", argument.span, "write `[arm: value]`")
-        return None
-    key, value = argument.name, argument.elements[0]
-    program = reading.program
-    parted = [leaf.parted for leaf in known.figured.leaves if key.text not in leaf.fixed and leaf.parted.whole]
-    if not parted and any(not leaf.parted.whole for leaf in known.figured.leaves):
-        return None  # what it goes by is not known
-    names = known_dimensions(program, parted) if parted else []
-    for kind, table in (("axis", program.axes), ("arm", program.arms)):
-        declared = program.declared.get(kind, {}).get(key.text)
-        if declared is not None:
-            program.index.use(key.span, declared.span)
-            if key.text not in table:
-                return None  # it was reported
-    if key.text not in names:
-        close = nearest(key.text, names)
-        help_ = f"did you mean `{close}`?" if close else f"it goes by {', '.join(f'`{name}`' for name in names)}"
-        message = f"`{known.measure.name}` does not go by `{key.text}`"
-        code = "E0621" if key.text in (*FIXED, *program.axes, *program.arms) else "E0201"
-        reading.error(code, message, key.span, help_ if names else None, key.text)
-        return None
-    word = value.text if isinstance(value, Name) else value.value if isinstance(value, Text) else None
-    if word is None:
-        reading.error("E0301", f"{described(value)} is no value of `{key.text}`", value.span, "name a value")
-        return None
-    return (key.text, word) if _is_value(reading, known, key, word, value.span) else None
-
-
-def _is_value(reading: Reading, known: Known, key: Name, word: str, where: Span) -> bool:
-    program = reading.program
-    values: list[str]
-    match key.text:
-        case "evaluator":
-            return True  # who judges is known to a run only
-        case "scenario":
-            values = sorted({s.name for leaf in known.figured.leaves for s in leaf.parted.scenarios})
-        case "metric":
-            values = list(program.metrics) + sorted(reading.scores.names(None))
-        case "dimension":
-            values = list(dict.fromkeys(metric.dimension for metric in program.metrics.values()))
-        case _:
-            table = program.axes.get(key.text) or program.arms[key.text]
-            values = [value.name for value in table.values]
-    if word in values:
-        program.index.use(where, program.value_spans.get((key.text, word)))
-        return True
-    close = nearest(word, values)
-    some = ", ".join(f"`{value}`" for value in values[:8])
-    help_ = f"did you mean `{close}`?" if close else f"its values are {some}"
-    reading.error("E0201", f"`{key.text}` has no value `{word}`", where, help_, word)
-    return False
 
 
 # --- arithmetic ---

@@ -15,7 +15,7 @@ from tripos_compiler.program import Program
 from tripos_compiler.scope import Binding, Scope, Way
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import BinaryExpr, Name, Syntax, Text
-from tripos_compiler.types import axis_type, read_type, record_type, shown
+from tripos_compiler.types import axis_type, field_type, is_secret, shown
 
 
 @dataclass
@@ -145,23 +145,10 @@ def _fields(program: Program, statement: Statement, name: str) -> Fields:
 def _field(program: Program, statement: Statement) -> DataField | None:
     name = statement.name()
     type_: Type | None
-    written = statement.find("type")
-    secret = statement.has("secret")
-    if isinstance(written, Name) and written.text == "secret" and not secret:
-        written, secret = None, True  # `stage secret`: an axis, and secret
-    if statement.block is not None and written is not None:
-        help_ = "write a type, or the fields of a record in a block"
-        program.diagnostics.error("E0106", f"field `{name.text}` has two types", written.span, help=help_)
-        type_ = None
-    elif statement.block is not None:
-        type_ = record_type(program, statement.body, statement.block.span)
-        for inner in statement.body:
-            if inner.has("secret"):
-                help_ = f"a whole field is secret: write `{name.text} secret {{ … }}`"
-                program.diagnostics.error("E0106", "a part of a field has no secrets", inner.head, help=help_)
-                type_ = None
-    elif written is not None:
-        type_ = read_type(program, written)
+    secret = is_secret(statement)
+    typed = statement.has("secret") or not secret
+    if statement.block is not None or (statement.find("type") is not None and typed):
+        type_ = field_type(program, statement)
     elif name.text in program.axes:
         type_ = axis_type(program.axes[name.text])
         declared = program.declared.get("axis", {}).get(name.text)

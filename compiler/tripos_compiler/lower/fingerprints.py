@@ -22,6 +22,7 @@ from tripos_compiler.plan import (
     Grade,
     Hole,
     Metric,
+    Passage,
     Retrieve,
     Score,
     Scorer,
@@ -66,10 +67,10 @@ class Prints:
                 update["judgement"] = self._judgement(step.scorer, step.args, (), step.needs)
                 update["fingerprint"] = self._value(step.name, update["judgement"], step.when, step.needs)
             case Score():
-                source = [_plain(step.value), self._outside(step.value)]
+                source = [_plain(step.value), self.outside(step.value)]
                 update["fingerprint"] = self._value(step.name, source, step.when, step.needs)
             case Column():
-                source = ["column", _plain(step.value), self._outside(step.value)]
+                source = ["column", _plain(step.value), self.outside(step.value)]
                 update["fingerprint"] = self._value(step.name, source, step.when, step.needs)
         finished = step.model_copy(update=update)
         self.done[step.name] = finished
@@ -85,7 +86,7 @@ class Prints:
             [self._shots(shots) for shots in ask.shots],
             _plain(ask.chat),
             ask.continues,
-            [self._outside(expr) for expr in exprs],
+            [self.outside(expr) for expr in exprs],
         ]
         return digest([ask_print(self.place, ask, {}, self.program.axes), self._needed(ask.needs), more])
 
@@ -93,7 +94,8 @@ class Prints:
         return [
             shots.count,
             shots.alias,
-            _plain(shots.where),
+            None if shots.where is None else [_plain(shots.where), self.outside(shots.where)],
+            [self.outside(expr) for each in (shots.prompt, shots.reply) for expr in texts_exprs(each)],
             _texts(shots.prompt),
             _texts(shots.reply),
             _labels([shots.prompt, shots.reply], [], self.program.axes),
@@ -110,7 +112,7 @@ class Prints:
                 talk.opens,
                 [_plain(until) for until in talk.until],
                 talk.limit,
-                [self._outside(expr) for each in texts for expr in texts_exprs(each)],
+                [self.outside(expr) for each in texts for expr in texts_exprs(each)],
                 self._needed(talk.needs),
             ]
         )
@@ -125,7 +127,7 @@ class Prints:
                 step.using,
                 _plain(step.where),
                 [_plain(expr) for expr in exprs],
-                [self._outside(expr) for expr in exprs],
+                [self.outside(expr) for expr in exprs],
                 self._needed(step.needs),
             ]
         )
@@ -144,7 +146,8 @@ class Prints:
                 declared.reward,
                 _plain(declared.settings),
                 {name: _plain(expr) for name, expr in args.items()},
-                [self._outside(expr) for expr in args.values()],
+                [self.outside(expr) for expr in args.values()],
+                [self.outside(expr) for each in texts for expr in texts_exprs(each)],
                 [metric.model_dump(mode="json", exclude={"dimension"}) for metric in rubric],
                 self._needed(needs),
             ]
@@ -153,12 +156,19 @@ class Prints:
     def _value(self, name: str, source: object, when: Expr | None, needs: Iterable[str]) -> str:
         """Of scores: their name, what they are taken from, and when and how often what they need is asked."""
         upstream = [
-            [self.done[each].fingerprint, _plain(self.done[each].when), getattr(self.done[each], "samples", 1)]
+            [
+                self.done[each].fingerprint,
+                self._condition(self.done[each].when),
+                getattr(self.done[each], "samples", 1),
+            ]
             for each in sorted(needs)
         ]
-        return digest([self.place, name, source, _plain(when), upstream])
+        return digest([self.place, name, source, self._condition(when), upstream])
 
-    def _outside(self, expr: Expr) -> list[object]:
+    def _condition(self, when: Expr | None) -> object:
+        return None if when is None else [_plain(when), self.outside(when)]
+
+    def outside(self, expr: Expr) -> list[object]:
         """What an expression takes from outside the row: data sets, trees, functions of the user's."""
         found: list[object] = []
         for part in parts_of(expr):
@@ -167,7 +177,8 @@ class Prints:
             elif isinstance(part, TreeValue) and part.tree in self.program.trees:
                 found.append(self.program.trees[part.tree].sha256)
             elif isinstance(part, Call) and part.function in self.program.plugins:
-                found.append(self.program.plugins[part.function].version)
+                plugin = self.program.plugins[part.function]
+                found.append([plugin.function, plugin.version, _plain(plugin.returns)])
         return found
 
     def _data(self, name: str) -> object:
@@ -207,8 +218,9 @@ def holes_of(texts: Texts | None) -> Iterator[Hole]:
 
 
 def texts_exprs(texts: Texts | None) -> list[Expr]:
-    """The expressions in the holes of texts."""
-    return [hole.expr for hole in holes_of(texts)]
+    """The expressions in the holes of texts, and the conditions of their passages."""
+    passages = [part for template in (texts or {}).values() for part in template.parts if isinstance(part, Passage)]
+    return [*(hole.expr for hole in holes_of(texts)), *(each.when for each in passages if each.when is not None)]
 
 
 def _labels(texts: Sequence[Texts], types: Sequence[Type], axes: Mapping[str, Axis]) -> object:

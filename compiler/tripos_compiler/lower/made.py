@@ -226,7 +226,7 @@ def _mentions(making: Making) -> None:
 
 def _print(making: Making, made: Made) -> str:
     """A hash of what determines the rows: their source, context and steps, and what refuses them."""
-    outside = making.prints._outside
+    outside = making.prints.outside
 
     def told(*exprs: Expr | None) -> list[object]:
         return [[expr.model_dump(mode="json"), outside(expr)] for expr in exprs if expr is not None]

@@ -14,6 +14,7 @@ from tripos_compiler.lower.lookups import looked_up
 from tripos_compiler.lower.making import Making
 from tripos_compiler.plan import Axis, Call, Data, Expr
 from tripos_compiler.plan import Branches as TreeValue
+from tripos_compiler.plugins import known_early
 from tripos_compiler.program import Program
 from tripos_compiler.scope import Binding, Typed
 from tripos_compiler.semantics.contexts import cells, count_cells, guards_of
@@ -195,7 +196,8 @@ def lower_filter(making: Making) -> Typed | bool | None:
         return None
     if making.too_early(looked_up(written)):
         return False
-    return making.elaborator(dict(making.scope), "where", written.span).condition(written) or False
+    typed = making.elaborator(dict(making.scope), "where", written.span).condition(written)
+    return typed if typed is not None and known_early(making.program, typed.expr, written.span) else False
 
 
 def count_rows(making: Making, source: Expr | None, where: Expr | None, count: int) -> int:

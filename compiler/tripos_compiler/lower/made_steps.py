@@ -24,6 +24,7 @@ from tripos_compiler.plan import (
 from tripos_compiler.scope import Binding, Scope, Way
 from tripos_compiler.semantics.names import names_in
 from tripos_compiler.syntax.tree import Name
+from tripos_compiler.types import is_secret
 
 ASKED = ("prompt", "system", "returns", "temperature", "max_tokens", "stop")
 """What is said to a role that writes rows."""
@@ -117,7 +118,7 @@ def lower_verify(making: Making, statement: Statement, number: int) -> None:
     for written in statement.of("returns"):
         for inner in written.body:
             name = inner.name()
-            if inner.has("secret"):
+            if is_secret(inner):
                 help_ = "remove it: only what is written into the rows can be secret"
                 making.error("E0106", "what is said of a row has no secrets", inner.head, help=help_)
             if name.text in scope:
@@ -197,7 +198,7 @@ def _written(making: Making, statement: Statement, record: RecordType | None, to
             name = inner.name()
             if first.setdefault(name.text, name) is not name:
                 continue  # it was reported with the record
-            if inner.has("secret"):
+            if is_secret(inner):
                 way: Way = (Label(inner.head, f"`{name.text}` is secret"),)
             else:
                 way = (*told, Label(inner.head, "written knowing it")) if told else ()

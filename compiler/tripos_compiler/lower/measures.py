@@ -14,7 +14,7 @@ from tripos_compiler.lower.figured import Declared, Figured, Known, Missing, Rea
 from tripos_compiler.lower.figures import read_figure
 from tripos_compiler.lower.grades import lower_column
 from tripos_compiler.lower.measure_sql import find_sql
-from tripos_compiler.lower.operands import column_arguments, means_a_figure, measures_in
+from tripos_compiler.lower.phrases import column_arguments, means_a_figure, measures_in
 from tripos_compiler.lower.scales import rounded, spoken
 from tripos_compiler.lower.scored import Scores
 from tripos_compiler.plan import Aggregate, Measure, Measured
@@ -27,8 +27,9 @@ if TYPE_CHECKING:
 
 
 def collect_columns(program: Program, steps: Steps, statement: Statement) -> bool:
-    """Has the scenario make a column of every expression over its names that a `measure` or `expect` of its looks at;
-    whether all could be made. To be called when all steps of the scenario are lowered."""
+    """Has the scenario make a column of every expression over its names that a `measure` or `expect` of its looks at.
+    False where one is wrong, so that the scenario counts as not sound: what seems to be unused may be meant there. To
+    be called when all steps of the scenario are lowered."""
     good = True
     own = statement.name().text if statement.construct == "measure" else None
     value = statement.syntax("value" if statement.construct == "measure" else "cond")
@@ -37,9 +38,9 @@ def collect_columns(program: Program, steps: Steps, statement: Statement) -> boo
         if means_a_figure(program, scenario, own, syntax):
             continue
         first = _first_name(syntax)
-        if first is not None and first.text not in steps.scope:
-            # A name that may mean a score elsewhere, or is misspelt: it is looked up with the measures.
+        if first is not None and first.text not in steps.scope:  # the measures are looked up once all are known
             program.index.scopes.append((syntax.span, dict(steps.scope)))
+            good = good and first is not syntax and first.text in program.declared["scenario"]
             continue
         column = lower_column(steps, f"{own or 'expect'}.{word}", syntax)
         if column is None:
@@ -213,7 +214,7 @@ def _sql(reading: Reading, figured: Figured, by: tuple[str, ...], missing: Missi
     match figured.figure:
         case Aggregate() as figure:
             return find_sql(reading.program, figure, figured.leaves[0].scored[0], missing)
-        case Measured(measure=name, slice={}):
+        case Measured(measure=name, slice=fixed) if not fixed:
             same = reading.known[name].measure
             return same.sql if same.by == by else None
     return None

@@ -57,4 +57,5 @@ def lower_parameters(program: Program, owner: str, arguments: tuple[Argument, ..
             types[name.text] = type_
             places[name.text] = written.span
             program.index.define("parameter", name.text, name.span, owner, shown(type_))
+            program.value_spans.setdefault((owner, name.text), name.span)
     return Parameters(types, names, places) if good else None

@@ -122,6 +122,11 @@ def _known(low: float, high: float) -> Bounds | None:
     return (low, high) if math.isfinite(low) and math.isfinite(high) else None
 
 
+def renamed(scale: Scale, named: str) -> Scale:
+    """The scale under the name of a measure, unless the measure weighs what that is the scale of."""
+    return replace(scale, named=named) if scale.bounds == scale.base else scale
+
+
 def rounded(bounds: Bounds) -> Bounds:
     """Bounds without what rounding left in a sum.
 

@@ -1,0 +1,311 @@
+"""The parts of the reference of the language that are made from the compiler's own tables.
+
+A page marks such a part with `<!-- generated: construct ask -->` and `<!-- end -->`; `filled` writes what belongs
+between them. The parts are `construct NAME`, `statements BODY`, `slots`, `aggregates`, `families` and `codes E05`.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+
+from tripos_compiler.constructs.signature import Item, Maybe, Slot
+from tripos_compiler.constructs.table import CONSTRUCTS, FILE, Construct
+from tripos_compiler.diagnostics.codes import CODES, find_page
+from tripos_compiler.semantics.aggregates import AGGREGATES, AggregateFunction
+
+PAGES: dict[str, tuple[str, ...]] = {
+    "benchmark": ("benchmark",),
+    "use": ("use",),
+    "role": ("role",),
+    "axis": ("axis",),
+    "arm": ("arm",),
+    "tree": ("tree",),
+    "function": ("function",),
+    "dimension": ("dimension", "metric"),
+    "dataset": ("dataset", "like"),
+    "made": ("made",),
+    "walk": ("walk",),
+    "verify": ("verify",),
+    "scenario": ("scenario",),
+    "context": ("context",),
+    "over": ("over",),
+    "arms": ("arms",),
+    "ask": ("ask",),
+    "shots": ("shots",),
+    "chat": ("chat", "continue"),
+    "converse": ("converse",),
+    "retrieve": ("retrieve",),
+    "let": ("let",),
+    "score": ("score", "grade"),
+    "compare": ("compare",),
+    "scorer": ("scorer", "formula", "python_scorer"),
+    "allocate": ("allocate",),
+    "measure": ("measure",),
+    "expect": ("expect",),
+    "subset": ("subset",),
+    "export": ("export",),
+}
+"""The pages below `docs/language/`, and the constructs that each describes with a signature of their own. Any other
+construct is described where the block is that it stands in."""
+
+SLOTS: dict[str, str] = {
+    "NAME": "a name of your choice",
+    "ALIAS": "a name of your choice, for a row at hand",
+    "STRING": "a text in quotation marks",
+    "VERSION": 'three numbers in quotation marks, `"1.0.0"`',
+    "PATH": "the name of a file in quotation marks, as seen from the spec's own folder",
+    "LABELS": 'texts, one for all languages or one for each: `"Physics"`, `en "Physics" de "Physik"`',
+    "LANGUAGES": "languages, such as `en, de`",
+    "COLUMNS": 'columns of a file: `"answer"`, or `"answer" or "key"` for the first that there is',
+    "COUNT": "a whole number",
+    "NUMBER": "a number",
+    "RANGE": "a range, `1..10`",
+    "TYPE": "a [type](types.md)",
+    "VALUE": "an [expression](expressions.md); in a `measure` a [figure](measure.md)",
+    "COND": "an [expression](expressions.md) that is true or false",
+    "FILTER": "an [expression](expressions.md) that is true or false of a row",
+    "CALL": "a scorer with what stands in its brackets: `rubric(answer.text)`",
+    "AXES": "axes, joined by `*`",
+    "ARMS": "arms, joined by `*`",
+    "DIMS": "what figures go by: axes, arms, `scenario`, `metric`, `dimension`, `evaluator`, a field of the rows",
+    "ROLE": "the name of a role",
+    "DATASET": "the name of a data set",
+    "SOURCE": "a data set, or a list of values such as `leaves(syllabus)`",
+    "TREE": "the name of a tree",
+    "SCORER": "the name of a scorer",
+    "STEP": "the name of a step of a scenario",
+    "MEASURE": "the name of a measure; of a scorer or score for `pairs`",
+}
+"""What stands for each word in capitals of a signature."""
+
+PLACES = {
+    FILE: "at the top of a file",
+    "axis group": "in a `group` of an `axis`",
+    "made": "in a `dataset` that is [made](made.md)",
+    "record": "in a record",
+}
+"""Where a body is, where its construct's name does not say it."""
+
+FAMILIES = {
+    "E01": "syntax",
+    "E02": "names",
+    "E03": "types and data",
+    "E04": "prompts",
+    "E05": "secrecy",
+    "E06": "coverage",
+    "E07": "scorers",
+    "E08": "termination",
+    "E09": "releases",
+}
+"""What the first digits of a compiler's code say."""
+
+WIDTH = 120
+SHORT = 60
+"""A first sentence of fewer characters is followed by the second."""
+
+PART = re.compile(r"(?<=<!-- generated: )(?P<what>[^\n]+) -->\n.*?(?=<!-- end -->)", re.DOTALL)
+
+
+class UnknownPart(Exception):
+    """A page marks a part that nobody makes, or of a construct that does not exist."""
+
+
+def filled(page: str) -> str:
+    """The text of a page with its generated parts as they should be. Raises `UnknownPart`.
+
+    >>> print(filled("# use\\n<!-- generated: construct use -->\\nold\\n<!-- end -->\\n").replace("`" * 3, "---"))
+    # use
+    <!-- generated: construct use -->
+    ---text
+    use PATH
+    ---
+    <BLANKLINE>
+    Brings another file's declarations in. Stands at the top of a file.
+    <!-- end -->
+    <BLANKLINE>
+    """
+    return PART.sub(lambda found: f"{found['what']} -->\n{part(found['what'])}", page)
+
+
+def parts_of(page: str) -> list[str]:
+    """What the generated parts of a page are, in order.
+
+    >>> parts_of("<!-- generated: slots -->\\n<!-- end -->")
+    ['slots']
+    """
+    return [found["what"] for found in PART.finditer(page)]
+
+
+def part(what: str) -> str:
+    """A generated part, as whole lines. Raises `UnknownPart`."""
+    match what.split(" ", 1):
+        case ["construct", name]:
+            return construct_part(_construct(name))
+        case ["statements", body] if any(body in construct.inside for construct in CONSTRUCTS):
+            return statements_table(body)
+        case ["codes", prefix] if any(code.startswith(prefix) for code in CODES):
+            return codes_table(prefix)
+        case ["families"]:
+            return families_table()
+        case ["slots"]:
+            return _table(("in capitals", "stands for"), SLOTS.items())
+        case ["aggregates"]:
+            return "\n".join(aggregate_part(function) for function in AGGREGATES.values())
+    raise UnknownPart(what)
+
+
+def page_of(construct: Construct) -> str:
+    """The page that describes a construct, without its ending.
+
+    >>> page_of(_construct("samples")), page_of(_construct("grade")), page_of(_construct("record_field"))
+    ('ask', 'score', 'dataset')
+    """
+    for page, names in PAGES.items():
+        if construct.name in names:
+            return page
+    body = construct.inside[0]
+    return page_of(next(each for each in CONSTRUCTS if each.body == body))
+
+
+def construct_part(construct: Construct) -> str:
+    """How a construct is written, where it stands, and what stands in its block."""
+    places = " or ".join(_place(body) for body in construct.inside)
+    said = _wrapped(f"{_sentence(construct.summary)} Stands {places}.")
+    return f"```text\n{construct.shape.shown}\n```\n\n{said}\n" + "".join(f"\n{table}" for table in _blocks(construct))
+
+
+def _blocks(construct: Construct) -> Iterator[str]:
+    """A table of what stands in the block of a construct, and in the blocks that stand in there."""
+    if construct.body is None:
+        return
+    inside = [each for each in CONSTRUCTS if construct.body in each.inside]
+    page = page_of(construct)
+    title = f"in the block of `{construct.starts_with}`" if construct.starts_with else f"in `{construct.shape.shown}`"
+    rows = [(_linked(each, page), each.summary, "at most once" if each.once else "any number") for each in inside]
+    yield _table((_cell(title), "is", "how many"), rows)
+    described = {name for names in PAGES.values() for name in names}
+    for each in inside:
+        if each.name not in described and each.body != construct.body:
+            yield from _blocks(each)
+
+
+def statements_table(body: str) -> str:
+    """The statements of a body, each with its page."""
+    rows = [(_linked(each, "index"), each.summary) for each in CONSTRUCTS if body in each.inside]
+    return _table(("statement", "is"), rows)
+
+
+def codes_table(prefix: str) -> str:
+    """The codes that begin so, each with what its page says first."""
+    rows = [(f"`{code}`", headline, _first(code)) for code, headline in CODES.items() if code.startswith(prefix)]
+    return _table(("code", "headline", "meaning"), rows)
+
+
+def families_table() -> str:
+    """The families of codes that say that a spec is wrong, with a link to the list of each."""
+    rows = []
+    for family, title in FAMILIES.items():
+        codes = [f"{code} {headline}" for code, headline in CODES.items() if code.startswith(family)]
+        anchor = f"{family} {title}".lower().replace(" ", "-")
+        rows += [(f"[{family} {title}](../errors.md#{anchor})", "; ".join(codes))] if codes else []
+    return _table(("family", "codes"), rows)
+
+
+def aggregate_part(function: AggregateFunction) -> str:
+    """The section of one aggregate."""
+    facts = [f"It lies {_lies(function)}."]
+    if function.truth_only:
+        facts.append("It is taken of what is true or false.")
+    if function.across == "required":
+        facts.append("The measure must say `across ROLE`.")
+    elif function.across == "optional":
+        facts.append("It takes a second column, or the measure says `across ROLE`.")
+    *words, last = (f"`{word}`" for word in function.missing)
+    facts.append(f"`missing:` may be {', '.join(words)} or {last}.")
+    if function.source:
+        facts.append(f"Source: {function.source}.")
+    said = "\n\n".join(_wrapped(text) for text in (_sentence(function.summary), " ".join(facts)))
+    return f"### {function.name}\n\n`{function.shown}`\n\n{said}\n"
+
+
+def slots_in(construct: Construct) -> set[str]:
+    """The words in capitals of a signature.
+
+    >>> sorted(slots_in(_construct("shots")))
+    ['ALIAS', 'COND', 'COUNT', 'DATASET', 'FILTER']
+    """
+    return set(_slots(construct.shape.items))
+
+
+def _slots(items: tuple[Item, ...]) -> Iterator[str]:
+    for item in items:
+        if isinstance(item, Maybe):
+            yield from _slots(item.items)
+        elif isinstance(item, Slot):
+            yield item.kind
+
+
+def _construct(name: str) -> Construct:
+    for construct in CONSTRUCTS:
+        if construct.name == name:
+            return construct
+    raise UnknownPart(f"construct {name}")
+
+
+def _place(body: str) -> str:
+    if body in PLACES:
+        return PLACES[body]
+    page = page_of(next(each for each in CONSTRUCTS if each.body == body))
+    return f"in {'an' if body[0] in 'aeiou' else 'a'} [`{body}`]({page}.md)"
+
+
+def _linked(construct: Construct, page: str) -> str:
+    """The signature in a table of a page, with a link where another page describes it."""
+    shown = f"`{_cell(construct.shape.shown)}`"
+    own = page_of(construct)
+    return shown if own == page else f"[{shown}]({own}.md)"
+
+
+def _lies(function: AggregateFunction) -> str:
+    if function.bounds((-3.0, 7.0)) == (-3.0, 7.0):
+        return "on the scale of what it takes"
+    match function.bounds((None, None)):
+        case None, None:
+            return "anywhere"
+        case None, high:
+            return f"at {high:g} or below"
+        case low, None:
+            return f"at {low:g} or above"
+        case low, high:
+            return f"between {low:g} and {high:g}".replace("-", "−")
+
+
+def _first(code: str) -> str:
+    """The first sentence of the page of a code, and the second where that is short."""
+    text = (find_page(code) or "").split("\n\n")[1].replace("\n", " ")
+    first, *rest = re.split(r"(?<=\.) (?=[A-Z`])", text)
+    return _cell(f"{first} {rest[0]}" if rest and len(first) < SHORT else first)
+
+
+def _sentence(text: str) -> str:
+    """A summary as a sentence.
+
+    >>> _sentence("the rows")
+    'The rows.'
+    """
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _wrapped(text: str) -> str:
+    return textwrap.fill(text, WIDTH, break_long_words=False, break_on_hyphens=False)
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table in Markdown; cells hold no bar that is not escaped."""
+    return "".join(f"| {' | '.join(cells)} |\n" for cells in (head, ["---"] * len(head), *rows))

@@ -1,0 +1,171 @@
+"""Lowers what a scenario runs over: its rows, each in an allowed cell of its context."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics import Label
+from tripos_compiler.expressions import Binding, Elaborator, record_fields
+from tripos_compiler.lower.context import Cases
+from tripos_compiler.lower.datasets import LoadedDataset, LoadedRow, lower_scenario_dataset
+from tripos_compiler.plan import Axis, Made, Rows, Verify, Walk
+from tripos_compiler.plugins import known_early
+from tripos_compiler.program import KINDS, Program
+from tripos_compiler.scope import Way
+from tripos_compiler.semantics.contexts import broken_guard, guards_of
+from tripos_compiler.semantics.contexts import cells as each_cell
+from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.source import Span
+from tripos_compiler.syntax.tree import Name
+from tripos_compiler.types import shown
+
+MOST_CELLS = 100_000
+"""Contexts of up to so many cells are listed, to count in which of them a condition holds."""
+
+
+def lower_rows(program: Program, statement: Statement, cases: Cases) -> Cases:
+    """Adds the rows to a context."""
+    over = statement.one_of("over")
+    written = [inner for inner in statement.body if inner.construct in KINDS["dataset"]]
+    local = {inner.name().text: inner for inner in written}
+    loaded: LoadedDataset | None = None
+    if over is not None:
+        name = over.name("dataset")
+        alias = over.find_name("alias") or name
+        if name.text in local:
+            loaded = _local(program, statement, local[name.text], cases)
+            program.index.use(name.span, local[name.text].name().span)
+        elif name.text in program.declared.get("dataset", {}):
+            loaded = program.rowsets.get(name.text)
+            program.index.use(name.span, program.declared["dataset"][name.text].span)
+        else:
+            program.unknown("dataset", name, tuple(local))
+            for meant in (*local, *program.declared.get("dataset", {})):
+                cases.scope.setdefault(meant, Binding((meant,)))
+    elif local:
+        alias = next(iter(local.values())).name()
+        for extra in written[1:]:
+            label = Label(alias.span, "the first")
+            message = "a scenario runs over one data set, and this is its second"
+            help_ = "say which: `over NAME`; move the other to the top of the file if it is shared"
+            program.diagnostics.error("E0202", message, extra.name().span, label, help=help_)
+            cases.sound = False
+        loaded = _local(program, statement, local[alias.text], cases)
+    else:
+        cases.count = cases.cells
+        if cases.sound and cases.cells <= MOST_CELLS:
+            cases.kept = [dict(cell) for cell in each_cell(cases.axes)]
+        return cases
+    if alias.text in cases.scope:
+        message = f"`{alias.text}` is an axis or arm of this scenario already"
+        program.diagnostics.error("E0202", message, alias.span, help="give the rows another name: `as x`")
+        cases.sound = False
+        return cases
+    cases.alias = alias.text
+    cases.scope[alias.text] = Binding((alias.text,), span=alias.span)
+    if loaded is None:
+        cases.sound = False
+        return cases
+    cases.from_file = loaded.known
+    fields: dict[str, Binding] = {}
+    for f in loaded.dataset.fields:
+        way, span, path = row_way(loaded, alias, f.name), loaded.spans.get(f.name), (alias.text, f.name)
+        fields[f.name] = Binding(path, f.type, way, record_fields(path, f.type, way, span), span=span)
+    fields |= {name: Binding((alias.text, name)) for name in loaded.poisoned}
+    cases.scope[alias.text] = Binding((alias.text,), None, (), fields, span=alias.span)
+    for axis in cases.axes:  # what a row says of an axis is as secret as the field that says it
+        if axis.name in fields and fields[axis.name].secret:
+            cases.scope[axis.name] = replace(cases.scope[axis.name], secret=fields[axis.name].secret)
+    _keep(program, statement, cases, loaded, alias, over)
+    return cases
+
+
+def row_way(loaded: LoadedDataset, alias: Name, field: str) -> Way:
+    """The way of a secret field, called as the rows are called here."""
+    way = loaded.ways.get(field, ())
+    if not way or len(way) > 1:
+        return way
+    return (Label(way[0].span, f"`{alias.text}.{field}` is secret"),)
+
+
+def _local(program: Program, scenario: Statement, statement: Statement, cases: Cases) -> LoadedDataset | None:
+    """A data set inside a scenario; a role's rows are written in every cell of its context."""
+    if not cases.sound:
+        axes: list[Axis] = []
+    else:
+        axes = cases.axes
+    scope = {name: binding for name, binding in cases.scope.items() if name not in program.arms}
+    return lower_scenario_dataset(program, statement, scenario.name().text, axes, scope)
+
+
+def _keep(
+    program: Program, scenario: Statement, cases: Cases, loaded: LoadedDataset, alias: Name, over: Statement | None
+) -> None:
+    """Counts the rows that are run, and checks that each lies in an allowed cell."""
+    condition = over.find("filter") if over is not None else None
+    if condition is not None:
+        program.index.scopes.append((condition.span, dict(cases.scope)))
+    where = Elaborator(program, cases.scope).condition(condition) if condition is not None else None
+    early = where is None or condition is None or known_early(program, where.expr, condition.span)
+    cases.sound = cases.sound and loaded.sound and early and (where is not None or condition is None)
+    types = {f.name: f.type for f in loaded.dataset.fields}
+    names = set(types) | set(loaded.poisoned)
+    for axis in cases.axes:
+        said = types.get(axis.name)
+        if said is not None and not (said.kind == "choice" and said.axis == axis.name):
+            message = f"field `{axis.name}` is `{shown(said)}`, and the context needs the axis of that name"
+            help_ = f"write `{axis.name}` alone, with `from` where the column has another name"
+            program.diagnostics.error("E0301", message, loaded.spans[axis.name], help=help_)
+            cases.sound = False
+        local = loaded.made is not None and loaded.made.scenario is not None
+        if axis.name not in names and not local and not (axis.name == "language" and len(axis.values) == 1):
+            help_ = f"add `{axis.name}` to its fields, with `from` where the column has another name"
+            message = f"the rows do not say their `{axis.name}`"
+            written = scenario.one_of("context")
+            where_ = (written or scenario).head
+            program.diagnostics.error("E0308", message, where_, help=help_, unknown=axis.name)
+            cases.sound = False
+    if not cases.sound:
+        return
+    cases.rows = Rows(dataset=loaded.dataset.name, alias=alias.text, where=where.expr if where else None)
+    if not loaded.known:
+        cases.count = loaded.count
+        made = loaded.made
+        cases.certain = made is not None and where is None and not _selective(made)
+        return
+    cases.kept = []
+    for row in loaded.rows:
+        cell = {axis.name: row.values.get(axis.name, axis.values[0].name) for axis in cases.axes}
+        try:
+            if where is not None and not evaluate(where.expr, {**cell, alias.text: row.values}):
+                continue
+        except Unavailable as error:
+            message = f"row {row.number} of {row.path}: this condition has no value: {error}"
+            span = (condition or scenario).span
+            program.diagnostics.error("E0301", message, span, help="mend the row, or guard the condition")
+            cases.sound = False
+            return
+        cases.count += 1
+        cases.kept.append({**cell, alias.text: row.values})
+        broken = broken_guard(cell, cases.axes)
+        if broken is not None and cases.sound:
+            _outside(program, loaded, row, broken, cell)
+            cases.sound = False
+    if cases.count == 0:
+        span = (over or scenario).head
+        help_ = "look at `where`" if where is not None else "the file is empty"
+        program.diagnostics.error("E0603", "this scenario runs over no row", span, help=help_)
+        cases.sound = False
+
+
+def _selective(made: Made) -> bool:
+    """Whether rows may be refused."""
+    return bool(made.require or made.unique or any(isinstance(step, Verify | Walk) for step in made.steps))
+
+
+def _outside(program: Program, loaded: LoadedDataset, row: LoadedRow, axis: Axis, cell: dict[str, str]) -> None:
+    span: Span = loaded.spans[axis.name]
+    others = ", ".join(f"{name} {cell[name]}" for name in sorted(guards_of(axis)))
+    message = f"row {row.number} of {row.path}: {axis.name} {cell[axis.name]} is not allowed with {others}"
+    program.diagnostics.error("E0605", message, span, help="mend the row, or the `when` of the axis's group")
