@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shutil
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tripos.command.check import compile_given
 from tripos.command.choices import chosen_binding, chosen_cases, has_models, warn_of_kin
@@ -13,6 +15,12 @@ from tripos.config import load_config
 from tripos.failure import GOOD, USAGE
 from tripos_compiler.plan import Plan, Scenario
 from tripos_runtime.cases import CaseSource, Planned, planned_steps
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+MOST_COLUMNS = 3
+"""So many roles have a column each; with more, each has a line."""
 
 
 def main(options: Namespace) -> int:
@@ -35,41 +43,28 @@ def main(options: Namespace) -> int:
     return GOOD
 
 
+@dataclass(frozen=True)
+class Line:
+    """A line of the table: what it is about, its counts, and the steps whose calls stand in it."""
+
+    label: str
+    contexts: str = ""
+    items: str = ""
+    steps: tuple[Planned, ...] | None = None
+    total: bool = False
+
+
 def show_plan(plan: Plan, items: dict[str, int], models: dict[str, int]) -> None:
     """Prints contexts, items and calls by data set, scenario and arm, and what is revealed."""
     from rich.console import Console
-    from rich.table import Table
 
     console = Console(width=shutil.get_terminal_size((80, 24)).columns, highlight=False, markup=False)
     benchmark = plan.benchmark
     console.print(f"{benchmark.title} {benchmark.version}   plan {plan.digest[:12]}", style="bold")
     planned = planned_steps(plan, items, models)
     roles = [role.name for role in plan.roles if any(each.role == role.name for each in planned)]
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("scenario", overflow="fold")
-    table.add_column("contexts", justify="right")
-    table.add_column("items", justify="right")
-    for role in roles:
-        table.add_column(f"{role} calls", justify="right")
-    rows = {made.name: made.rows for made in plan.made}
-    for name, count in rows.items():
-        own = [each for each in planned if each.place == name]
-        table.add_row(f"data set {name}", "", _up_to(count, certain=False), *_cells(own, roles))
-    shown = [scenario for scenario in plan.scenarios if scenario.name in items]
-    for scenario in shown:
-        own = [each for each in planned if each.place == scenario.name]
-        numbers = (f"{scenario.cells:,}", f"{items[scenario.name]:,}")
-        groups = _by_arms(own, scenario)
-        if len(groups) == 1:
-            table.add_row(scenario.name, *numbers, *_cells(own, roles))
-            continue
-        table.add_row(scenario.name, *numbers, *("" for _ in roles))
-        for label, steps in groups.items():
-            table.add_row(f"  {label}", "", "", *_cells(steps, roles))
-    cells = sum(scenario.cells for scenario in shown)
-    table.add_section()
-    table.add_row("total", f"{cells:,}", f"{sum(items.values()):,}", *_cells(planned, roles), style="bold")
-    console.print(table)
+    lines = list(_lines(plan, planned, items))
+    console.print(_wide(lines, roles) if len(roles) <= MOST_COLUMNS else _long(lines, roles))
     filled = ", ".join(f"{models.get(role, 1)} for {role}" for role in roles)
     console.print(f"Calls for this many models: {filled}. A reply that cannot be read is asked for once more.")
     if any(each.least != each.most for each in planned):
@@ -80,34 +75,91 @@ def show_plan(plan: Plan, items: dict[str, int], models: dict[str, int]) -> None
             console.print(f"  {reveal.scenario}, {reveal.step}: {reveal.text}")
 
 
-def _cells(steps: Sequence[Planned], roles: Sequence[str]) -> list[str]:
-    """The calls of each role, as a number or a span."""
-    found: list[str] = []
+def _lines(plan: Plan, planned: Sequence[Planned], items: dict[str, int]) -> Iterator[Line]:
+    for made in plan.made:
+        own = tuple(each for each in planned if each.place == made.name)
+        if made.scenario is None or made.scenario in items:
+            yield Line(f"data set {made.name}", "", f"≤ {made.rows:,}", own)
+    shown = [scenario for scenario in plan.scenarios if scenario.name in items]
+    for scenario in shown:
+        own = tuple(each for each in planned if each.place == scenario.name)
+        numbers = (f"{scenario.cells:,}", f"{items[scenario.name]:,}")
+        groups = _by_arms(own, scenario)
+        if len(groups) == 1:
+            yield Line(scenario.name, *numbers, own)
+            continue
+        yield Line(scenario.name, *numbers)
+        for label, steps in groups.items():
+            yield Line(f"  {label}", steps=tuple(steps))
+    cells = sum(scenario.cells for scenario in shown)
+    yield Line("total", f"{cells:,}", f"{sum(items.values()):,}", tuple(planned), total=True)
+
+
+def _wide(lines: Sequence[Line], roles: Sequence[str]) -> Table:
+    """A column a role."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("scenario", overflow="fold")
+    table.add_column("contexts", justify="right")
+    table.add_column("items", justify="right")
     for role in roles:
-        own = [each for each in steps if each.role == role]
-        least, most = sum(each.least for each in own), sum(each.most for each in own)
-        found.append(f"{most:,}" if least == most else f"{least:,}..{most:,}")
-    return found
+        table.add_column(f"{role} calls", justify="right")
+    for line in lines:
+        cells = [_span(line.steps, role) if line.steps is not None else "" for role in roles]
+        if line.total:
+            table.add_section()
+        table.add_row(line.label, line.contexts, line.items, *cells, style="bold" if line.total else None)
+    return table
 
 
-def _up_to(count: int, *, certain: bool) -> str:
-    return f"{count:,}" if certain else f"≤ {count:,}"
+def _long(lines: Sequence[Line], roles: Sequence[str]) -> Table:
+    """A line a role, where a column each would not fit."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("scenario", overflow="fold")
+    table.add_column("contexts", justify="right")
+    table.add_column("items", justify="right")
+    table.add_column("role")
+    table.add_column("calls", justify="right")
+    for line in lines:
+        if line.total:
+            table.add_section()
+        own = [role for role in roles if any(each.role == role for each in line.steps or ())]
+        style = "bold" if line.total else None
+        first = own[0] if own else ""
+        table.add_row(line.label, line.contexts, line.items, first, _span(line.steps, first), style=style)
+        for role in own[1:]:
+            table.add_row("", "", "", role, _span(line.steps, role), style=style)
+    return table
+
+
+def _span(steps: Sequence[Planned] | None, role: str) -> str:
+    """The calls of a role, as a number or from the least to the most."""
+    own = [each for each in steps or () if each.role == role]
+    least, most = sum(each.least for each in own), sum(each.most for each in own)
+    if not role:
+        return ""
+    return f"{most:,}" if least == most else f"{least:,}..{most:,}"
 
 
 def _by_arms(steps: Sequence[Planned], scenario: Scenario) -> dict[str, list[Planned]]:
-    """The steps by the arms that share them, in words."""
-    groups: dict[str, list[Planned]] = {}
-    every = len(scenario.treatments)
+    """The steps by the arms that share them, in words; those of every arm first."""
+    every = "in every arm"
+    groups: dict[str, list[Planned]] = {every: []} if scenario.arms else {}
     for each in steps:
-        if len(each.arms) in (0, every):
-            label = "in every arm" if scenario.arms else ""
+        if len(each.arms) in (0, len(scenario.treatments)):
+            label = every if scenario.arms else ""
         else:
-            values = {arm: list(dict.fromkeys(one[arm] for one in each.arms)) for arm in scenario.arms}
-            telling = {
-                arm: named
-                for arm, named in values.items()
-                if len(named) < len({treatment.arms[arm] for treatment in scenario.treatments})
-            }
-            label = "; ".join(f"{arm} {', '.join(named)}" for arm, named in telling.items())
+            label = "; ".join(_telling(each, scenario))
         groups.setdefault(label, []).append(each)
-    return groups
+    return {label: own for label, own in groups.items() if own} or {"": []}
+
+
+def _telling(step: Planned, scenario: Scenario) -> Iterator[str]:
+    """The arms that a step is tied to, each with its values."""
+    for arm in scenario.arms:
+        values = dict.fromkeys(one[arm] for one in step.arms)
+        if len(values) < len({treatment.arms[arm] for treatment in scenario.treatments}):
+            yield f"{arm} {', '.join(values)}"
