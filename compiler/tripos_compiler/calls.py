@@ -19,7 +19,7 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.plugins import find_plugin
 from tripos_compiler.program import FormulaScorer
-from tripos_compiler.scope import Binding, Typed, joined
+from tripos_compiler.scope import Binding, Typed, joined, secret_name
 from tripos_compiler.semantics.library import FUNCTIONS, Function, Parameter, shown
 from tripos_compiler.syntax.tree import Argument, CallExpr, Name
 from tripos_compiler.types import fits
@@ -53,7 +53,7 @@ def call(elaborator: Elaborator, syntax: CallExpr) -> Typed | None:
         program.index.use(syntax.function.span, program.declared["scorer"][name].span)
         return _scorer(elaborator, syntax, name)
     function = FUNCTIONS.get(name)
-    if function is not None:
+    if function is not None and name not in program.declared.get("function", {}):
         return _library(elaborator, syntax, function)
     if name in program.declared.get("function", {}):
         program.index.use(syntax.function.span, program.declared["function"][name].span)
@@ -249,10 +249,8 @@ def _reveal(elaborator: Elaborator, syntax: CallExpr) -> Typed | None:
         help_ = f"write `{text}` alone"
         elaborator.program.diagnostics.warning("E0503", message, syntax.span, help=help_)
     else:
-        first = typed.secret[0].span
-        secret = first.source.text[first.start : first.end].split("\n")[0].strip()
         scenario, step = elaborator.place
-        found = Reveal(scenario=scenario, step=step, text=text, secret=secret)
+        found = Reveal(scenario=scenario, step=step, text=" ".join(text.split()), secret=secret_name(typed.secret))
         if found not in elaborator.program.reveals:
             elaborator.program.reveals.append(found)
     return replace(typed, secret=())

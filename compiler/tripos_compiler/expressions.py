@@ -292,7 +292,7 @@ class Elaborator:
 
     def _pair(self, first: Syntax, second: Syntax) -> tuple[Typed | None, Typed | None]:
         """Both sides of a comparison; where one is a choice, a bare name on the other side is one of its values."""
-        if isinstance(first, Name) and first.text not in self.scope and first.text not in ("true", "false"):
+        if self._is_value(first) and not self._is_value(second):
             right = self.any(second)
             left = self.against(first, bare(right.type)) if right is not None else None
             return left, right
@@ -300,6 +300,10 @@ class Elaborator:
         if left is None:
             return None, None
         return left, self.against(second, bare(left.type))
+
+    def _is_value(self, syntax: Syntax) -> bool:
+        """Whether a bare name can only be a value of a choice."""
+        return isinstance(syntax, Name) and syntax.text not in self.scope and syntax.text not in ("true", "false")
 
     def _membership(self, syntax: BinaryExpr) -> Typed | None:
         if isinstance(syntax.left, Name) and syntax.left.text not in self.scope and not isinstance(syntax.right, Group):

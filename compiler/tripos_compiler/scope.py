@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -37,6 +38,12 @@ class Typed:
     expr: Expr
     type: Type
     secret: Way = ()
+
+
+def secret_name(way: Way) -> str:
+    """What the secret is called that a way starts from, which must not be empty."""
+    named = re.match(r"`(.+?)`", way[0].text)
+    return named[1] if named is not None else way[0].text
 
 
 def joined(*ways: Way) -> Way:

@@ -149,7 +149,12 @@ def _names(entry: Entry) -> Iterator[str]:
     """The names in the head of an entry and in the heads inside its block; one of them may be what it declares."""
     for element in entry.elements:
         match element:
-            case Name(text=text) | CallExpr(function=Name(text=text)) | BinaryExpr(left=Name(text=text)):
+            case (
+                Name(text=text)
+                | CallExpr(function=Name(text=text))
+                | BinaryExpr(left=Name(text=text))
+                | BinaryExpr(left=CallExpr(function=Name(text=text)))
+            ):
                 yield text
     for inner in entry.block.entries() if entry.block is not None else ():
         yield from _names(inner)

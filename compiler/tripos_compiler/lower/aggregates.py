@@ -107,6 +107,10 @@ def _of_cells(
         help_ = f"`{inner.named}` goes by {goes}; add `{lost}` to those"
         reading.error("E0201", f"`{lost}` is averaged away already", span, help_)
         return None
+    if inner.mixed and "metric" not in by and _keeps_scale(function):
+        help_ = "take it `by metric`, or give the metrics one scale"
+        reading.error("E0702", "this averages metrics of different scales", call.span, help_)
+        return None
     named = written_as(call)
     scale, ends = _scale(function, inner.scale.bounds, named)
     mixed = inner.mixed and _keeps_scale(function)

@@ -331,6 +331,13 @@ def lower_column(steps: Steps, hint: str, syntax: Syntax) -> NamedColumn | None:
     return NamedColumn(found.name, found.type)
 
 
+def depends_on_reply(steps: Steps, column: NamedColumn) -> bool:
+    """Whether a column depends on a reply of the compared role."""
+    return any(
+        steps.compared(step.value) for step in steps.lowered if isinstance(step, Column) and step.name == column.name
+    )
+
+
 def answers_or_data(steps: Steps, expr: Expr) -> bool:
     """Whether a column has anything to do with a reply, or else with the case it was about (what would be right)."""
     case = {name for name, binding in steps.scope.items() if binding.path[0] in {steps.alias, name}}

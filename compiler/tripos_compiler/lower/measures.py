@@ -12,13 +12,13 @@ from tripos_compiler.index import Index
 from tripos_compiler.lower.cells import find_cells
 from tripos_compiler.lower.figured import Declared, Figured, Known, Missing, Reading
 from tripos_compiler.lower.figures import read_figure
-from tripos_compiler.lower.grades import lower_column
+from tripos_compiler.lower.grades import depends_on_reply, lower_column
 from tripos_compiler.lower.measure_sql import find_sql
 from tripos_compiler.lower.phrases import column_arguments, means_a_figure, measures_in
 from tripos_compiler.lower.scales import rounded, spoken
 from tripos_compiler.lower.scored import Scores
 from tripos_compiler.plan import Aggregate, Measure, Measured
-from tripos_compiler.program import Program
+from tripos_compiler.program import NamedColumn, Program
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import Member, Name, Syntax
 
@@ -34,19 +34,29 @@ def collect_columns(program: Program, steps: Steps, statement: Statement) -> boo
     own = statement.name().text if statement.construct == "measure" else None
     value = statement.syntax("value" if statement.construct == "measure" else "cond")
     scenario = next(s for s in program.of("scenario") if any(inner is statement for inner in s.body))
+    made: list[NamedColumn] = []
+    others = False
     for word, syntax in column_arguments(program, value):
         if means_a_figure(program, scenario, own, syntax):
+            others = True
             continue
         first = _first_name(syntax)
         if first is not None and first.text not in steps.scope:  # the measures are looked up once all are known
             program.index.scopes.append((syntax.span, dict(steps.scope)))
             good = good and first is not syntax and first.text in program.declared["scenario"]
+            others = True
             continue
         column = lower_column(steps, f"{own or 'expect'}.{word}", syntax)
         if column is None:
             good = False
         else:
             program.columns[syntax.span] = column
+            made.append(column)
+    if made and good and not others and not any(depends_on_reply(steps, column) for column in made):
+        help_ = "measure something that a reply of the role under test says"
+        message = "this measure depends on no reply of the compared role"
+        program.diagnostics.error("E0301", message, value.span, help=help_)
+        return False
     return good
 
 

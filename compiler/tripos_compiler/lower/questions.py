@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from tripos_compiler.constructs.signature import Statement
@@ -10,7 +9,7 @@ from tripos_compiler.diagnostics import Label
 from tripos_compiler.lower.templates import FilledHole, Localised, lower_texts
 from tripos_compiler.plan import RecordType, Settings, Type
 from tripos_compiler.program import Program
-from tripos_compiler.scope import Scope, Way, joined
+from tripos_compiler.scope import Scope, Way, joined, secret_name
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import Name, Number
 from tripos_compiler.types import read_type, record_type
@@ -66,9 +65,7 @@ def unrevealed(program: Program, role: Name, secret: Way, span: Span, into: str)
 
 def leak(program: Program, role: str, secret: Way, span: Span, into: str, note: str | None = None) -> None:
     """Reports that a secret reaches the compared role at `span`, with its way step by step."""
-    named = re.match(r"`(.+?)`", secret[0].text)
-    first = secret[0].span
-    name = named[1] if named is not None else first.source.text[first.start : first.end].split()[0]
+    name = secret_name(secret)
     steps = [Label(label.span, f"{number}. {label.text}") for number, label in enumerate(secret, 1)]
     last = Label(span, f"{len(steps) + 1}. {into} `{role}`")
     message = f"the secret `{name}` reaches the compared role `{role}`"

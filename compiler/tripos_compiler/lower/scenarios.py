@@ -81,9 +81,10 @@ def _scenario(program: Program, statement: Statement) -> Scenario | None:
         if inner.construct in LOWERED:
             done = LOWERED[inner.construct](steps, inner)
             steps.good = steps.good and done
-    measures = statement.of("measure")
-    for measure in measures:
+    for measure in statement.of("measure"):
         steps.good = collect_columns(program, steps, measure) and steps.good
+    for expect in statement.of("expect"):
+        collect_columns(program, steps, expect)
     scored = any(inner.construct in SCORING for inner in statement.body)
     if not scored and not any(isinstance(step, Column) for step in steps.lowered) and steps.good:
         help_ = "add `score NAME = …` or `score SCORER(…)`"

@@ -13,7 +13,7 @@ import sys
 from contextlib import suppress
 from functools import cache
 from hashlib import sha256
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from tripos_compiler.syntax.tables import GRAMMAR, Tables, build_tables
@@ -30,8 +30,10 @@ def tables() -> Tables:
 
 def tables_of(grammar: str, folder: Path | None) -> Tables:
     """The tables of a grammar, from the folder where it has them, and else put there; None keeps nothing."""
-    python = ".".join(map(str, sys.version_info[:2]))
-    key = _digest("\n".join([str(FORMAT), python, version("lark"), grammar]))
+    try:
+        key = _digest("\n".join([str(FORMAT), ".".join(map(str, sys.version_info[:2])), version("lark"), grammar]))
+    except PackageNotFoundError:  # as in a bundle: what made the tables is not known
+        return build_tables(grammar)
     path = None if folder is None else folder / f"grammar-{key[:16]}.json"
     found = None if path is None else _read(path, key)
     if found is not None:

@@ -23,7 +23,8 @@ def parse(source: Source, diagnostics: Diagnostics, memory: ParseMemory | None =
     """The syntax tree of a file. Mistakes are reported to `diagnostics`; what could be read is returned.
 
     With a memory, what it knows from earlier versions of the file is not read again: the tree and the diagnostics are
-    the same, and lines that have not changed are the same objects as before (see `memory.py`).
+    the same, and lines that have not changed are the same objects as before (see `memory.py`). A source is parsed once:
+    spans that are made of it later belong to this tree.
     """
     lines: list[Line] = []
     slipped = False

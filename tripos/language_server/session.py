@@ -1,0 +1,211 @@
+"""One editor's session: its documents, the benchmarks that they are part of, and what each comes to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from lsprotocol.types import Location, Position, Range
+
+from tripos.language_server.checking import Benchmark, TooLong
+from tripos.language_server.documents import Document, Documents
+from tripos.language_server.membership import Membership
+from tripos.language_server.outline import Outline, outline_of
+from tripos.language_server.positions import Encoding, Lines
+from tripos.language_server.symbols import Place
+from tripos_compiler.compile import Compilation
+from tripos_compiler.source import Source, Span
+from tripos_compiler.syntax.memory import ParseMemory
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A benchmark and what it comes to."""
+
+    benchmark: Benchmark
+    compilation: Compilation
+
+    @property
+    def paths(self) -> list[str]:
+        """The spec files that it is made of."""
+        return [source.path for source in self.compilation.sources]
+
+
+class Session:
+    """Everything that a server knows; made when a client has said what it can do."""
+
+    def __init__(
+        self,
+        encoding: Encoding = "utf-16",
+        folders: tuple[str, ...] = (),
+        log: Callable[[str], None] = lambda message: None,
+    ) -> None:
+        self.documents = Documents(encoding)
+        self.documents.home = folders[0] if folders else self.documents.home
+        self.membership = Membership(self.documents)
+        self.membership.folders = folders
+        self.log = log
+        self._benchmarks: dict[tuple[str, bool], Benchmark] = {}
+        self._lines: dict[str, Lines] = {}
+        self._parses = ParseMemory()
+        self._outlines: dict[str, Outline] = {}
+
+    # --- documents ---
+
+    def put(self, uri: str, text: str, version: int) -> Document:
+        """Opens a document, or gives it another text."""
+        document = self.documents.put(uri, text, version)
+        self.membership.changed(document.path)
+        return document
+
+    def remove(self, uri: str) -> Document | None:
+        """Closes a document, and forgets the benchmarks that none is part of any more."""
+        document = self.documents.remove(uri)
+        if document is not None:
+            self.membership.changed(document.path)
+            self._outlines.pop(document.path, None)
+            used = {key for each in self.documents for key in self._keys(each.path)}
+            self._benchmarks = {key: each for key, each in self._benchmarks.items() if key in used}
+        return document
+
+    def refresh(self) -> None:
+        """Files on disk came, went or changed."""
+        self.membership.refresh()
+        for benchmark in self._benchmarks.values():
+            benchmark.refresh()
+
+    # --- benchmarks ---
+
+    def checked(self, path: str) -> list[Checked]:
+        """The benchmarks that a file is part of, as they are now; the file by itself where there is none. A benchmark
+        that cannot be compiled is left out, for a reason that is logged unless it is the user's.
+
+        Raises `TooLong` where one is too long to be compiled while it is edited.
+        """
+        if not self.is_spec(path):
+            return []
+        found = [each for key in self._keys(path) if (each := self._check(key)) is not None and path in each.paths]
+        if not found and (path, False) not in self._keys(path):
+            alone = self._check((path, True))
+            found = [alone] if alone is not None else []
+        return found
+
+    def all_checked(self) -> Iterator[Checked]:
+        """Every benchmark that an open document is part of, once."""
+        seen: set[int] = set()
+        for document in list(self.documents):
+            try:
+                found = self.checked(document.path)
+            except TooLong:
+                continue
+            for each in found:
+                if id(each.benchmark) not in seen:
+                    seen.add(id(each.benchmark))
+                    yield each
+
+    def is_spec(self, path: str) -> bool:
+        """Whether a document is a file, or will be one, and not an old version or something of a remote place."""
+        return Path(path).is_absolute()
+
+    def _keys(self, path: str) -> list[tuple[str, bool]]:
+        return [(main, False) for main in self.membership.mains(path)] or [(path, True)]
+
+    def _check(self, key: tuple[str, bool]) -> Checked | None:
+        benchmark = self._benchmarks.get(key)
+        if benchmark is None:
+            benchmark = self._benchmarks[key] = Benchmark(self.documents, key[0], self.log, alone=key[1])
+        try:
+            return Checked(benchmark, benchmark.compilation())
+        except TooLong:
+            raise
+        except (OSError, UnicodeDecodeError):
+            return None
+        except Exception as error:  # a bug of the compiler's must not take the other benchmarks with it
+            self.log(f"cannot check {key[0]}: {type(error).__name__}: {error}")
+            return None
+
+    # --- places ---
+
+    def lines(self, source: Source) -> Lines:
+        """The lines of a source."""
+        document = self.documents.at(source.path)
+        if document is not None and document.text is source.text:
+            return document.lines
+        known = self._lines.get(source.path)
+        if known is None or known.text != source.text:
+            known = self._lines[source.path] = Lines(source.text, self.documents.encoding)
+        return known
+
+    def range(self, span: Span) -> Range:
+        """The range of a span."""
+        return self.lines(span.source).range(span.start, span.end)
+
+    def location(self, span: Span) -> Location:
+        """Where a span is, in which file."""
+        return Location(self.documents.uri_of(span.source.path), self.range(span))
+
+    def location_of(self, place: Place) -> Location:
+        """Where a place is, in which file."""
+        source = Source(place.path, self.documents.read(place.path))
+        return Location(self.documents.uri_of(place.path), self.lines(source).range(place.start, place.end))
+
+    def outline(self, path: str) -> Outline:
+        """The statements of a file as it is now. Raises `OSError` or `UnicodeDecodeError`."""
+        text = self.documents.read(path)
+        known = self._outlines.get(path)
+        if known is None or known.source.text != text:
+            known = self._outlines[path] = outline_of(path, text, self._parses)
+        return known
+
+    def view(self, uri: str) -> View | None:
+        """A document with what is known of it; None where it is not open."""
+        document = self.documents.find(uri)
+        return View(self, document) if document is not None else None
+
+
+@dataclass(frozen=True)
+class View:
+    """An open document, as a request sees it."""
+
+    session: Session
+    document: Document
+
+    @property
+    def path(self) -> str:
+        """What the compiler calls it."""
+        return self.document.path
+
+    @property
+    def text(self) -> str:
+        """Its text."""
+        return self.document.text
+
+    @cached_property
+    def checked(self) -> list[Checked]:
+        """The benchmarks that it is part of; none where one is too long."""
+        try:
+            return self.session.checked(self.path)
+        except TooLong:
+            return []
+
+    @property
+    def compilations(self) -> list[Compilation]:
+        """What those benchmarks come to."""
+        return [each.compilation for each in self.checked]
+
+    @property
+    def outline(self) -> Outline:
+        """Its statements."""
+        return self.session.outline(self.path)
+
+    def offset(self, position: Position) -> int:
+        """The code point at a position."""
+        return self.document.lines.offset(position)
+
+    def range(self, start: int, end: int) -> Range:
+        """The range of a stretch of it."""
+        return self.document.lines.range(start, end)
+
+
