@@ -6,8 +6,8 @@ The specs are EduBench with its scenarios repeated under new names; those for BA
 BAML's own statements. The two commands take turns, the median and the best are printed, and the ratio is what to
 quote. For the peer make an environment of its own, since BAML is no dependency of Tripos:
 
-    python -m venv /tmp/baml && /tmp/baml/bin/pip install baml-py
-    python tests/bench/check.py --baml /tmp/baml/bin/baml-cli
+    python -m venv .baml && .baml/bin/pip install baml-py
+    python tests/bench/check.py --baml .baml/bin/baml-cli
 
 Without one the peer is left out, which is said. `--write DIR` only writes the specs.
 """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -18,14 +19,13 @@ from tripos.project import find_spec
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import Diagnostic
 from tripos_compiler.diagnostics.data import to_data
-from tripos_compiler.diagnostics.github import to_github
-from tripos_compiler.diagnostics.sarif import to_sarif
 from tripos_compiler.diagnostics.text import render_silenced, render_text, summary
 from tripos_runtime.datasets import DataFolders
 
 
 def main(options: Namespace) -> int:
     """Checks every path and prints what is wrong; exit code 2 where anything is."""
+    gc.disable()  # a tree of syntax has no cycles worth collecting in a process that ends at once
     config = load_config(Path.cwd())
     denied = chosen_denials(options, config)
     found = {path: find_spec(path, options.data, config.data).compile(denied) for path in options.paths}
@@ -35,9 +35,13 @@ def main(options: Namespace) -> int:
         case "json":
             print(json.dumps(to_data(diagnostics, silenced), ensure_ascii=False, indent=2))
         case "sarif":
+            from tripos_compiler.diagnostics.sarif import to_sarif
+
             log = to_sarif(diagnostics, silenced, version=__version__, path_from=_path_from_root)
             print(json.dumps(log, ensure_ascii=False, indent=2))
         case "github":
+            from tripos_compiler.diagnostics.github import to_github
+
             print(to_github(diagnostics, path_from=_path_from_root), end="")
         case _:
             show_diagnostics(diagnostics)

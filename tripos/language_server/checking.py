@@ -69,6 +69,11 @@ class Benchmark:
         """Files on disk changed, perhaps the settings too."""
         self._project = None
 
+    @property
+    def data_folders(self) -> tuple[Path, ...]:
+        """Where data is looked for beside the folder of a spec."""
+        return self._settled()[0].data.folders
+
     def compilation(self) -> Compilation:
         """What the benchmark comes to as it is now. Its spans are right until the next call.
 

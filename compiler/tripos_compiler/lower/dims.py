@@ -62,6 +62,17 @@ def read_dimensions(program: Program, written: Sequence[Syntax], parted: Sequenc
     return tuple(dict.fromkeys(known)) if len(known) == len(found) else None
 
 
+def check_names(program: Program, written: Sequence[Syntax]) -> None:
+    """Reports what can be a dimension of nothing, where it is not known what is measured."""
+    known = [*FIXED, *program.declared.get("axis", {}), *program.declared.get("arm", {}), "language"]
+    for name in written:
+        if isinstance(name, Name) and name.text not in known:
+            close = nearest(name.text, known)
+            help_ = f"did you mean `{close}`?" if close else f"it goes by {', '.join(known[:8])}"
+            message = f"there is no dimension `{name.text}`"
+            program.diagnostics.error("E0201", message, name.span, help=help_, unknown=name.text)
+
+
 def own_line(program: Program, written: Sequence[Syntax], words: Sequence[str]) -> bool:
     """Whether no further statement was taken for dimensions, as on a line whose commas part these; reports one."""
     found = next((name for name in written if isinstance(name, Name) and name.text in words), None)

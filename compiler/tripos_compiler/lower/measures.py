@@ -10,6 +10,7 @@ from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Diagnostics, Label
 from tripos_compiler.index import Index
 from tripos_compiler.lower.cells import find_cells
+from tripos_compiler.lower.dims import check_names
 from tripos_compiler.lower.figured import Declared, Figured, Known, Missing, Reading
 from tripos_compiler.lower.figures import read_figure
 from tripos_compiler.lower.grades import depends_on_reply, lower_column
@@ -173,6 +174,8 @@ def _measure(program: Program, reading: Reading, each: Declared) -> Known | None
     statement = each.statement
     role_known = reading.across is None or program.is_declared("role", reading.across)
     figured = read_figure(reading, statement.syntax("value"))
+    if figured is None:
+        check_names(program, reading.written)
     if figured is None or not role_known:
         return None
     if reading.across is not None and not reading.across_taken:

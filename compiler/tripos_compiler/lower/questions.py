@@ -37,10 +37,11 @@ def lower_question(
     """The question of a block with `prompt`, `system`, `returns` and settings; whether it needs a prompt is for whoever
     asks to say. None where anything of it is wrong, which is reported; nothing secret is told to the compared role."""
     prompts, systems = statement.of("prompt"), statement.of("system")
-    prompt = lower_texts(program, scope, prompts, "the prompt", place) if prompts else None
-    system = lower_texts(program, scope, systems, "the system message", place) if systems else None
+    sound: list[FilledHole] = []
+    prompt = lower_texts(program, scope, prompts, "the prompt", place, sound) if prompts else None
+    system = lower_texts(program, scope, systems, "the system message", place, sound) if systems else None
     returns = lower_returns(program, statement)
-    told = tuple(hole for part in (system, prompt) if part is not None for hole in part.told())
+    told = tuple({hole.span: hole for hole in sound}.values())
     kept = all([unrevealed(program, role, hole.typed.secret, hole.span, _into(hole)) for hole in told])  # noqa: C419
     settings = lower_settings(program, statement)
     if (prompts and prompt is None) or (systems and system is None) or returns is False or not kept:

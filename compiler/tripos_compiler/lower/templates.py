@@ -48,11 +48,17 @@ class Group:
 
 
 def lower_texts(
-    program: Program, scope: Scope, statements: list[Statement], what: str, place: tuple[str, str] = ("", "")
+    program: Program,
+    scope: Scope,
+    statements: list[Statement],
+    what: str,
+    place: tuple[str, str] = ("", ""),
+    sound: list[FilledHole] | None = None,
 ) -> Localised | None:
-    """The template of `prompt` or `system` statements: one a language, and one a condition. None where any is wrong."""
+    """The template of `prompt` or `system` statements: one a language, and one a condition. None where any is wrong;
+    `sound` is given every hole and condition in which nothing is, also then."""
     groups = list(_groups(statements))
-    lowered = [_group(program, scope, group, what, place) for group in groups]
+    lowered = [_group(program, scope, group, what, place, sound if sound is not None else []) for group in groups]
     passages = [each for each in lowered if each is not None]
     if len(passages) < len(lowered):
         return None
@@ -81,15 +87,18 @@ def _groups(statements: list[Statement]) -> Iterable[Group]:
     return groups.values()
 
 
-def _group(program: Program, scope: Scope, group: Group, what: str, place: tuple[str, str]) -> Localised | None:
+def _group(
+    program: Program, scope: Scope, group: Group, what: str, place: tuple[str, str], sound: list[FilledHole]
+) -> Localised | None:
     labels: Labels = [label for statement in group.statements for label in statement.labels()]
     texts = program.localised(labels, group.statements[0].head, what)
-    lowered = {id(text): lower_template(program, scope, text, place) for _, text in labels}
+    lowered = {id(text): lower_template(program, scope, text, place, sound) for _, text in labels}
     when: Typed | None = None
     if group.condition is not None:
         when = Elaborator(program, scope, place=place).condition(group.condition)
         if when is None:
             return None
+        sound.append(FilledHole(when, group.condition.span, condition=True))
     if texts is None or any(template is None for template in lowered.values()):
         return None
     found: dict[str, tuple[Template, tuple[FilledHole, ...]]] = {}
@@ -109,9 +118,13 @@ def _group(program: Program, scope: Scope, group: Group, what: str, place: tuple
 
 
 def lower_template(
-    program: Program, scope: Scope, text: Text, place: tuple[str, str] = ("", "")
+    program: Program,
+    scope: Scope,
+    text: Text,
+    place: tuple[str, str] = ("", ""),
+    sound: list[FilledHole] | None = None,
 ) -> tuple[Template, tuple[FilledHole, ...]] | None:
-    """The template of a string, and its holes. None, reported, where a hole is wrong."""
+    """The template of a string, and its holes. None, reported, where a hole is wrong; `sound` is given the others."""
     parts: list[str | Hole] = []
     holes: list[FilledHole] = []
     end = 0
@@ -139,6 +152,8 @@ def lower_template(
             continue
         parts.append(Hole(expr=typed.expr, type=typed.type))
         holes.append(FilledHole(typed, span))
+        if sound is not None:
+            sound.append(holes[-1])
     rest = text.value[end:]
     if "{{" in rest:
         start = end + rest.index("{{")

@@ -36,7 +36,7 @@ def digest(value: Any, *, size: int = 16) -> str:
 class Part(BaseModel):
     """Base of every piece of a plan: frozen, and an unknown field is an error."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Named(Protocol):
