@@ -11,6 +11,7 @@ from types import MappingProxyType
 from tripos.failure import Failure
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics.deny import deny
+from tripos_compiler.plan import Plan
 from tripos_runtime.datasets import DataFolders
 
 BENCHMARK = re.compile(r"^\s*benchmark\s", re.MULTILINE)
@@ -24,13 +25,14 @@ class Spec:
     path: Path
     folders: DataFolders
 
-    def compile(self, denied: Mapping[str, str] = NOTHING) -> Compilation:
+    def compile(self, denied: Mapping[str, str] = NOTHING, against: Plan | None = None) -> Compilation:
         """Compiles the spec. Warnings whose code is in `denied`, with what denies it, are errors, so there is no plan.
+        `against` is the plan of an earlier version, of which the version number must say enough.
 
         Raises `Failure` where its main file cannot be read.
         """
         try:
-            compilation = compile_spec(self.path.as_posix(), _read, self.folders)
+            compilation = compile_spec(self.path.as_posix(), _read, self.folders, against=against)
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
             raise Failure(
@@ -81,3 +83,18 @@ def _text(path: Path) -> str:
 
 def _read(path: str) -> str:
     return Path(path).read_text("utf-8")
+
+
+def earlier_plan(path: str, data: Sequence[str] = (), standing: Sequence[str] = ()) -> Plan:
+    """The plan of an earlier version: a spec, or what `tripos plan --json` printed of one. Raises `Failure`."""
+    if not path.endswith(".json"):
+        plan = find_spec(path, data, standing).compile().plan
+        if plan is None:
+            raise Failure("E0108", f"`{path}` does not compile", f"see `tripos check {path}`")
+        return plan
+    try:
+        return Plan.model_validate_json(Path(path).read_bytes())
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no plan of this version of Tripos"
+        hint = "give a spec, or what `tripos plan --json` printed"
+        raise Failure("E0108", f"cannot read `{path}`: {reason}", hint) from error

@@ -32,6 +32,7 @@ from tripos_compiler.plan import Plan
 from tripos_compiler.program import Program, ReadText
 from tripos_compiler.resolve import resolve
 from tripos_compiler.source import Source
+from tripos_compiler.versions import check_version
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,11 @@ class Compilation:
 
 
 def compile_spec(
-    path: str, read: ReadText, data: DataReader | None = None, memory: Memory | None = None
+    path: str,
+    read: ReadText,
+    data: DataReader | None = None,
+    memory: Memory | None = None,
+    against: Plan | None = None,
 ) -> Compilation:
     """Compiles the spec whose main file is at `path`.
 
@@ -56,6 +61,7 @@ def compile_spec(
     `UnicodeDecodeError` where the main file cannot be read; every other mistake of the user's is a diagnostic. With
     a `memory` of earlier compilations of the same spec, what has not changed is not compiled again; then `data` must be
     the same reader as long as the data is the same, and the spans of earlier results tell places in the new text.
+    `against` is the plan of an earlier version, of which the version number must say enough.
 
     >>> compile_spec("x.tripos", lambda path: 'rol candidate compared').diagnostics[0].message
     'there is no statement `rol`'
@@ -80,6 +86,9 @@ def compile_spec(
         lower_exports(program)
         unused_declarations(program)
     plan = None if program.diagnostics.failed else _plan(program)
+    if plan is not None and against is not None:
+        check_version(against, plan, program.of("benchmark")[0].text("version").span, program.diagnostics)
+        plan = None if program.diagnostics.failed else plan
     shown, silenced = silence(program.diagnostics.sorted(), program.sources)
     return Compilation(plan, shown, tuple(program.sources), silenced, program.index)
 

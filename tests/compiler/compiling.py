@@ -17,9 +17,9 @@ def read(path: str) -> str:
     return Path(path).read_text("utf-8")
 
 
-def compile_file(path: Path) -> Compilation:
-    """Compiles a file against the data beside it."""
-    return compile_spec(path.as_posix(), read, DataFolders())
+def compile_file(path: Path, against: Plan | None = None) -> Compilation:
+    """Compiles a file against the data beside it, and an earlier version where one is given."""
+    return compile_spec(path.as_posix(), read, DataFolders(), against=against)
 
 
 def compile_files(folder: Path, files: dict[str, str], main: str = "spec.tripos") -> Compilation:
@@ -27,7 +27,8 @@ def compile_files(folder: Path, files: dict[str, str], main: str = "spec.tripos"
     for name, text in files.items():
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(text, "utf-8")
-    return compile_file(folder / main)
+    against = compile_file(folder / "before.tripos").plan if "before.tripos" in files else None
+    return compile_file(folder / main, against)
 
 
 def compile_text(text: str) -> Compilation:

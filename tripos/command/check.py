@@ -15,7 +15,7 @@ from tripos.command.denials import chosen_denials
 from tripos.command.terminal import columns, is_colored
 from tripos.config import Config, load_config
 from tripos.failure import GOOD, USAGE
-from tripos.project import find_spec
+from tripos.project import earlier_plan, find_spec
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import Diagnostic
 from tripos_compiler.diagnostics.data import to_data
@@ -28,7 +28,8 @@ def main(options: Namespace) -> int:
     gc.disable()  # a tree of syntax has no cycles worth collecting in a process that ends at once
     config = load_config(Path.cwd())
     denied = chosen_denials(options, config)
-    found = {path: find_spec(path, options.data, config.data).compile(denied) for path in options.paths}
+    against = earlier_plan(options.against, options.data, config.data) if options.against else None
+    found = {path: find_spec(path, options.data, config.data).compile(denied, against) for path in options.paths}
     diagnostics = [each for compilation in found.values() for each in compilation.diagnostics]
     silenced = [each for compilation in found.values() for each in compilation.silenced]
     match options.format:

@@ -84,6 +84,8 @@ def _check(parser: argparse.ArgumentParser) -> None:
     _deny(parser)
     formats = ("text", "json", "sarif", "github")
     parser.add_argument("--format", choices=formats, default="text", help="how mistakes are shown")
+    help_ = "an earlier version, a spec or a plan in JSON, of which the version number must say enough"
+    parser.add_argument("--against", metavar="PATH", help=help_)
 
 
 def _fmt(parser: argparse.ArgumentParser) -> None:

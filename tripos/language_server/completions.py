@@ -85,7 +85,7 @@ def _statements(view: View, cursor: Cursor) -> Iterator[Proposal]:
         yield Proposal("language", Kind.Enum, "the language of the row")
     elif cursor.place == "converse":
         for role in names.of("role"):
-            yield Proposal(role.label, role.kind, role.detail, snippet=f"{role.label} {{\n\tsystem \"$0\"\n}}")
+            yield Proposal(role.label, role.kind, role.detail, snippet=f'{role.label} {{\n\tsystem "$0"\n}}')
 
 
 def _in_head(view: View, cursor: Cursor) -> Iterator[Proposal]:

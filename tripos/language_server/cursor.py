@@ -148,9 +148,7 @@ def cursor_at(text: str, offset: int) -> Cursor:
         opened = text.rfind("{{", within, start)
         hole = opened + 2 if opened >= 0 and text.rfind("}}", within, start) < opened else None
         own = _hole_tokens(text[hole:start], hole) if hole is not None else _of(before, at_head, within)
-        return Cursor(
-            offset_, start, word, place, own, at_head.start if at_head else None, within, hole, owners=inside
-        )
+        return Cursor(offset_, start, word, place, own, at_head.start if at_head else None, within, hole, owners=inside)
     if last is not None and last.type in Comment and last.end >= start and "\n" not in text[last.start : offset]:
         return Cursor(offset_, start, word, "comment")
     if at_head is None:

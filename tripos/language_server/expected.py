@@ -57,7 +57,7 @@ def _next(items: Sequence[Item], elements: Sequence[Element]) -> Iterator[Word |
             taken = _labels(elements)
             if taken:
                 yield from _next(rest, elements[taken:])
-            if taken == len(elements) or not taken and _is_name(elements[0]) and len(elements) == 1:
+            if taken == len(elements) or (not taken and _is_name(elements[0]) and len(elements) == 1):
                 yield head
         case Slot(many=True) if elements:
             if _fits(head, elements[0]):
@@ -103,5 +103,3 @@ def _is_name(element: Element) -> bool:
 
 def _is_string(element: Element) -> bool:
     return element.tokens[0].type in String
-
-

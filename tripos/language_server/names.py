@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lsprotocol.types import CompletionItemKind as Kind
@@ -32,7 +32,6 @@ KINDS = {
     "parameter": Kind.Variable,
 }
 """How an editor shows a declared name; any other kind is a variable."""
-STEPS = ("ask", "converse", "retrieve", "let", "score", "grade", "compare")
 
 
 @dataclass(frozen=True)
@@ -122,9 +121,3 @@ def detail_of(symbol: Symbol) -> str:
 
 def _proposed(symbol: Symbol) -> Proposal:
     return Proposal(symbol.name, KINDS.get(symbol.kind, Kind.Variable), detail_of(symbol))
-
-
-def only_new(proposals: Iterable[Proposal], taken: Iterable[str]) -> Iterator[Proposal]:
-    """The proposals that are not among some names."""
-    names = set(taken)
-    yield from (proposal for proposal in proposals if proposal.label not in names)

@@ -207,5 +207,3 @@ class View:
     def range(self, start: int, end: int) -> Range:
         """The range of a stretch of it."""
         return self.document.lines.range(start, end)
-
-

@@ -18,7 +18,7 @@ def snippet_of(construct: Construct) -> str:
     >>> from tripos_compiler.constructs.table import CONSTRUCTS
     >>> print(snippet_of(next(each for each in CONSTRUCTS if each.name == "ask")))
     ask ${1:name} by ${2:role} {
-    	$0
+        $0
     }
     """
     numbers = count(1)

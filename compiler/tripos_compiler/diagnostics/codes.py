@@ -77,6 +77,8 @@ CODES: dict[str, str] = {
     # E08 termination
     "E0802": "too many retries",
     "E0803": "conversation without bounds",
+    # E09 releases
+    "E0901": "version understates the change",
     # R run
     "R0101": "endpoint unreachable",
     "R0102": "key missing or refused",

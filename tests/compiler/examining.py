@@ -1,0 +1,150 @@
+"""What must hold of every text that is compiled, however broken it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tripos_compiler.compile import Compilation, compile_spec
+from tripos_compiler.data import DataError, FoundFile
+from tripos_compiler.diagnostics import Diagnostic, Diagnostics
+from tripos_compiler.diagnostics.codes import CODES
+from tripos_compiler.diagnostics.data import to_data
+from tripos_compiler.diagnostics.sarif import to_sarif
+from tripos_compiler.diagnostics.text import render_text
+from tripos_compiler.formatting import Unparsable, format_text
+from tripos_compiler.formatting.faithful import same
+from tripos_compiler.plan import Plan
+from tripos_compiler.source import Source, Span
+from tripos_compiler.syntax.parse import parse
+from tripos_runtime.datasets import DataFolders
+
+
+class Fault(Exception):
+    """Something that must hold of every compilation does not. The text begins with what, the same for all like it."""
+
+
+@dataclass
+class KeptData:
+    """Data folders whose files are read once."""
+
+    folders: DataFolders = field(default_factory=DataFolders)
+    kept: dict[tuple[str, ...], Any] = field(default_factory=dict)
+
+    def find(self, source: str, near: str) -> list[FoundFile]:
+        """The files that a spec at path `near` means by `source`."""
+        return self._kept(("find", source, str(Path(near).parent)), lambda: self.folders.find(source, near))
+
+    def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
+        """The raw records of a file."""
+        return iter(self._kept(("rows", file.location), lambda: list(self.folders.rows(file))))
+
+    def document(self, file: FoundFile) -> Any:
+        """What a file that is one JSON or YAML value says."""
+        return self._kept(("document", file.location), lambda: self.folders.document(file))
+
+    def _kept(self, key: tuple[str, ...], make: Any) -> Any:
+        if key not in self.kept:
+            try:
+                self.kept[key] = make()
+            except DataError as error:
+                self.kept[key] = error
+        found = self.kept[key]
+        if isinstance(found, DataError):
+            raise DataError(found.message, found.help)
+        return found
+
+
+def compile_kept(files: Mapping[str, str], main: str, data: KeptData) -> Compilation:
+    """Compiles a spec whose files are in memory, those of its plug-ins apart."""
+    return compile_spec(main, lambda path: files[path] if path in files else Path(path).read_text("utf-8"), data)
+
+
+def examine(files: Mapping[str, str], main: str, data: KeptData) -> Compilation:
+    """Compiles a spec, renders what is said of it in every way, and raises `Fault` where that is not as it must be."""
+    compilation = compile_kept(files, main, data)
+    told = compilation.diagnostics
+    if (compilation.plan is None) != any(item.severity == "error" for item in told):
+        raise Fault("a plan with errors, or none without one")
+    if compilation.plan is not None:
+        _examine_plan(compilation.plan)
+    texts = {source.path: source.text for source in compilation.sources}
+    places: dict[tuple[str, str, int, int], Diagnostic] = {}
+    for item in (*told, *(each.diagnostic for each in compilation.silenced)):
+        _examine_diagnostic(item, texts)
+        span = item.labels[0].span
+        twin = places.setdefault((item.code, span.source.path, span.start, span.end), item)
+        if twin is not item:
+            raise Fault(f"two {item.code} at one place: {twin.message!r} and {item.message!r}")
+    for width in (80, 20):
+        shown = render_text(told, width=width)
+        if any(not (char.isprintable() or char == "\n") for char in shown):
+            raise Fault("a control character is shown")
+    for data_of in (
+        to_data(told, compilation.silenced),
+        to_sarif(told, compilation.silenced, version="1.0.0", path_from=str),
+    ):
+        text = json.dumps(data_of, ensure_ascii=False, allow_nan=False)
+        if json.loads(text.encode()) != data_of:
+            raise Fault("diagnostics do not come back from JSON")
+    return compilation
+
+
+def examine_format(files: Mapping[str, str], path: str) -> str | None:
+    """Formats one file, and gives the text, or None where it is refused for its syntax. Raises `Fault`."""
+    text = files[path]
+    try:
+        formatted = format_text(text, path)
+    except Unparsable as refused:
+        if not any(item.severity == "error" for item in refused.diagnostics):
+            raise Fault("the formatter refuses what has no mistake of syntax") from refused
+        return None
+    if format_text(formatted, path) != formatted:
+        raise Fault("the formatter changes what it has formatted")
+    before, after = (parse(Source(path, each.removeprefix("\ufeff")), Diagnostics()) for each in (text, formatted))
+    if not same(before, after):
+        raise Fault("the formatter changes the tree")
+    return formatted
+
+
+def _examine_plan(plan: Plan) -> None:
+    text = plan.to_json()
+    again = Plan.model_validate_json(text)
+    if again != plan or again.to_json() != text or again.digest != plan.digest:
+        raise Fault("a plan does not come back from JSON")
+    json.loads(text, parse_constant=_no_number)
+
+
+def _no_number(text: str) -> None:
+    raise Fault(f"a plan holds {text}, which is no JSON")
+
+
+def _examine_diagnostic(item: Diagnostic, texts: Mapping[str, str]) -> None:
+    if item.code not in CODES or item.code[0] != "E":
+        raise Fault(f"the code {item.code} is not known")
+    if not item.labels:
+        raise Fault(f"{item.code} without a place: {item.message!r}")
+    for said, what in (
+        (item.message, "message"),
+        *((item.help, "help") for _ in [0] if item.help is not None),
+        *((note, "note") for note in item.notes),
+    ):
+        if not said or said != said.strip() or "\n" in said:
+            raise Fault(f"{item.code} has a {what} that is empty or more than a line: {said!r}")
+    for span in (*(label.span for label in item.labels), *(edit.span for edit in item.edits)):
+        _examine_span(item, span, texts)
+    edited = sorted((edit.span.source.path, edit.span.start, edit.span.end) for edit in item.edits)
+    for (path, _, end), (other, start, _) in zip(edited, edited[1:], strict=False):
+        if path == other and start < end:
+            raise Fault(f"{item.code} has edits that overlap: {item.message!r}")
+
+
+def _examine_span(item: Diagnostic, span: Span, texts: Mapping[str, str]) -> None:
+    text = texts.get(span.source.path, span.source.text)  # a Python file is no source of the compilation
+    if span.source.text != text:
+        raise Fault(f"{item.code} has a place in another text: {item.message!r}")
+    if not 0 <= span.start <= span.end <= len(text):
+        raise Fault(f"{item.code} has a place outside its text, {span.start}:{span.end}: {item.message!r}")

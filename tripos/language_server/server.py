@@ -1,0 +1,287 @@
+"""The server itself: what it offers, and each request answered by the module that knows how.
+
+Nothing that goes wrong in an answer ends the server or reaches the editor as an error: it is logged in a line, and the
+answer is that there is none.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, BinaryIO, cast
+
+from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
+from pygls.lsp.server import LanguageServer
+from pygls.protocol import LanguageServerProtocol, lsp_method
+from pygls.uris import to_fs_path
+
+from tripos import __version__
+from tripos.language_server.checking import MOST_CHARS
+from tripos.language_server.colours import LEGEND, semantic_tokens
+from tripos.language_server.completions import completions
+from tripos.language_server.counts import lenses
+from tripos.language_server.fixes import fixes
+from tripos.language_server.hovers import hover
+from tripos.language_server.layout import formatted
+from tripos.language_server.navigation import definitions, highlights, references
+from tripos.language_server.positions import Encoding
+from tripos.language_server.renaming import Refused, prepare, rename
+from tripos.language_server.reports import Reports
+from tripos.language_server.session import Session, View
+from tripos.language_server.signatures import signature_help
+from tripos.language_server.structure import folds, symbols, workspace_symbols
+
+DELAY_S = 0.01
+"""So long no further change must come before mistakes are looked for."""
+LONGEST_DELAY_S = 0.2
+"""After so long they are looked for although changes keep coming."""
+WATCHED = ("**/*.tripos", "**/tripos.toml", "**/*.{jsonl,json,csv,parquet,arrow,feather,yaml,yml,py}")
+"""The files that a client is asked to watch."""
+REQUEST_FAILED = -32803
+
+Answer = Callable[[View, Any], Any]
+
+
+class Protocol(LanguageServerProtocol):
+    """Keeps documents itself: what ends a line in the protocol is less than what does in Python, and an editor counts
+    lines as the protocol does."""
+
+    @lsp_method(lsp.TEXT_DOCUMENT_DID_OPEN)
+    def lsp_text_document__did_open(self, params: lsp.DidOpenTextDocumentParams) -> None:
+        """A document was opened."""
+        cast(Server, self._server).opened(params.text_document)
+
+    @lsp_method(lsp.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
+        """A document was changed."""
+        cast(Server, self._server).changed(params)
+
+    @lsp_method(lsp.TEXT_DOCUMENT_DID_CLOSE)
+    def lsp_text_document__did_close(self, params: lsp.DidCloseTextDocumentParams) -> None:
+        """A document was closed."""
+        cast(Server, self._server).closed(params.text_document.uri)
+
+
+class Server(LanguageServer):
+    """One editor's server. `session` is made anew when a client introduces itself."""
+
+    def __init__(self) -> None:
+        super().__init__("tripos", __version__, protocol_cls=Protocol)
+        self.session = Session(log=self.log)
+        self.reports = Reports(self.session)
+        self.watched = False
+        """Whether the client tells of files that change."""
+        self.snippets = False
+        self._waiting: dict[str, tuple[asyncio.TimerHandle, float]] = {}
+        """For each document that changed when it is looked at, and since when it waits."""
+
+    def log(self, message: str) -> None:
+        """Says something in a line, to standard error and to the client."""
+        line = message.replace("\n", " ")
+        print(f"tripos lsp: {line}", file=sys.stderr, flush=True)
+        self.window_log_message(lsp.LogMessageParams(lsp.MessageType.Warning, line))
+
+    def failed(self, what: str, error: Exception) -> None:
+        """Logs a bug of ours, with its place."""
+        place = error.__traceback__
+        while place is not None and place.tb_next is not None:
+            place = place.tb_next
+        where = f" ({place.tb_frame.f_globals.get('__name__')}:{place.tb_lineno})" if place is not None else ""
+        self.log(f"internal error in {what}: {type(error).__name__}: {error}{where}")
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """Logs what the library could not make sense of, such as a malformed message."""
+        if not isinstance(error, JsonRpcException) or error.code != REQUEST_FAILED:
+            self.failed("a message", error)
+
+    # --- the life of a session ---
+
+    def begin(self, params: lsp.InitializeParams) -> None:
+        """A client says who it is, what it can do and which folders are open."""
+        capabilities = params.capabilities
+        folders = [folder.uri for folder in params.workspace_folders or ()]
+        folders = folders or ([params.root_uri] if params.root_uri else [])
+        encoding = cast(Encoding, str(getattr(self.workspace.position_encoding, "value", "utf-16")))
+        self.session = Session(encoding, _paths(folders), self.log)
+        self.reports = Reports(self.session)
+        document = capabilities.text_document
+        item = document.completion.completion_item if document and document.completion else None
+        self.snippets = bool(item and item.snippet_support)
+        workspace = capabilities.workspace
+        files = workspace.did_change_watched_files if workspace else None
+        self.watched = bool(files and files.dynamic_registration)
+
+    def watch(self) -> None:
+        """Asks the client to tell of files that change."""
+        if not self.watched:
+            return
+        options = lsp.DidChangeWatchedFilesRegistrationOptions([lsp.FileSystemWatcher(glob) for glob in WATCHED])
+        method = lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES
+        registration = lsp.Registration("tripos-files", method, options)
+        self.client_register_capability(lsp.RegistrationParams([registration]))
+
+    def folders_changed(self, event: lsp.WorkspaceFoldersChangeEvent) -> None:
+        """Folders were opened or closed."""
+        gone, come = _paths([folder.uri for folder in event.removed]), _paths([folder.uri for folder in event.added])
+        kept = [folder for folder in self.session.membership.folders if folder not in gone]
+        self.session.membership.folders = (*kept, *come)
+        self.files_changed()
+
+    def files_changed(self) -> None:
+        """Files changed on disk, or may have."""
+        self.session.refresh()
+        self._guarded("checking", self._publish_everything)
+
+    # --- documents ---
+
+    def opened(self, item: lsp.TextDocumentItem) -> None:
+        """A document was opened."""
+        if not self.watched:
+            self.session.refresh()
+        document = self.session.put(item.uri, item.text, item.version)
+        self._later(document.path)
+
+    def changed(self, params: lsp.DidChangeTextDocumentParams) -> None:
+        """A document was changed. What is not open is passed over."""
+        document = self.session.documents.find(params.text_document.uri)
+        if document is not None:
+            text = document.changed(params.content_changes)
+            self._later(self.session.put(document.uri, text, params.text_document.version).path)
+
+    def closed(self, uri: str) -> None:
+        """A document was closed."""
+        document = self.session.remove(uri)
+        if document is not None:
+            waiting = self._waiting.pop(document.path, None)
+            if waiting is not None:
+                waiting[0].cancel()
+            self._guarded("checking", self._publish_everything)
+
+    def saved(self, uri: str) -> None:
+        """A document was saved."""
+        document = self.session.documents.find(uri)
+        if document is not None and not self.watched:
+            self.session.refresh()
+            self._later(document.path)
+
+    def _later(self, path: str) -> None:
+        """Looks for mistakes soon, in the version that is the last by then."""
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        waiting = self._waiting.pop(path, None)
+        since = now
+        if waiting is not None:
+            waiting[0].cancel()
+            since = waiting[1]
+        due = min(now + DELAY_S, since + LONGEST_DELAY_S)
+        self._waiting[path] = (loop.call_at(due, self._publish, path), since)
+
+    def _publish(self, path: str) -> None:
+        self._waiting.pop(path, None)
+        self._guarded("checking", lambda: self._send(self.reports.after(path)))
+
+    def _publish_everything(self) -> None:
+        self._send(self.reports.everything())
+
+    def _send(self, shown: Sequence[lsp.PublishDiagnosticsParams]) -> None:
+        for params in shown:
+            self.text_document_publish_diagnostics(params)
+
+    # --- answers ---
+
+    def _guarded(self, what: str, act: Callable[[], Any]) -> Any:
+        try:
+            return act()
+        except Refused as refused:
+            raise JsonRpcException(str(refused), REQUEST_FAILED) from None
+        except Exception as error:
+            self.failed(what, error)
+            return None
+
+    def answer(self, method: str, options: Any, act: Answer) -> None:
+        """Offers an answer to requests about an open document."""
+
+        def handle(params: Any) -> Any:
+            view = self.session.view(params.text_document.uri)
+            if view is None or len(view.text) > MOST_CHARS:
+                return None
+            return self._guarded(method, functools.partial(act, view, params))
+
+        self.feature(method, options)(handle)
+
+    def hear(self, method: str, act: Callable[[Any], Any]) -> None:
+        """Takes up what a client tells or asks that is about no document."""
+        self.feature(method)(lambda params: self._guarded(method, functools.partial(act, params)))
+
+
+def _paths(uris: Sequence[str]) -> tuple[str, ...]:
+    return tuple(path for uri in uris if (path := to_fs_path(uri)) is not None)
+
+
+def make_server() -> Server:
+    """A server that offers everything, for one client."""
+    server = Server()
+    server.hear(lsp.INITIALIZE, server.begin)
+    server.hear(lsp.INITIALIZED, lambda _: server.watch())
+    server.hear(lsp.WORKSPACE_DID_CHANGE_WATCHED_FILES, lambda _: server.files_changed())
+    server.hear(lsp.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, lambda params: server.folders_changed(params.event))
+    server.hear(lsp.TEXT_DOCUMENT_DID_SAVE, lambda params: server.saved(params.text_document.uri))
+    server.hear(lsp.WORKSPACE_SYMBOL, lambda params: workspace_symbols(server.session, params.query))
+    _answer_about_names(server)
+    _answer_about_text(server)
+    return server
+
+
+def _answer_about_names(server: Server) -> None:
+    """What depends on what names mean."""
+    server.answer(lsp.TEXT_DOCUMENT_HOVER, None, lambda view, params: hover(view, params.position))
+    server.answer(lsp.TEXT_DOCUMENT_DEFINITION, None, lambda view, params: definitions(view, params.position))
+    server.answer(lsp.TEXT_DOCUMENT_DOCUMENT_HIGHLIGHT, None, lambda view, params: highlights(view, params.position))
+    server.answer(
+        lsp.TEXT_DOCUMENT_REFERENCES,
+        None,
+        lambda view, params: references(view, params.position, declared=params.context.include_declaration),
+    )
+    server.answer(lsp.TEXT_DOCUMENT_PREPARE_RENAME, None, lambda view, params: prepare(view, params.position))
+    server.answer(
+        lsp.TEXT_DOCUMENT_RENAME,
+        lsp.RenameOptions(prepare_provider=True),
+        lambda view, params: rename(view, params.position, params.new_name),
+    )
+    server.answer(
+        lsp.TEXT_DOCUMENT_COMPLETION,
+        lsp.CompletionOptions(trigger_characters=list('.{("= |:/')),
+        lambda view, params: completions(
+            view,
+            params.position,
+            snippets=server.snippets,
+            spaced=params.context is not None and params.context.trigger_character == " ",
+        ),
+    )
+    server.answer(
+        lsp.TEXT_DOCUMENT_SIGNATURE_HELP,
+        lsp.SignatureHelpOptions(trigger_characters=["(", ","]),
+        lambda view, params: signature_help(view, params.position),
+    )
+
+
+def _answer_about_text(server: Server) -> None:
+    """What depends on how a document is written."""
+    server.answer(
+        lsp.TEXT_DOCUMENT_CODE_ACTION,
+        lsp.CodeActionOptions(code_action_kinds=[lsp.CodeActionKind.QuickFix]),
+        lambda view, params: fixes(view, params.range),
+    )
+    server.answer(lsp.TEXT_DOCUMENT_FORMATTING, None, lambda view, params: formatted(view))
+    server.answer(lsp.TEXT_DOCUMENT_DOCUMENT_SYMBOL, None, lambda view, params: symbols(view))
+    server.answer(lsp.TEXT_DOCUMENT_FOLDING_RANGE, None, lambda view, params: folds(view))
+    server.answer(lsp.TEXT_DOCUMENT_CODE_LENS, None, lambda view, params: lenses(view))
+    server.answer(lsp.TEXT_DOCUMENT_SEMANTIC_TOKENS_FULL, LEGEND, lambda view, params: semantic_tokens(view))
+
+
+def serve(stdin: BinaryIO, stdout: BinaryIO) -> None:
+    """Speaks with one client until it says goodbye or is gone."""
+    make_server().start_io(stdin, stdout)
