@@ -27,6 +27,7 @@ from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from random import Random
 from types import FrameType
+from typing import TypeVar
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "compiler"))
 
@@ -35,6 +36,7 @@ from mutants import Mutant, Spec, case_specs, mutant, scraps_of, shipped_specs
 
 from tripos_compiler.compile import Compilation
 
+T = TypeVar("T")
 MEMORY = 6 << 30
 """Bytes that a process may take; more is a `MemoryError`, which is a crash."""
 PATIENCE = 60.0
@@ -141,7 +143,7 @@ class Bench:
                 raise Fault("the formatter changes the plan")
         return formatted is not None
 
-    def limited[T](self, work: Callable[[], T]) -> T:
+    def limited(self, work: Callable[[], T]) -> T:
         """Does some work. Raises `Hang` where it takes more than the limit of CPU seconds."""
         signal.setitimer(signal.ITIMER_PROF, self.limit)
         try:
@@ -208,24 +210,35 @@ def _detail(error: BaseException) -> str:
 # --- processes ---
 
 
-def work(bench: Bench, numbers: range, pipe: Connection) -> None:
-    """Tries mutants one after the other; says the number of each before, and at the end what came of them."""
+def set_limits() -> None:
+    """Lets a mutant be stopped, and a text that would take all memory fail."""
 
     def too_long(signum: int, frame: FrameType | None) -> None:
         raise Hang
 
     signal.signal(signal.SIGPROF, too_long)
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+
+def work(bench: Bench, numbers: range, pipe: Connection) -> None:
+    """Tries mutants one after the other; says the number of each before, and what came of it after. At the end the
+    specs themselves must compile as before, which says that a compilation leaves nothing behind."""
+    set_limits()
     gc.freeze()
-    counts = Counts()
-    for done, number in enumerate(numbers):
+    before = [_digest(bench, spec) for spec in bench.specs]
+    for number in numbers:
         pipe.send(number)
+        counts = Counts()
         bench.try_one(number, counts)
-        if done % 200 == 199:
-            pipe.send(counts)
-            counts = Counts()
-    pipe.send(counts)
+        pipe.send(counts)
+    if [_digest(bench, spec) for spec in bench.specs] != before:
+        pipe.send(Counts(failures=[Failure("a spec compiles otherwise after its mutants", "", numbers[0], ())]))
     pipe.send(None)
+
+
+def _digest(bench: Bench, spec: Spec) -> str | None:
+    plan = compile_kept(spec.files, spec.main, bench.data).plan
+    return plan.digest if plan is not None else None
 
 
 def tried(bench: Bench, numbers: range, processes: int) -> Iterator[Counts]:
@@ -330,20 +343,17 @@ def main() -> int:
     options = parser.parse_args()
     specs = shipped_specs() + (case_specs() if options.cases else [])
     bench = Bench(specs, scraps_of(specs), options.seed, options.limit, options.format_every)
-    plans = {}
-    for spec in specs:
-        compiled = compile_kept(spec.files, spec.main, bench.data)
-        plans[spec.main] = compiled.plan.digest if compiled.plan is not None else None
     whole, began = Counts(), time.monotonic()
     numbers = range(options.count) if options.only is None else range(options.only, options.only + 1)
     for counts in tried(bench, numbers, options.processes):
         whole.add(counts)
         done = len(whole.said) + len(whole.failures)
-        if sys.stderr.isatty() or done % 5000 < 200:
+        if done % 5000 == 0:
             print(f"{done:,} tried, {len(whole.failures):,} failed", file=sys.stderr)
     if options.only is not None:
         print(bench.mutant(options.only).text)
     report(whole, time.monotonic() - began, options.processes)
+    set_limits()
     tell(bench, whole.failures)
     return 1 if whole.failures else 0
 

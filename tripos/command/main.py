@@ -48,6 +48,7 @@ def build_parser() -> argparse.ArgumentParser:
     _sql(verbs.add_parser("sql", help="ask the results in SQL; a shell without a query"))
     _list(verbs.add_parser("list", help="the runs in the store"))
     _explain(verbs.add_parser("explain", help="what a diagnostic code means and how to mend it"))
+    _lsp(verbs.add_parser("lsp", help="the language server, which an editor starts by itself"))
     return parser
 
 
@@ -133,6 +134,11 @@ def _list(parser: argparse.ArgumentParser) -> None:
 def _explain(parser: argparse.ArgumentParser) -> None:
     help_ = "such as E0201, or E02 for what begins so; without one all codes are listed"
     parser.add_argument("codes", metavar="CODE", nargs="*", help=help_)
+
+
+def _lsp(parser: argparse.ArgumentParser) -> None:
+    help_ = "speak over standard input and output; there is no other way, and some editors say it"
+    parser.add_argument("--stdio", action="store_true", help=help_)
 
 
 def _positive(text: str) -> int:

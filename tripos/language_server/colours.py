@@ -56,6 +56,7 @@ DECLARED = {
 """What declared names are, by the kind of their declaration; any other is a variable."""
 TYPES = tuple(dict.fromkeys([*BASE.values(), *DECLARED.values()]))
 MODIFIERS = (SemanticTokenModifiers.Declaration, SemanticTokenModifiers.DefaultLibrary)
+LIBRARY = frozenset({*FUNCTIONS, *AGGREGATES, "reveal"})
 LEGEND = SemanticTokensLegend([each.value for each in TYPES], [each.value for each in MODIFIERS])
 
 
@@ -90,7 +91,7 @@ def _coloured(view: View) -> Iterator[Coloured]:
         type_ = BASE.get(token.type)
         found: Coloured | None = None
         named = names.get((token.start, token.end))
-        if named is not None and token.type not in String:
+        if named is not None and not token.of(String):
             found = Coloured(token.start, token.end, *named)
         elif (type_ is Type.Function and token.text in FUNCTIONS) or (
             type_ is Type.Function and token.text in AGGREGATES

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from pygments.lexer import ExtendedRegexLexer, LexerContext
-from pygments.token import Comment, Keyword, Operator, String, Whitespace, _TokenType
+from pygments.token import Comment, Keyword, Operator, String, Whitespace, _TokenType, is_token_subtype
 
 from tripos_compiler.constructs.table import FILE
 from tripos_compiler.highlighting import TriposLexer
@@ -34,6 +34,10 @@ class Token(NamedTuple):
     def end(self) -> int:
         """Where it ends."""
         return self.start + len(self.text)
+
+    def of(self, kind: _TokenType) -> bool:
+        """Whether it is of a kind."""
+        return is_token_subtype(self.type, kind)
 
 
 class _Lexer(ExtendedRegexLexer):
@@ -149,7 +153,7 @@ def cursor_at(text: str, offset: int) -> Cursor:
         hole = opened + 2 if opened >= 0 and text.rfind("}}", within, start) < opened else None
         own = _hole_tokens(text[hole:start], hole) if hole is not None else _of(before, at_head, within)
         return Cursor(offset_, start, word, place, own, at_head.start if at_head else None, within, hole, owners=inside)
-    if last is not None and last.type in Comment and last.end >= start and "\n" not in text[last.start : offset]:
+    if last is not None and last.of(Comment) and last.end >= start and "\n" not in text[last.start : offset]:
         return Cursor(offset_, start, word, "comment")
     if at_head is None:
         return Cursor(offset_, start, word, place, owners=inside)
@@ -184,8 +188,8 @@ def _of(before: list[Token], head: Token | None, end: int) -> tuple[Token, ...]:
         for token in before
         if head.start <= token.start < end
         and token.text
-        and token.type not in Whitespace
-        and token.type not in Comment
+        and not token.of(Whitespace)
+        and not token.of(Comment)
         and not any(state in STRINGS for state in token.stack)
     )
 
@@ -194,7 +198,7 @@ def _hole_tokens(text: str, start: int) -> tuple[Token, ...]:
     found = (token._replace(start=token.start + start) for token in tokens("let x = " + text))
     shift = len("let x = ")
     kept = [token._replace(start=token.start - shift) for token in found if token.start >= start + shift]
-    return tuple(token for token in kept if token.text and token.type not in Whitespace)
+    return tuple(token for token in kept if token.text and not token.of(Whitespace))
 
 
 def _string(before: list[Token], after: Token, start: int) -> int | None:
@@ -204,10 +208,10 @@ def _string(before: list[Token], after: Token, start: int) -> int | None:
         return None
     states = [state for state in last.stack if state in STRINGS]
     if not states:
-        opens = last.type in String and last.text in ('"', '"""')
+        opens = last.of(String) and last.text in ('"', '"""')
         return last.end if opens and last.end <= start else None
     closing = '"""' if states[-1] == "text" else '"'
-    if last.type in String and last.text == closing and last.stack[-1] in STRINGS and len(states) == 1:
+    if last.of(String) and last.text == closing and last.stack[-1] in STRINGS and len(states) == 1:
         return None
     for token in reversed(before):
         if not any(state in STRINGS for state in token.stack):
@@ -243,7 +247,7 @@ def _elements(before: tuple[Token, ...]) -> list[Element]:
             last = None
             continue
         closes_type = sign == ">" and generics > 0
-        joining = (token.type in Operator or sign in (".", ":")) and sign != "not"
+        joining = (token.of(Operator) or sign in (".", ":")) and sign != "not"
         alone = sign in ALONE and depth == 0
         touching = sign in OPENERS and last is not None and last.end == token.start
         new = not found or last is None or found[-1].alone or alone
@@ -251,9 +255,9 @@ def _elements(before: tuple[Token, ...]) -> list[Element]:
             found.append(Element(alone=alone))
         element = found[-1]
         element.tokens.append(token)
-        generics += (sign == "<" and last is not None and last.type in Keyword.Type) - closes_type
+        generics += (sign == "<" and last is not None and last.of(Keyword.Type)) - closes_type
         depth += (sign in OPENERS) - (sign in CLOSERS)
-        needs = (token.type in Operator or sign in (".", ":")) and sign != "?" and not closes_type
+        needs = (token.of(Operator) or sign in (".", ":")) and sign != "?" and not closes_type
         element.open = depth > 0 or (needs and not alone)
         last = token
     return found

@@ -103,14 +103,15 @@ class KeptData:
 
 def _names(path: str) -> tuple[str, ...]:
     try:
-        return tuple(sorted(os.listdir(path)))
+        with os.scandir(path) as entries:
+            return tuple(sorted(entry.name for entry in entries))
     except (OSError, ValueError):
         return ()
 
 
 def _stamp(path: str) -> Stamp:
     try:
-        found = os.stat(path)
+        found = Path(path).stat()
     except (OSError, ValueError):
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino

@@ -92,14 +92,14 @@ def _fits(item: Word | Slot, element: Element) -> bool:
     if item.kind in STRING_SLOTS:
         return _is_string(element)
     if item.kind in ("COUNT", "NUMBER"):
-        return first.type in Number
+        return first.of(Number)
     return not element.alone
 
 
 def _is_name(element: Element) -> bool:
     first = element.tokens[0]
-    return len(element.tokens) == 1 and not _is_string(element) and first.type not in Number and not element.alone
+    return len(element.tokens) == 1 and not _is_string(element) and not first.of(Number) and not element.alone
 
 
 def _is_string(element: Element) -> bool:
-    return element.tokens[0].type in String
+    return element.tokens[0].of(String)

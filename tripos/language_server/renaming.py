@@ -1,4 +1,4 @@
-"""Renaming: everywhere that a name stands, in every file of every benchmark that has it, if all still means the same."""
+"""Renaming: everywhere that a name stands, in all files of the benchmarks that have it, if they stay sound."""
 
 from __future__ import annotations
 

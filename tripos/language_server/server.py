@@ -52,17 +52,17 @@ class Protocol(LanguageServerProtocol):
     @lsp_method(lsp.TEXT_DOCUMENT_DID_OPEN)
     def lsp_text_document__did_open(self, params: lsp.DidOpenTextDocumentParams) -> None:
         """A document was opened."""
-        cast(Server, self._server).opened(params.text_document)
+        cast("Server", self._server).opened(params.text_document)
 
     @lsp_method(lsp.TEXT_DOCUMENT_DID_CHANGE)
     def lsp_text_document__did_change(self, params: lsp.DidChangeTextDocumentParams) -> None:
         """A document was changed."""
-        cast(Server, self._server).changed(params)
+        cast("Server", self._server).changed(params)
 
     @lsp_method(lsp.TEXT_DOCUMENT_DID_CLOSE)
     def lsp_text_document__did_close(self, params: lsp.DidCloseTextDocumentParams) -> None:
         """A document was closed."""
-        cast(Server, self._server).closed(params.text_document.uri)
+        cast("Server", self._server).closed(params.text_document.uri)
 
 
 class Server(LanguageServer):
@@ -104,7 +104,7 @@ class Server(LanguageServer):
         capabilities = params.capabilities
         folders = [folder.uri for folder in params.workspace_folders or ()]
         folders = folders or ([params.root_uri] if params.root_uri else [])
-        encoding = cast(Encoding, str(getattr(self.workspace.position_encoding, "value", "utf-16")))
+        encoding = cast("Encoding", str(getattr(self.workspace.position_encoding, "value", "utf-16")))
         self.session = Session(encoding, _paths(folders), self.log)
         self.reports = Reports(self.session)
         document = capabilities.text_document

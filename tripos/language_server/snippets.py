@@ -16,10 +16,8 @@ def snippet_of(construct: Construct) -> str:
     """A statement with a place to fill for every slot that it must have.
 
     >>> from tripos_compiler.constructs.table import CONSTRUCTS
-    >>> print(snippet_of(next(each for each in CONSTRUCTS if each.name == "ask")))
-    ask ${1:name} by ${2:role} {
-        $0
-    }
+    >>> snippet_of(next(each for each in CONSTRUCTS if each.name == "tree"))
+    'tree ${1:name} from "${2:path}"'
     """
     numbers = count(1)
     written = " ".join(_parts(construct.shape.items, numbers))

@@ -96,6 +96,7 @@ CODES: dict[str, str] = {
     "R0203": "bad configuration",
     "R0204": "not run yet",
     "R0205": "judge of its own family",
+    "R0206": "language server not installed",
     "R0301": "Python function not loaded",
     "R0302": "Python function changed",
     # W warehouse

@@ -1,0 +1,32 @@
+"""Who trained a model, as far as its name says it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tripos_runtime.families import families
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("openai/gpt-4o-mini", {"gpt"}),
+        ("azure/o3-mini", {"gpt"}),
+        ("anthropic/claude-3-5-haiku-latest", {"claude"}),
+        ("bedrock/us.anthropic.claude-3-7-sonnet", {"claude"}),
+        ("gemini/gemini-2.5-flash", {"gemini"}),
+        ("together_ai/meta-llama/Llama-3.3-70B-Instruct-Turbo", {"llama"}),
+        ("openrouter/deepseek/deepseek-r1-distill-qwen-32b", {"deepseek", "qwen"}),
+        ("groq/qwen-qwq-32b", {"qwen"}),
+        ("dashscope/Qwen2.5-72B-Instruct", {"qwen"}),
+        ("mistral/codestral-latest", {"mistral"}),
+        ("zai/glm-4.6", {"glm"}),
+        ("xai/grok-4", {"grok"}),
+        ("local/smollm2-135m", {"smollm"}),
+        ("mock/careful", set()),
+        ("openai/my-finetune", set()),
+        ("openai/photo3-model", set()),
+    ],
+)
+def test_a_name_shows_its_family(model: str, expected: set[str]) -> None:
+    assert families(model) == expected
