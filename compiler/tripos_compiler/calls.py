@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from tripos_compiler.diagnostics import nearest
+from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.plan import (
     Call,
+    Data,
     Expr,
     Items,
     Literal_,
@@ -44,7 +45,7 @@ def call(elaborator: Elaborator, syntax: CallExpr) -> Typed | None:
     """The checked call; None where it is wrong, which is reported."""
     program = elaborator.program
     if not isinstance(syntax.function, Name):
-        elaborator.error("E0303", "only a function can be called", syntax.function.span)
+        elaborator.error("E0303", "only a function can be called", syntax.function.span, "write `name(…)`")
         return None
     name = syntax.function.text
     if name == "reveal":
@@ -154,7 +155,8 @@ def _library(elaborator: Elaborator, syntax: CallExpr, function: Function) -> Ty
         elaborator.error("E0303", wrong, syntax.span, help_)
         return None
     implied = {name: _literal(value) for name, value in function.implied(types).items()}
-    secret = joined(*(each.typed.secret for each in given)) if function.name not in DECLASSIFY else ()
+    columns = function.name in DECLASSIFY and all(isinstance(each.typed.expr, Data) for each in given)
+    secret = () if columns else joined(*(each.typed.secret for each in given))
     return Typed(_as_call(function.name, given, implied), returns, secret)
 
 
@@ -164,8 +166,8 @@ def _literal(value: str | tuple[str, ...]) -> Expr:
     return Items(values=tuple(Literal_(value=each) for each in value))
 
 
-DECLASSIFY = frozenset({"distinct", "leaves"})
-"""Functions of whole columns that say which values there are, and not which row has them."""
+DECLASSIFY = frozenset({"distinct"})
+"""Functions that, of whole columns, say which values there are, and not which row has them."""
 
 
 def _as_call(name: str, given: Sequence[Given], implied: Mapping[str, Expr]) -> Call:
@@ -219,19 +221,26 @@ def _formula(elaborator: Elaborator, syntax: CallExpr, formula: FormulaScorer) -
     given = arguments(elaborator, syntax, parameters, shape)
     if given is None or elaborator.depth > DEEPEST_FORMULA:
         return None
+    takes = Label(syntax.span, f"`{formula.name.text}` takes it")
     scope = {
         each.parameter.name: Binding(
             (each.parameter.name,),
             formula.params[each.parameter.name],
-            each.typed.secret,
+            (*each.typed.secret, takes) if each.typed.secret else (),
             value=each.typed.expr,
         )
         for each in given
     }
     inner = elaborator.within(scope)
-    mark = len(elaborator.program.diagnostics.items)
+    items = elaborator.program.diagnostics.items
+    mark = len(items)
     typed = inner.any(formula.value)
-    del elaborator.program.diagnostics.items[mark:]  # its body was checked where it is declared
+    said = items[mark:]
+    # Its body was checked where it is declared; what is left to say is what only a use of it can be wrong about.
+    items[mark:] = [item for item in said if item.code == "E0501"]
+    if elaborator.judge is None and any(item.code == "E0303" for item in said):
+        message = f"`{formula.name.text}` asks a judge, which is not done here"
+        elaborator.error("E0303", message, syntax.span, "use it in a `score`")
     return typed
 
 

@@ -143,7 +143,7 @@ class Elaborator:
                 return None  # it was reported
             close = nearest(syntax.text, [*self.scope, "true", "false"])
             known = ", ".join(f"`{name}`" for name in sorted(self.scope)[:8])
-            help_ = f"did you mean `{close}`?" if close else (f"names here are {known}" if known else None)
+            help_ = f"did you mean `{close}`?" if close else f"names here are {known or '`true` and `false`'}"
             self.error("E0201", f"there is no `{syntax.text}` here", syntax.span, help_, syntax.text)
             return None
         return self._use(binding, syntax.span, syntax.text)
@@ -230,7 +230,7 @@ class Elaborator:
 
     def _argument(self, argument: Argument, choice: Type | None) -> Typed | None:
         if argument.name is not None or len(argument.elements) != 1:
-            self.error("E0303", "this is not a single value", argument.span)
+            self.error("E0303", "this is not a single value", argument.span, "write values with commas between them")
             return None
         element = argument.elements[0]
         return self.against(element, choice) if choice is not None else self.any(element)

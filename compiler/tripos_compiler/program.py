@@ -174,7 +174,8 @@ class Program:
                 good = False
             elif language.text in found:
                 earlier = Label(found[language.text].span, "first written here")
-                self.diagnostics.error("E0202", f"{what} has two texts for `{language.text}`", text.span, earlier)
+                message = f"{what} has two texts for `{language.text}`"
+                self.diagnostics.error("E0202", message, text.span, earlier, help="remove one")
             else:
                 found[language.text] = text
         if general is not None:

@@ -31,7 +31,7 @@ from typing import TypeVar
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "compiler"))
 
-from examining import Fault, KeptData, compile_kept, examine, examine_format
+from examining import Fault, KeptData, compile_kept, examine, examine_format, twins
 from mutants import Mutant, Spec, case_specs, mutant, scraps_of, shipped_specs
 
 from tripos_compiler.compile import Compilation
@@ -77,6 +77,8 @@ class Counts:
     helped: int = 0
     codes: Counter[str] = field(default_factory=Counter)
     helpless: Counter[str] = field(default_factory=Counter)
+    twins: Counter[str] = field(default_factory=Counter)
+    """Codes that stand more than once at one place, in other words."""
     failures: list[Failure] = field(default_factory=list)
 
     def add(self, other: Counts) -> None:
@@ -90,6 +92,7 @@ class Counts:
         self.helped += other.helped
         self.codes += other.codes
         self.helpless += other.helpless
+        self.twins += other.twins
         self.failures += other.failures
 
 
@@ -128,6 +131,7 @@ class Bench:
         counts.same += made.text == made.spec.files[made.path]
         counts.compiled += compilation.plan is not None
         counts.said.append(len(compilation.diagnostics))
+        counts.twins.update(one.code for one, _ in twins(compilation.diagnostics))
         for item in compilation.diagnostics:
             counts.codes[item.code] += 1
             counts.helped += item.help is not None
@@ -313,8 +317,9 @@ def report(counts: Counts, wall_s: float, processes: int) -> None:
     codes = sum(counts.codes.values())
     print(f"codes         {len(counts.codes)} of them; help beside {counts.helped / max(codes, 1):.1%} of {codes:,} diagnostics")
     print("  " + ", ".join(f"{code} {count:,}" for code, count in counts.codes.most_common(12)))
-    if counts.helpless:
-        print("  without help: " + ", ".join(f"{code} {count:,}" for code, count in counts.helpless.most_common(6)))
+    for what, found in (("without help", counts.helpless), ("twice at one place, in other words", counts.twins)):
+        if found:
+            print(f"  {what}: " + ", ".join(f"{code} {count:,}" for code, count in found.most_common(8)))
 
 
 def _at(ordered: list[float] | list[int], share: float) -> float:

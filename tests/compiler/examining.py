@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -15,12 +15,17 @@ from tripos_compiler.diagnostics.codes import CODES
 from tripos_compiler.diagnostics.data import to_data
 from tripos_compiler.diagnostics.sarif import to_sarif
 from tripos_compiler.diagnostics.text import render_text
+from tripos_compiler.diagnostics.wrap import printable
 from tripos_compiler.formatting import Unparsable, format_text
 from tripos_compiler.formatting.faithful import same
 from tripos_compiler.plan import Plan
 from tripos_compiler.source import Source, Span
 from tripos_compiler.syntax.parse import parse
 from tripos_runtime.datasets import DataFolders
+
+
+MENDED_BY_ITS_MESSAGE = frozenset({"E0101", "E0403", "E0301", "E0306"})
+"""Codes that may come without help: what was expected is in the message, or more would fit than is worth a list."""
 
 
 class Fault(Exception):
@@ -72,16 +77,14 @@ def examine(files: Mapping[str, str], main: str, data: KeptData) -> Compilation:
     if compilation.plan is not None:
         _examine_plan(compilation.plan)
     texts = {source.path: source.text for source in compilation.sources}
-    places: dict[tuple[str, str, int, int], Diagnostic] = {}
     for item in (*told, *(each.diagnostic for each in compilation.silenced)):
         _examine_diagnostic(item, texts)
-        span = item.labels[0].span
-        twin = places.setdefault((item.code, span.source.path, span.start, span.end), item)
-        if twin is not item:
-            raise Fault(f"two {item.code} at one place: {twin.message!r} and {item.message!r}")
+    for one, other in twins(told):
+        if one.message == other.message:
+            raise Fault(f"{one.code} twice at one place: {one.message!r}")
     for width in (80, 20):
         shown = render_text(told, width=width)
-        if any(not (char.isprintable() or char == "\n") for char in shown):
+        if any(printable(line) != line for line in shown.split("\n")):
             raise Fault("a control character is shown")
     for data_of in (
         to_data(told, compilation.silenced),
@@ -91,6 +94,15 @@ def examine(files: Mapping[str, str], main: str, data: KeptData) -> Compilation:
         if json.loads(text.encode()) != data_of:
             raise Fault("diagnostics do not come back from JSON")
     return compilation
+
+
+def twins(diagnostics: Iterable[Diagnostic]) -> Iterator[tuple[Diagnostic, Diagnostic]]:
+    """The pairs of diagnostics of one code at one place."""
+    places: dict[tuple[str, Span], Diagnostic] = {}
+    for item in diagnostics:
+        earlier = places.setdefault((item.code, item.labels[0].span), item)
+        if earlier is not item:
+            yield earlier, item
 
 
 def examine_format(files: Mapping[str, str], path: str) -> str | None:
@@ -127,10 +139,13 @@ def _examine_diagnostic(item: Diagnostic, texts: Mapping[str, str]) -> None:
         raise Fault(f"the code {item.code} is not known")
     if not item.labels:
         raise Fault(f"{item.code} without a place: {item.message!r}")
+    if item.help is None and item.code not in MENDED_BY_ITS_MESSAGE:
+        raise Fault(f"{item.code} without help: {item.message!r}")
     for said, what in (
         (item.message, "message"),
         *((item.help, "help") for _ in [0] if item.help is not None),
         *((note, "note") for note in item.notes),
+        *((label.text, "label") for label in item.labels if label.text),
     ):
         if not said or said != said.strip() or "\n" in said:
             raise Fault(f"{item.code} has a {what} that is empty or more than a line: {said!r}")

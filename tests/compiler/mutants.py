@@ -59,9 +59,9 @@ class Mutant:
 
 
 def shipped_specs() -> list[Spec]:
-    """The four benchmarks in miniature and the whole of EduBench, as benchmarks and as published."""
+    """The four benchmarks in miniature and the whole of EduBench."""
     specs = [_spec(path) for path in sorted(EXAMPLES.glob("*.tripos")) if path.name != "metrics.tripos"]
-    return [*specs, _spec(EDUBENCH / "edubench.tripos"), _spec(EDUBENCH / "published.tripos")]
+    return [*specs, _spec(EDUBENCH / "edubench.tripos")]
 
 
 def case_specs() -> list[Spec]:

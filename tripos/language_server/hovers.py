@@ -72,7 +72,7 @@ def _heading(symbol: Symbol, statement: Statement | None, type_: str) -> str:
         return f"{symbol.kind} {symbol.name}" + (f": {shown}" if shown else "")
     head = " ".join(text_of(statement.head).split())
     kind = "" if head.startswith((symbol.kind, statement.construct, "dataset", "score")) else f"{symbol.kind} "
-    shown = type_ or (symbol.detail if symbol.kind in ("let", "ask", "retrieve") else "")
+    shown = type_ or (symbol.detail if symbol.kind in ("let", "ask", "retrieve", "field") else "")
     return f"{kind}{head}" + (f"  # {shown}" if shown and shown not in head else "")
 
 

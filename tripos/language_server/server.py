@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import gc
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, BinaryIO, cast
@@ -34,13 +35,17 @@ from tripos.language_server.session import Session, View
 from tripos.language_server.signatures import signature_help
 from tripos.language_server.structure import folds, symbols, workspace_symbols
 
-DELAY_S = 0.01
+DELAY_S = 0.005
 """So long no further change must come before mistakes are looked for."""
 LONGEST_DELAY_S = 0.2
 """After so long they are looked for although changes keep coming."""
 WATCHED = ("**/*.tripos", "**/tripos.toml", "**/*.{jsonl,json,csv,parquet,arrow,feather,yaml,yml,py}")
 """The files that a client is asked to watch."""
 REQUEST_FAILED = -32803
+"""The code of the protocol for a request that was understood and cannot be fulfilled."""
+RARELY = (50_000, 20, 50)
+"""When the collector runs. A compilation makes many objects and hardly a circle among them; with what Python is set to
+by default a tenth of its time would go to looking for some."""
 
 Answer = Callable[[View, Any], Any]
 
@@ -104,7 +109,8 @@ class Server(LanguageServer):
         capabilities = params.capabilities
         folders = [folder.uri for folder in params.workspace_folders or ()]
         folders = folders or ([params.root_uri] if params.root_uri else [])
-        encoding = cast("Encoding", str(getattr(self.workspace.position_encoding, "value", "utf-16")))
+        chosen = self.workspace.position_encoding
+        encoding = cast("Encoding", chosen.value if isinstance(chosen, lsp.PositionEncodingKind) else chosen)
         self.session = Session(encoding, _paths(folders), self.log)
         self.reports = Reports(self.session)
         document = capabilities.text_document
@@ -284,4 +290,6 @@ def _answer_about_text(server: Server) -> None:
 
 def serve(stdin: BinaryIO, stdout: BinaryIO) -> None:
     """Speaks with one client until it says goodbye or is gone."""
+    gc.freeze()  # what was imported stays
+    gc.set_threshold(*RARELY)
     make_server().start_io(stdin, stdout)

@@ -39,12 +39,8 @@ def is_named(span: Span, name: str) -> bool:
 def span_at(index: Index, path: str, offset: int) -> Span | None:
     """The name at a place of a file: the shortest stretch that the index knows something of. At the end of one name
     and the start of another it is the other."""
-    found = [
-        span
-        for table in (index.symbols, index.uses)
-        for span in table
-        if span.source.path == path and span.start <= offset <= span.end
-    ]
+    named = {*index.symbols, *index.uses, *(use.symbol for use in index.uses.values())}
+    found = [span for span in named if span.source.path == path and span.start <= offset <= span.end]
     return min(found, key=lambda span: (offset == span.end, span.high - span.low), default=None)
 
 

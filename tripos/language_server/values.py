@@ -40,15 +40,15 @@ def expression(view: View, cursor: Cursor) -> Iterator[Proposal]:
     choice = _compared(cursor, scope)
     if choice is not None:
         yield from _values(names, choice)
-    if bracket is not None and bracket.name:
-        yield from _arguments(names, bracket, measured=measured)
-        if bracket.label:
-            yield from _words(names, bracket, measured=measured)
+    called = bracket if bracket is not None and bracket.name else None
+    if called is not None and called.label:
+        yield from _words(names, called, measured=measured)
+    elif called is not None and not measured:
+        yield from _arguments(names, called, measured=False)
     yield from _bindings(scope)
-    if measured:
-        yield from _aggregates(names)
-    else:
-        yield from _functions(names)
+    yield from _aggregates(names) if measured else _functions(names)
+    if called is not None and measured and not called.label:
+        yield from _arguments(names, called, measured=True)
 
 
 def _after_dot(cursor: Cursor) -> bool:
@@ -111,8 +111,6 @@ def _values(names: Names, choice: ChoiceType) -> Iterator[Proposal]:
 
 def _arguments(names: Names, bracket: Bracket, *, measured: bool) -> Iterator[Proposal]:
     """The names that arguments of a call can be given by."""
-    if bracket.label:
-        return
     for each in names.of("parameter", owner=f"scorer {bracket.name}"):
         yield Proposal(each.label, Kind.Variable, each.detail, text=f"{each.label}: ")
     function, aggregate = FUNCTIONS.get(bracket.name), AGGREGATES.get(bracket.name)

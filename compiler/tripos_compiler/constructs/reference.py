@@ -102,7 +102,7 @@ FAMILIES = {
 """What the first digits of a compiler's code say."""
 
 WIDTH = 120
-SHORT = 60
+SHORT = 120
 """A first sentence of fewer characters is followed by the second."""
 
 PART = re.compile(r"(?<=<!-- generated: )(?P<what>[^\n]+) -->\n.*?(?=<!-- end -->)", re.DOTALL)
@@ -284,7 +284,8 @@ def _lies(function: AggregateFunction) -> str:
 
 def _first(code: str) -> str:
     """The first sentence of the page of a code, and the second where that is short."""
-    text = (find_page(code) or "").split("\n\n")[1].replace("\n", " ")
+    paragraphs = (find_page(code) or "").split("\n\n")
+    text = next(paragraph for paragraph in paragraphs if not paragraph.startswith("#")).replace("\n", " ")
     first, *rest = re.split(r"(?<=\.) (?=[A-Z`])", text)
     return _cell(f"{first} {rest[0]}" if rest and len(first) < SHORT else first)
 

@@ -108,7 +108,8 @@ class Diagnostics:
             raise KeyError(f"undocumented diagnostic code {code}")
         labels = tuple(place if isinstance(place, Label) else Label(place) for place in where)
         edits = tuple(edits) or tuple(_meant(labels, help))
-        self.items.append(Diagnostic(code, message, labels, help, tuple(notes), severity, edits))
+        said, mend = _one_line(message), None if help is None else _one_line(help)
+        self.items.append(Diagnostic(code, said, labels, mend, tuple(map(_one_line, notes)), severity, edits))
 
     @property
     def failed(self) -> bool:
@@ -125,6 +126,14 @@ class Diagnostics:
             return (span.source.path, span.start, item.code)
 
         return sorted(dict.fromkeys(self.items), key=place)
+
+
+BREAK = re.compile(r"\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]")
+
+
+def _one_line(text: str) -> str:
+    """A text with the line breaks of what it quotes written as in a string; a headline is one line."""
+    return BREAK.sub(r"\\n", text)
 
 
 MEANT = re.compile(r"did you mean `(\w+)`\?")

@@ -65,7 +65,7 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
     )
     steps.lowered.append(ask)
     steps.wholes[name.text] = name
-    _bind(steps, statement, ask, joined(question.secret, chat_way, talk_way, shots[1], told))
+    _bind(steps, statement, ask, joined(question.secret, chat_way, talk_way, shots[1]), told)
     _mention(steps, question, history)
     return True
 
@@ -126,13 +126,15 @@ def _continued(steps: Steps, statement: Statement, role: Name) -> Converse | boo
     return found
 
 
-def _bind(steps: Steps, statement: Statement, ask: Ask, way: Way) -> None:
+def _bind(steps: Steps, statement: Statement, ask: Ask, way: Way, decided: Way) -> None:
+    """Binds the reply. `way` is that of a secret that was told, `decided` of one by which it is asked at all."""
     name = statement.name()
-    secret = through(way, name, "was told it, and may repeat it")
+    decided = through(decided, name, "is asked or not by it")
+    secret = joined(through(way, name, "was told it, and may repeat it"), decided)
     span = name.span
     fields = {
         "text": Binding((ask.name, "text"), TextType(), secret, span=span),
-        "prompt": Binding((ask.name, "prompt"), TextType(), way, span=span),
+        "prompt": Binding((ask.name, "prompt"), TextType(), joined(way, decided), span=span),
     }
     whole: Binding = fields["text"]
     type_: Type | None = whole.type

@@ -7,6 +7,7 @@ from typing import Any
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.expressions import Binding
+from tripos_compiler.lower.loaded import LoadedDataset
 from tripos_compiler.plan import Arm, Axis, ChoiceType, Rows
 from tripos_compiler.program import Program
 from tripos_compiler.semantics.contexts import count_cells, guards_of
@@ -25,6 +26,8 @@ class Cases:
     cells: int = 0
     arms: list[Arm] = field(default_factory=list)
     alias: str | None = None
+    loaded: LoadedDataset | None = None
+    """The data set that is run over."""
     rows: Rows | None = None
     count: int = 0
     kept: list[dict[str, Any]] | None = None

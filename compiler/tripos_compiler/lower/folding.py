@@ -65,10 +65,13 @@ def _known(expr: Expr) -> bool:
 
 def fold_texts(texts: Texts | None, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Texts | None:
     """Texts with arms put in; an arm that is printed is printed by its label. None where nothing is left."""
-    if texts is None:
-        return None
-    folded = {language: _template(template, chosen, labels, language) for language, template in texts.items()}
+    folded = fold_all(texts, chosen, labels) if texts is not None else {}
     return folded if any(template.parts for template in folded.values()) else None
+
+
+def fold_all(texts: Texts, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Texts:
+    """The same of texts that must be there, if only as empty ones."""
+    return {language: _template(template, chosen, labels, language) for language, template in texts.items()}
 
 
 def _template(

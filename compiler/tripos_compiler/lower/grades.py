@@ -25,7 +25,7 @@ class Judging:
     """Makes the judges that an expression calls verdicts: steps of their own, each once."""
 
     steps: Steps
-    when: Expr | None = None
+    when: Typed | None = None
     failed: bool = field(default=False)
 
     def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None:
@@ -35,17 +35,18 @@ class Judging:
             message = f"`{scorer.name}` gives {what}, which is no value"
             self.steps.program.diagnostics.error("E0301", message, call.span, help=help_)
             return None
-        if not told(self.steps, scorer, given, call.span):
+        if not told(self.steps, scorer, given, self.when, call.span):
             return None
+        when = self.when.expr if self.when is not None else None
         args = {key: typed.expr for key, typed in given.items()}
         known = [step for step in self.steps.lowered if isinstance(step, Verdict) and step.scorer == scorer.name]
-        found = next((step for step in known if step.args == args and step.when == self.when), None)
+        found = next((step for step in known if step.args == args and step.when == when), None)
         if found is None:
             found = Verdict(
                 name=f"{scorer.name}({len(known) + 1})",
                 scorer=scorer.name,
                 args=args,
-                when=self.when,
+                when=when,
                 judgement="",
                 fingerprint="",
             )
@@ -53,11 +54,12 @@ class Judging:
         return Typed(Ref(path=(found.name,)), scorer.gives, joined(*(typed.secret for typed in given.values())))
 
 
-def told(steps: Steps, scorer: Scorer, given: dict[str, Typed], span: Span) -> bool:
-    """Whether nothing secret reaches the compared role as a judge."""
+def told(steps: Steps, scorer: Scorer, given: dict[str, Typed], when: Typed | None, span: Span) -> bool:
+    """Whether nothing secret reaches the compared role as a judge, in what it is given or by whether it is asked."""
     role = Name(span, scorer.role)
     kept = [unrevealed(steps.program, role, typed.secret, span, f"`{scorer.name}` tells") for typed in given.values()]
-    return all(kept)
+    whether = when.secret if when is not None else ()
+    return all(kept) and unrevealed(steps.program, role, whether, span, f"whether `{scorer.name}` is asked tells")
 
 
 def lower_score(steps: Steps, statement: Statement) -> bool:
@@ -75,7 +77,8 @@ def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax)
     when = steps.condition(statement, name.text)
     condition = when.expr if isinstance(when, Typed) else None
     steps.program.index.scopes.append((value.span, dict(steps.scope)))
-    typed = steps.elaborator(name.text, Judging(steps, condition)).expression(value)
+    judging = Judging(steps, when if isinstance(when, Typed) else None)
+    typed = steps.elaborator(name.text, judging).expression(value)
     if typed is None or when is False:
         return False
     if typed.type.kind == "optional" and is_score(typed.type.of):
@@ -175,7 +178,7 @@ def lower_grade(steps: Steps, statement: Statement, name: Name | None) -> bool:
         message = f"`{scorer.name}` gives a choice, which is no score"
         program.diagnostics.error("E0301", message, call.span, help=help_)
         return False
-    kept = told(steps, scorer, args, call.span)
+    kept = told(steps, scorer, args, when if isinstance(when, Typed) else None, call.span)
     metrics = _metrics(steps, scorer, statement, name)
     condition = when.expr if isinstance(when, Typed) else None
     exprs = {key: typed.expr for key, typed in args.items()}
@@ -256,7 +259,7 @@ def lower_compare(steps: Steps, statement: Statement) -> bool:
     program.index.scopes.append((call.span, scope))
     elaborator = Elaborator(program, scope, place=(steps.scenario, name.text))
     args = scorer_arguments(elaborator, call, scorer)
-    if args is None or not told(steps, scorer, args, call.span):
+    if args is None or not told(steps, scorer, args, when if isinstance(when, Typed) else None, call.span):
         return False
     exprs = {key: typed.expr for key, typed in args.items()}
     sides = _sides(exprs.values())

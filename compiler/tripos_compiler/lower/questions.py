@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from tripos_compiler.constructs.signature import Statement
@@ -42,11 +43,18 @@ def lower_question(
     system = lower_texts(program, scope, systems, "the system message", place, sound) if systems else None
     returns = lower_returns(program, statement)
     told = tuple({hole.span: hole for hole in sound}.values())
-    kept = all([unrevealed(program, role, hole.typed.secret, hole.span, _into(hole)) for hole in told])  # noqa: C419
+    kept = keeps_secrets(program, role, told)
     settings = lower_settings(program, statement)
     if (prompts and prompt is None) or (systems and system is None) or returns is False or not kept:
         return None
     return Question(system, prompt, None if isinstance(returns, bool) else returns, settings, told)
+
+
+def keeps_secrets(program: Program, role: Name, told: Iterable[FilledHole]) -> bool:
+    """Whether texts with these holes and conditions tell the compared role nothing secret; reports each that does."""
+    each_once = {hole.span: hole for hole in told}.values()
+    kept = [unrevealed(program, role, hole.typed.secret, hole.span, _into(hole)) for hole in each_once]
+    return all(kept)
 
 
 def _into(hole: FilledHole) -> str:

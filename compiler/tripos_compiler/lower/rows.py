@@ -67,6 +67,7 @@ def lower_rows(program: Program, statement: Statement, cases: Cases) -> Cases:
     if loaded is None:
         cases.sound = False
         return cases
+    cases.loaded = loaded
     cases.from_file = loaded.known
     fields: dict[str, Binding] = {}
     for f in loaded.dataset.fields:

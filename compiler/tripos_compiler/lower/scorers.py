@@ -8,7 +8,7 @@ from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.lower.formulas import lower_formula, lower_formulas
 from tripos_compiler.lower.functions import free_name, lower_python_scorer
 from tripos_compiler.lower.parameters import Parameters, lower_parameters
-from tripos_compiler.lower.questions import lower_settings
+from tripos_compiler.lower.questions import keeps_secrets, lower_settings
 from tripos_compiler.lower.templates import FilledHole, lower_texts
 from tripos_compiler.plan import MetricsType, NumberType, Scorer, Type
 from tripos_compiler.program import Program
@@ -89,11 +89,13 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
             program.diagnostics.error("E0202", message, scope["metrics"].span or name.span, help="rename the parameter")
         scope["metrics"] = Binding(("metrics",), MetricsType())
     place = ("", name.text)
-    prompt = lower_texts(program, scope, prompts, "the prompt", place)
+    sound: list[FilledHole] = []
+    prompt = lower_texts(program, scope, prompts, "the prompt", place, sound)
     systems = statement.of("system")
-    system = lower_texts(program, scope, systems, "the system message", place) if systems else None
+    system = lower_texts(program, scope, systems, "the system message", place, sound) if systems else None
     settings = lower_settings(program, statement)
-    if prompt is None or given is None or not fair or (systems and system is None):
+    kept = keeps_secrets(program, role, sound)
+    if prompt is None or given is None or not fair or (systems and system is None) or not kept:
         return
     if given.type is None and not _mentions_metrics(prompt.holes, system.holes if system else {}):
         help_ = "put `{{ metrics }}` where the rubric belongs"

@@ -8,7 +8,7 @@ from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.expressions import Elaborator
 from tripos_compiler.lower.questions import leak
 from tripos_compiler.lower.templates import Localised, lower_texts
-from tripos_compiler.plan import Binary, Call, Hole, Ref, Shots, Template, Texts, TextType, Type
+from tripos_compiler.plan import Binary, Call, DataField, Hole, Ref, Shots, Template, Texts, TextType, Type
 from tripos_compiler.scope import Binding, Typed, Way, joined
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import Name, Number
@@ -51,7 +51,7 @@ def _shots(
         program.diagnostics.error("E0301", "`shots` must be 1 or more", count.span, help="write `shots 1 from …`")
         return None
     alias = written.find_name("alias") or dataset
-    if alias.text in steps.scope and steps.scope[alias.text].fields and alias.text != steps.alias:
+    if alias.text in steps.scope:
         message = f"`{alias.text}` is a name of this scenario already"
         program.diagnostics.error("E0202", message, alias.span, help="give the shots another name: `as x`")
         return None
@@ -67,13 +67,13 @@ def _shots(
         texts = _own(steps, ask, written, loaded, alias, returns, place)
     if texts is None:
         return None
-    chosen = where.secret if isinstance(where, Typed) else ()
-    told = [(hole.typed.secret, hole.span) for part in texts for hole in part.told()]
+    chosen = [(each.secret, written.head) for each in (where, when) if isinstance(each, Typed)]
+    told = [*chosen, *((hole.typed.secret, hole.span) for part in texts for hole in part.told())]
     compared = steps.kind(role.text) == "compared"
-    for way, span in [(chosen, written.head), *told]:
+    for way, span in told:
         if way and compared:
             note = None
-            if loaded.dataset.name in evaluated(steps):
+            if steps.splits.asked_about(dataset.text):
                 note = f"the rows of `{dataset.text}` are asked themselves: draw shots from a split that is not"
             leak(program, role.text, way, span, "these shots tell", note)
             return None
@@ -89,28 +89,17 @@ def _shots(
         prompt=prompt.texts,
         reply=reply.texts,
     )
-    return shots, joined(chosen, *(way for way, _ in told))
-
-
-def evaluated(steps: Steps) -> set[str]:
-    """The data sets that some scenario runs over, and what these are made of."""
-    program = steps.program
-    found = {inner.name("dataset").text for scenario in program.of("scenario") for inner in scenario.of("over")}
-    for made in program.of("made"):
-        source = made.find("source")
-        if made.name().text in found and isinstance(source, Name):
-            found.add(source.text)
-    return found
+    return shots, joined(*(way for way, _ in told))
 
 
 def _row(steps: Steps, loaded: LoadedDataset, alias: Name) -> Binding:
     """A row of the shots. What is secret in rows that nobody is asked about is there to be shown."""
-    open_ = loaded.dataset.name not in evaluated(steps)
+    dataset = loaded.dataset.name
     fields = {
         field.name: Binding(
             (alias.text, field.name),
             field.type,
-            () if open_ else loaded.ways.get(field.name, ()),
+            () if steps.splits.shows(dataset, field.name) else loaded.ways.get(field.name, ()),
             span=loaded.spans.get(field.name),
         )
         for field in loaded.dataset.fields
@@ -161,11 +150,12 @@ def _own(
     program = steps.program
     help_ = 'give them texts of their own: `shots … { prompt "…", reply "…" }`'
     row = _row(steps, loaded, alias)
-    scope = {**steps.scope, **({steps.alias: row} if steps.alias is not None else {}), alias.text: row}
-    mark = len(program.diagnostics.items)
+    scope = _for_the_row(steps, loaded, alias, row)
+    items = program.diagnostics.items
+    mark = len(items)
     prompt = lower_texts(program, scope, ask.of("prompt"), "the prompt", place) if ask.of("prompt") else None
-    wrong = program.diagnostics.items[mark:]
-    del program.diagnostics.items[mark:]
+    wrong = [item for item in items[mark:] if item.severity == "error"]
+    del items[mark:]
     if prompt is None or wrong:
         reason = f": {wrong[0].message}" if wrong else ""
         message = f"the prompt cannot be filled from a row of `{loaded.dataset.name}`{reason}"
@@ -186,6 +176,29 @@ def _own(
         return None
     binding = row.fields[answers[0].name]
     return prompt, _reply(steps, binding, answers[0].type, written.head, returns)
+
+
+def _for_the_row(steps: Steps, loaded: LoadedDataset, alias: Name, row: Binding) -> dict[str, Binding]:
+    """What the ask's own prompt can name where it is filled from a shot's row: the row in place of the one at hand, its
+    axes, and what is named by `let`, of that row. What other steps yield stays that of the row at hand."""
+    taken = {steps.alias: row} if steps.alias is not None else {}
+    axes = {each.name: row.fields[each.name] for each in loaded.dataset.fields if _is_axis(each)}
+    lets = {let.name().text for let in steps.lets}
+    given = {name: binding for name, binding in steps.scope.items() if name not in lets}
+    scope = {**given, **{name: axis for name, axis in axes.items() if name in given}, **taken, alias.text: row}
+    items = steps.program.diagnostics.items
+    mark = len(items)
+    for let in steps.lets:
+        name = let.name()
+        typed = Elaborator(steps.program, scope, place=(steps.scenario, name.text)).expression(let.syntax("value"))
+        if typed is not None:
+            scope[name.text] = Binding((name.text,), typed.type, typed.secret, value=typed.expr, span=name.span)
+    del items[mark:]  # what has no value for such a row is wrong only where the prompt names it
+    return scope
+
+
+def _is_axis(field: DataField) -> bool:
+    return field.type.kind == "choice" and field.type.axis == field.name
 
 
 def _reply(steps: Steps, binding: Binding, type_: Type, span: Span, returns: Type | None) -> Localised:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.expressions import Elaborator, Judge
+from tripos_compiler.lower.splits import Splits
 from tripos_compiler.plan import Ask, Expr, Step, Type
 from tripos_compiler.program import Program
 from tripos_compiler.scope import Binding, Typed, Way
@@ -24,6 +25,7 @@ class Steps:
     program: Program
     scenario: str
     scope: dict[str, Binding]
+    splits: Splits
     alias: str | None = None
     """What the rows are known as."""
     lowered: list[Step] = field(default_factory=list)
@@ -33,6 +35,8 @@ class Steps:
     spans: dict[str, Label] = field(default_factory=dict)
     scores: dict[str, tuple[Label, Statement]] = field(default_factory=dict)
     """The first score of every name. Several may share one where each has its `when`."""
+    lets: list[Statement] = field(default_factory=list)
+    """Every sound `let` so far."""
     wholes: dict[str, Name] = field(default_factory=dict)
     """The names of the steps that call a model, as they are declared."""
 
@@ -73,6 +77,7 @@ class Steps:
         if typed is None or not good:
             self.unknown(name)
             return False
+        self.lets.append(statement)
         self.define("let", name, typed.type)
         self.scope[name.text] = Binding(
             (name.text,), typed.type, through(typed.secret, name, "holds it"), value=typed.expr, span=name.span

@@ -54,14 +54,15 @@ def lower_converse(steps: Steps, statement: Statement) -> bool:
         )
     )
     steps.wholes[name.text] = name
-    secret = through(joined(told, *(question.secret for _, question in known)), name, "may say it")
+    said = joined(*(question.secret for _, question in known))
+    secret = joined(through(said, name, "may say it"), through(told, name, "takes place or not by it"))
     fields = {"text": Binding((name.text, "text"), TextType(), secret, span=name.span)}
     steps.scope[name.text] = Binding((name.text, "turns"), DialogueType(), secret, fields, span=name.span)
     steps.define("converse", name, DialogueType())
     for _, question in known:
         for language, holes in question.system.holes.items() if question.system else ():
-            said = {found for hole in holes for found in names_in(hole.typed.expr)}
-            steps.mentioned.setdefault(language, set()).update(said)
+            named = {found for hole in holes for found in names_in(hole.typed.expr)}
+            steps.mentioned.setdefault(language, set()).update(named)
     return True
 
 
@@ -116,7 +117,8 @@ def _role(steps: Steps, role: Name, names: list[Name]) -> bool:
         steps.program.index.use(role.span, declared.span if declared is not None else None)
         return True
     close = nearest(role.text, spoken)
-    help_ = f"did you mean `{close}`?" if close else f"its speakers are {', '.join(f'`{name}`' for name in spoken)}"
+    help_ = f"its speakers are {', '.join(f'`{name}`' for name in spoken)}" if spoken else "give it a block of its own"
+    help_ = f"did you mean `{close}`?" if close else help_
     message = f"`{role.text}` takes no part in this conversation"
     steps.program.diagnostics.error("E0201", message, role.span, help=help_, unknown=role.text)
     return False

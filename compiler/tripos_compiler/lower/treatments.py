@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from itertools import product
 
 from tripos_compiler.lower.fingerprints import Prints
-from tripos_compiler.lower.folding import FALSE, TRUE, fold, fold_texts
+from tripos_compiler.lower.folding import FALSE, TRUE, fold, fold_all, fold_texts
 from tripos_compiler.lower.steps import Steps, roles
 from tripos_compiler.plan import (
     Arm,
@@ -210,8 +210,8 @@ def _fold(step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[st
                 each.model_copy(
                     update={
                         "where": put(each.where) if put(each.where) != TRUE else None,
-                        "prompt": fold_texts(each.prompt, chosen, labels),
-                        "reply": fold_texts(each.reply, chosen, labels),
+                        "prompt": fold_all(each.prompt, chosen, labels),
+                        "reply": fold_all(each.reply, chosen, labels),
                     }
                 )
                 for each in step.shots

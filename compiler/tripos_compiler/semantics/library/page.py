@@ -15,7 +15,7 @@ from tripos_compiler.semantics.library.table import FUNCTIONS, GROUPS
 OPENING = """\
 # Functions
 
-Every function of the [expressions](../language.md#expressions) of a spec. All are pure: the same arguments give the
+Every function of the [expressions](expressions.md) of a spec. All are pure: the same arguments give the
 same result. In a signature, `T` is any one type, the same wherever it stands, and `K` one whose values can be told
 apart and put in order: texts, numbers, true and false, choices, paths. A type that ends in `?` may be missing, an
 optional parameter may be left out, and a name that ends in `…` takes any number of arguments. Whole numbers stay whole

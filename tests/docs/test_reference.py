@@ -1,0 +1,103 @@
+"""The reference of the language is whole, and its generated parts are those of the code.
+
+`TRIPOS_UPDATE_GOLDEN=1` writes the generated parts anew.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tripos_compiler.constructs.reference import PAGES, SLOTS, filled, page_of, parts_of, slots_in
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs.table import CONSTRUCTS, Construct
+from tripos_compiler.diagnostics import Diagnostics
+from tripos_compiler.diagnostics.codes import CODES
+from tripos_compiler.source import Source
+from tripos_compiler.statements import read_statements
+from tripos_compiler.syntax.parse import parse
+
+DOCS = Path(__file__).parents[2] / "docs"
+LANGUAGE = DOCS / "language"
+BY_HAND = ("index", "types", "expressions", "templates", "aggregates", "secrecy", "coverage", "functions")
+"""The pages of the reference that are about no single statement."""
+FENCE = re.compile(r"^```([^`\n]*)\n(.*?)^```[ \t]*$", re.DOTALL | re.MULTILINE)
+CODE = re.compile(r"\b[ERW]\d{4}\b")
+WIDTH = 120
+PROSE = [
+    path.relative_to(DOCS).as_posix()
+    for path in sorted(DOCS.rglob("*.md"))
+    if path.parent == LANGUAGE or path.name in ("tutorial.md", "index.md", "first-benchmark.md")
+]
+
+
+def text_of(page: str) -> str:
+    return (LANGUAGE / f"{page}.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("page", sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")))
+def test_the_generated_parts_of_a_page_are_those_of_the_code(page: str) -> None:
+    text = (DOCS / page).read_text("utf-8")
+    if os.environ.get("TRIPOS_UPDATE_GOLDEN"):
+        text = filled(text)
+        (DOCS / page).write_text(text, "utf-8")
+    assert text == filled(text)
+    assert len(parts_of(text)) == text.count("<!-- generated:") == text.count("<!-- end -->")
+
+
+def test_the_reference_has_a_page_for_each_statement_and_no_other() -> None:
+    assert {path.stem for path in LANGUAGE.glob("*.md")} == {*PAGES, *BY_HAND}
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_gives_the_signatures_of_its_statements(page: str) -> None:
+    assert parts_of(text_of(page)) == [f"construct {name}" for name in PAGES[page]]
+
+
+@pytest.mark.parametrize("construct", CONSTRUCTS, ids=lambda construct: construct.name)
+def test_a_statement_stands_on_its_page_and_in_an_example_there(construct: Construct) -> None:
+    page = page_of(construct)
+    assert construct.shape.shown in text_of(page).replace("\\|", "|")
+    assert construct.name in {statement.construct for text in specs(page) for statement in statements(text)}
+
+
+def test_every_word_of_a_signature_is_explained() -> None:
+    assert {slot for construct in CONSTRUCTS for slot in slots_in(construct)} == set(SLOTS)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_a_page_has_its_parts_in_the_same_order(page: str) -> None:
+    titles = re.findall(r"^## (.+)$", FENCE.sub("", text_of(page)), re.MULTILINE)
+    assert titles[0] == "Example"
+    assert titles[-1] == "Mistakes"
+
+
+@pytest.mark.parametrize("page", sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md")))
+def test_every_code_that_a_page_names_exists(page: str) -> None:
+    assert set(CODE.findall((DOCS / page).read_text("utf-8"))) <= set(CODES)
+
+
+@pytest.mark.parametrize("page", PROSE)
+def test_a_line_of_prose_is_not_too_long(page: str) -> None:
+    text = FENCE.sub("", (DOCS / page).read_text("utf-8"))
+    assert [line for line in text.splitlines() if len(line) > WIDTH and line[0] not in "|`"] == []
+
+
+def specs(page: str) -> list[str]:
+    """The blocks of a page that are whole specs."""
+    blocks = [(info.split(), text) for info, text in FENCE.findall(text_of(page))]
+    return [text for words, text in blocks if words and words[0] == "tripos" and "fragment" not in words]
+
+
+def statements(text: str) -> Iterator[Statement]:
+    """Every statement of a spec, at any depth."""
+    diagnostics = Diagnostics()
+    waiting = list(read_statements(parse(Source("spec.tripos", text), diagnostics), diagnostics))
+    while waiting:
+        statement = waiting.pop()
+        yield statement
+        waiting.extend(statement.body)

@@ -1,0 +1,198 @@
+"""What is proposed where, and help with the arguments of a call."""
+
+from __future__ import annotations
+
+import pytest
+from lsprotocol import types as lsp
+from talking import Editor
+
+
+def has(found: dict[str, lsp.CompletionItem], *wanted: str) -> bool:
+    return not [label for label in wanted if label not in found]
+
+
+def test_statements_of_the_block_are_proposed_with_snippets(editor: Editor) -> None:
+    with editor.edited("quiz.tripos", "  score long", "  \n  score long"):
+        found = editor.completions("quiz.tripos", "  |\n  score long")
+    assert has(found, "ask", "let", "score", "over", "context", "measure")
+    assert not {"role", "prompt", "metric", "samples"} & set(found)
+    edit = found["ask"].text_edit
+    assert isinstance(edit, lsp.TextEdit)
+    assert (found["ask"].insert_text_format, edit.new_text) == (
+        lsp.InsertTextFormat.Snippet,
+        "ask ${1:name} by ${2:role} {\n\t$0\n}",
+    )
+
+
+def test_statements_at_the_top_of_a_file_are_proposed(editor: Editor) -> None:
+    with editor.edited("quiz.tripos", "measure overall", "\nmeasure overall"):
+        found = editor.completions("quiz.tripos", "|\nmeasure overall")
+    assert has(found, "scenario", "axis", "role", "measure", "use")
+    assert not {"ask", "prompt"} & set(found)
+
+
+def test_a_space_at_the_start_of_a_line_asks_for_nothing(editor: Editor) -> None:
+    with editor.edited("quiz.tripos", "  score long", "   \n  score long"):
+        assert editor.completions("quiz.tripos", "   |\n  score long", " ") == {}
+
+
+def test_what_is_typed_already_is_replaced(editor: Editor) -> None:
+    with editor.edited("quiz.tripos", "  score long", "  sco\n  score long"):
+        edit = editor.completions("quiz.tripos", "  sco|\n  score long")["score"].text_edit
+    assert isinstance(edit, lsp.TextEdit)
+    assert (edit.range.start.character, edit.range.end.character) == (2, 5)
+
+
+def test_roles_are_proposed_after_by(editor: Editor) -> None:
+    with editor.edited("quiz.tripos", "  score long", "  ask again by \n  score long"):
+        assert list(editor.completions("quiz.tripos", "ask again by |\n", " ")) == ["candidate", "judge"]
+
+
+def test_axes_are_proposed_after_context(editor: Editor) -> None:
+    with editor.edited("quiz.tripos", "context language * stage\n  over item\n", "context language * \n  over item\n"):
+        assert list(editor.completions("quiz.tripos", "context language * |\n")) == ["stage", "language"]
+
+
+def test_data_sets_are_proposed_after_over(editor: Editor) -> None:
+    with editor.edited("quiz.tripos", "over item where", "over it where"):
+        assert list(editor.completions("quiz.tripos", "over it| where")) == ["item"]
+
+
+def test_types_are_proposed_after_the_name_of_a_field(editor: Editor) -> None:
+    with editor.edited("quiz.tripos", "  answer    text secret", "  answer    text secret\n  points "):
+        found = editor.completions("quiz.tripos", "  points |\n")
+    assert has(found, "text", "integer", "bool", "list", "choice", "stage", "secret", "from")
+
+
+def test_names_in_scope_and_functions_are_proposed_in_an_expression(editor: Editor) -> None:
+    with editor.edited(
+        "quiz.tripos",
+        "  score rubric(task: item.question, response: reply.text)\n}\n\nscenario",
+        "  score x = \n}\n\nscenario",
+    ):
+        found = editor.completions("quiz.tripos", "score x = |\n")
+    assert has(found, "item", "reply", "stage", "language", "words", "same_number", "rubric")
+    assert found["words"].detail == "words(text: text) -> integer"
+    assert list(found).index("reply") < list(found).index("words")
+
+
+def test_a_later_step_is_not_proposed(editor: Editor) -> None:
+    with editor.edited(
+        "quiz.tripos",
+        "  ask reply by candidate {\n    prompt en",
+        "  let x = \n  ask reply by candidate {\n    prompt en",
+    ):
+        found = editor.completions("quiz.tripos", "let x = |\n")
+    assert "item" in found and "reply" not in found
+
+
+def test_fields_are_proposed_after_a_dot(editor: Editor) -> None:
+    with editor.edited("quiz.tripos", "words(reply.said) > 3", "words(reply.) > 3"):
+        found = editor.completions("quiz.tripos", "words(reply.|) > 3", ".")
+    assert set(found) == {"said", "sure", "text", "prompt"}
+
+
+def test_fields_are_proposed_in_a_placeholder_that_is_not_closed(editor: Editor) -> None:
+    with editor.edited("quiz.tripos", "{{ item.question }} ({{ stage }})", "{{ item."):
+        found = editor.completions("quiz.tripos", "😀 {{ item.|", ".")
+    assert list(found) == ["language", "stage", "question", "answer"]
+    assert found["answer"].detail == "secret text"
+
+
+def test_names_are_proposed_in_a_placeholder(editor: Editor) -> None:
+    found = editor.completions("quiz.tripos", "{{ |item.question }} ({{ stage }})")
+    assert has(found, "item", "stage", "language", "bullets")
+
+
+def test_prose_is_left_alone(editor: Editor) -> None:
+    assert editor.completions("quiz.tripos", "Shout at| {{") == {}
+    assert editor.completions("quiz.tripos", "# A qu|iz") == {}
+
+
+@pytest.mark.parametrize("typed", ["stage == ", "stage != ", "stage in (", "stage in (easy, "])
+def test_the_values_of_a_choice_are_proposed_first_where_it_is_compared(editor: Editor, typed: str) -> None:
+    with editor.edited("quiz.tripos", "  score long", f"  score x = 1 when {typed}\n  score long"):
+        found = editor.completions("quiz.tripos", f"when {typed}|\n")
+    assert list(found)[:2] == ["easy", "hard"]
+    assert found["easy"].detail == 'en "easy", zh "简单"'
+
+
+def test_the_values_of_a_field_are_proposed_after_equals(editor: Editor) -> None:
+    with editor.edited("quiz.tripos", "item.stage == easy", "item.stage == "):
+        assert list(editor.completions("quiz.tripos", "item.stage == |\n"))[:2] == ["easy", "hard"]
+
+
+def test_the_languages_of_the_benchmark_are_proposed_before_a_text(editor: Editor) -> None:
+    with editor.edited("quiz.tripos", "    returns {", "    system \n    returns {"):
+        found = editor.completions("quiz.tripos", "system |\n", " ")
+    assert list(found) == ["en", "zh"]
+
+
+def test_files_are_proposed_in_a_path(editor: Editor) -> None:
+    with editor.edited("quiz.tripos", 'from "items.jsonl"', 'from "it"'):
+        assert list(editor.completions("quiz.tripos", 'from "it|"')) == ["items.jsonl"]
+    with editor.edited("quiz.tripos", 'use "shared.tripos"', 'use "'):
+        assert set(editor.completions("quiz.tripos", 'use "|')) == {"quiz.tripos", "shared.tripos"}
+
+
+def test_scores_and_aggregates_are_proposed_in_a_measure(editor: Editor) -> None:
+    with editor.edited("quiz.tripos", "measure overall = mean(rubric)", "measure overall = mean("):
+        found = editor.completions("quiz.tripos", "measure overall = mean(|")
+    assert has(found, "rubric", "long", "CLEAR", "mean", "share")
+    assert "words" not in found
+
+
+def test_dimensions_are_proposed_after_by(editor: Editor) -> None:
+    found = editor.completions("quiz.tripos", "by stage, |scenario")
+    assert has(found, "stage", "language", "metric", "scenario", "evaluator")
+
+
+def test_values_are_proposed_in_a_slice(editor: Editor) -> None:
+    with editor.edited("quiz.tripos", "measure overall = mean(rubric)", "measure overall = easy[stage: ]"):
+        assert list(editor.completions("quiz.tripos", "easy[stage: |]")) == ["easy", "hard"]
+
+
+def test_scenarios_are_proposed_in_the_first_cell_of_a_row_of_a_table(editor: Editor) -> None:
+    with editor.edited("shared.tripos", "| shouts |", "| sho |"):
+        assert list(editor.completions("shared.tripos", "sho@ |", cursor="@")) == ["sums", "shouts"]
+
+
+def test_metrics_are_proposed_in_the_first_row_of_a_table(editor: Editor) -> None:
+    with editor.edited("shared.tripos", "| CLEAR |", "| CL |"):
+        assert list(editor.completions("shared.tripos", "CL@ |", cursor="@")) == ["CLEAR"]
+
+
+def test_the_names_of_arguments_are_proposed_in_a_call(editor: Editor) -> None:
+    with editor.edited(
+        "quiz.tripos",
+        "score rubric(task: item.question, response: reply.text)\n}\n\nscenario",
+        "score rubric(\n}\n\nscenario",
+    ):
+        found = editor.completions("quiz.tripos", "score rubric(|\n")
+    edit = found["task"].text_edit
+    assert isinstance(edit, lsp.TextEdit) and edit.new_text == "task: "
+    assert list(found)[:2] == ["task", "response"]
+
+
+@pytest.mark.parametrize(
+    ("typed", "label", "active"),
+    [
+        ("rubric(", "rubric(task: text, response: text) -> allocated metrics", 0),
+        ("rubric(item.question, ", "rubric(task: text, response: text) -> allocated metrics", 1),
+        ("rubric(response: ", "rubric(task: text, response: text) -> allocated metrics", 1),
+        ("rubric(words(", "words(text: text) -> integer", 0),
+        ("rubric(words(item.question), ", "rubric(task: text, response: text) -> allocated metrics", 1),
+    ],
+)
+def test_the_parameter_that_is_being_written_is_shown(editor: Editor, typed: str, label: str, active: int) -> None:
+    with editor.edited("quiz.tripos", "  score long", f"  score {typed}\n  score long"):
+        params = lsp.SignatureHelpParams(**editor.client.at("quiz.tripos", f"  score {typed}|\n"))
+        found = editor.wait(editor.client.connection.text_document_signature_help_async(params))
+    assert found is not None
+    [signature] = found.signatures
+    assert (signature.label, found.active_parameter) == (label, active)
+
+
+def test_outside_of_a_call_there_is_no_signature(editor: Editor) -> None:
+    params = lsp.SignatureHelpParams(**editor.client.at("quiz.tripos", "measure over|all"))
+    assert editor.wait(editor.client.connection.text_document_signature_help_async(params)) is None
