@@ -20,7 +20,7 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.plugins import find_plugin
 from tripos_compiler.program import FormulaScorer
-from tripos_compiler.scope import Binding, Typed, joined, secret_name
+from tripos_compiler.scope import Binding, Typed, Way, joined, secret_name
 from tripos_compiler.semantics.library import FUNCTIONS, Function, Parameter, shown
 from tripos_compiler.syntax.tree import Argument, CallExpr, Name
 from tripos_compiler.types import fits
@@ -155,9 +155,16 @@ def _library(elaborator: Elaborator, syntax: CallExpr, function: Function) -> Ty
         elaborator.error("E0303", wrong, syntax.span, help_)
         return None
     implied = {name: _literal(value) for name, value in function.implied(types).items()}
-    columns = function.name in DECLASSIFY and all(isinstance(each.typed.expr, Data) for each in given)
-    secret = () if columns else joined(*(each.typed.secret for each in given))
-    return Typed(_as_call(function.name, given, implied), returns, secret)
+    return Typed(_as_call(function.name, given, implied), returns, _told_by(elaborator, function, given))
+
+
+def _told_by(elaborator: Elaborator, function: Function, given: Sequence[Given]) -> Way:
+    """The way of a secret that the value of a call tells."""
+    columns = [each.typed.expr for each in given if isinstance(each.typed.expr, Data)]
+    if function.name not in DECLASSIFY or len(columns) < len(given):
+        return joined(*(each.typed.secret for each in given))
+    rowsets = elaborator.program.rowsets
+    return joined(*(rowsets[each.dataset].chosen for each in columns if each.dataset in rowsets))
 
 
 def _literal(value: str | tuple[str, ...]) -> Expr:

@@ -337,20 +337,20 @@ class Elaborator:
 def rows_binding(loaded: LoadedDataset) -> Binding:
     """A data set as a value: all its rows, and behind its dot a field of all of them.
 
-    A row of the whole is as secret as its most secret field.
+    A row of the whole is as secret as its most secret field, and which rows there are as what they were chosen by.
     """
     name = loaded.dataset.name
     record: dict[str, Type] = {field.name: field.type for field in loaded.dataset.fields}
     fields = {
         key: Binding(
-            (name, key), ListType(of=of), loaded.ways.get(key, ()), value=Data(dataset=name, field=key),
+            (name, key), ListType(of=of), loaded.ways.get(key, loaded.chosen), value=Data(dataset=name, field=key),
             span=loaded.spans.get(key),
         )
         for key, of in record.items()
     }  # fmt: skip
     fields |= {key: Binding((name, key)) for key in loaded.poisoned}
     whole = ListType(of=RecordType(fields=record)) if loaded.sound and record else None
-    secret = joined(*loaded.ways.values())
+    secret = joined(*loaded.ways.values(), loaded.chosen)
     return Binding((name,), whole, secret, fields, Data(dataset=name), loaded.span)
 
 

@@ -163,7 +163,12 @@ class Program:
         general: Text | None = None
         good = True
         for language, text in labels:
-            if language is None:
+            if language is None and general is not None:
+                earlier = Label(general.span, "first written here")
+                help_ = "put both into one text, or give each its language or its `when`"
+                self.diagnostics.error("E0202", f"{what} is written twice", text.span, earlier, help=help_)
+                good = False
+            elif language is None:
                 general = text
             elif language.text not in self.languages:
                 if self.benchmark is not None:

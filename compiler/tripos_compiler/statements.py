@@ -46,11 +46,11 @@ def read_statements(
     for entry in _entries(block, table, diagnostics):
         statement = _known(entry, known)
         if statement is None:
-            mark = len(diagnostics.items), len(diagnostics.lost_names)
+            mark = _mark(diagnostics)
             statement = _read(entry, block, table, body, diagnostics)
             if statement is None:
                 continue
-            if known is not None and mark == (len(diagnostics.items), len(diagnostics.lost_names)):
+            if known is not None and mark == _mark(diagnostics):
                 known[id(entry)] = (entry, statement)
         construct = next(c for group in table.values() for c in group if c.name == statement.construct)
         earlier = seen.setdefault(construct.name, statement)
@@ -61,6 +61,11 @@ def read_statements(
             continue
         statements.append(statement)
     return tuple(statements)
+
+
+def _mark(diagnostics: Diagnostics) -> tuple[int, int, int]:
+    """What grows where anything is reported or lost."""
+    return len(diagnostics.items), len(diagnostics.lost_names), len(diagnostics.lost_blocks)
 
 
 def _known(entry: Entry, known: dict[int, tuple[Entry, Statement]] | None) -> Statement | None:

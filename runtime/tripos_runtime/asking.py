@@ -63,7 +63,9 @@ def messages(
     """The messages of a question in a language, with the note on the reply's format at the end."""
     sent: list[Message] = []
     if question.system is not None:
-        sent.append(Message("system", render(question.system[language], names, language, axes, metrics)))
+        system = render(question.system[language], names, language, axes, metrics)
+        if system:  # no condition of its texts may hold
+            sent.append(Message("system", system))
     prompt = render(question.prompt[language], names, language, axes, metrics) if question.prompt is not None else ""
     if question.schema is not None:
         prompt = f"{prompt}\n\n{format_note(question.schema, language)}"

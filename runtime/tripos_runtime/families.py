@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tripos_compiler.plan import Plan
+from tripos_compiler.plan import Compare, Grade, Plan, Verdict
 from tripos_runtime.binding import Binding
 
 FAMILIES = {
@@ -66,10 +66,22 @@ def families(model: str) -> frozenset[str]:
 def kin(plan: Plan, binding: Binding) -> list[Kinship]:
     """Every judge that would grade a compared model of its own family, in the order of the roles."""
     found: list[Kinship] = []
-    for role in dict.fromkeys(scorer.role for scorer in plan.scorers):
+    for role in _judges(plan, several=len(binding.of(binding.compared)) > 1):
         for judge in binding.models.get(role, ()):
             found += _of(role, judge, binding.of(binding.compared))
     return found
+
+
+def _judges(plan: Plan, *, several: bool) -> list[str]:
+    """The roles that judge replies; those that compare models only where there are several."""
+    scorers = {scorer.name: scorer for scorer in plan.scorers}
+    used = [
+        step.scorer
+        for scenario in plan.scenarios
+        for step in scenario.steps
+        if isinstance(step, Grade | Verdict) or (isinstance(step, Compare) and several)
+    ]
+    return list(dict.fromkeys(scorers[name].role for name in used))
 
 
 def _of(role: str, judge: str, models: Sequence[str]) -> list[Kinship]:

@@ -32,7 +32,7 @@ from typing import TypeVar
 sys.path.insert(0, str(Path(__file__).parents[1] / "compiler"))
 
 from examining import Fault, KeptData, compile_kept, examine, examine_format, twins
-from mutants import Mutant, Spec, case_specs, mutant, scraps_of, shipped_specs
+from mutants import Mutant, Scraps, Spec, case_specs, mutant, scraps_of, shipped_specs
 
 from tripos_compiler.compile import Compilation
 
@@ -101,7 +101,7 @@ class Bench:
     """The specs and scraps that mutants are made of."""
 
     specs: list[Spec]
-    scraps: list[str]
+    scraps: Scraps
     seed: int
     limit: float
     format_every: int
@@ -347,7 +347,11 @@ def main() -> int:
     parser.add_argument("--only", type=int, help="make this mutant again, and try it alone")
     options = parser.parse_args()
     specs = shipped_specs() + (case_specs() if options.cases else [])
-    bench = Bench(specs, scraps_of(specs), options.seed, options.limit, options.format_every)
+    bench = Bench(specs, scraps_of(shipped_specs() + case_specs()), options.seed, options.limit, options.format_every)
+    broken = [spec.main for spec in specs if compile_kept(spec.files, spec.main, bench.data).plan is None]
+    if broken:
+        print(f"this does not compile as it is: {', '.join(broken)}", file=sys.stderr)
+        return 2
     whole, began = Counts(), time.monotonic()
     numbers = range(options.count) if options.only is None else range(options.only, options.only + 1)
     for counts in tried(bench, numbers, options.processes):

@@ -21,6 +21,11 @@ AGAIN = 0.45
 """The chance of one more slip after each."""
 MOST = 12
 
+EXPRESSION = re.compile(
+    r"(?:=|\b(?:where|when|require|unique|key|by|expect|from|over|context|using)\b|\{\{)(?P<value>[^\n{}]+)"
+)
+"""What may stand for a value: behind a sign or word that one follows, and in a hole."""
+
 KEYWORDS = sorted(
     {word for each in CONSTRUCTS for word in re.findall(r"[a-z_]+", each.signature)} | {"true", "false", "compared"}
 )
@@ -28,12 +33,10 @@ TYPES = ["text", "integer", "number", "bool", "dialogue", "path", "1..5", "choic
 TYPES += ["list<{ a text? }>", "text?", "text secret", "{ a text, b list<number> }"]
 CHARS = [*"\"'{}()[]<>|,.:;=#?!*/+-\\_ \n\t\r\0\x07\x1b\x7f", *"，、。：；（）｛｝＝“”‘’《》｜　", *"éß难İ𝔘🎓\u200d\u2028\ufeff\u0301\u202e"]
 SIGNS = ['"""', "{{", "}}", "{{ }}", "..", "->", "==", "!=", "<=", ">=", "{ }", "()", "[]", "not in", "\r\n", "# allow E0309", "\\u0041"]
+OPERATORS = ["+", "-", "*", "/", "==", "!=", ">=", "and", "or", "in", "not in", "..", ","]
 NUMBERS = ["0", "-1", "1", "2.5", "-0.0", "10000000000", "1" + "0" * 30, "9" * 400, "1e400", "-1e400", "1e-400", "0.1e1", "1..0", "0..0"]
 STRINGS = ['""', '"{{ }}"', '"{{ x }}"', '"{{ 1 + }}"', '"{{ item }}"', '"{{ \\"a\\" }}"', '"}} {{"', '"\\\\"', '"\\x"', '"{a}/*.json"']
 STRINGS += ['"..//x"', '"hf://a/b/c.json"', '"难"', '"\t"', '""""""', '"""\n  {{ question }}\n"""', '"{{ {{ a }} }}"', '"1.0"', '"\0"', '"*"']
-
-Edit = Callable[[Random, str, Sequence[str]], str]
-
 
 @dataclass(frozen=True)
 class Spec:
@@ -41,6 +44,18 @@ class Spec:
 
     main: str
     files: dict[str, str]
+
+
+@dataclass(frozen=True)
+class Scraps:
+    """What may be put into a text: tokens, statements and expressions of other specs, keywords, signs and values."""
+
+    tokens: list[str]
+    statements: list[str]
+    expressions: list[str]
+
+
+Slip = Callable[[Random, str, Scraps], str]
 
 
 @dataclass(frozen=True)
@@ -80,14 +95,18 @@ def _spec(main: Path) -> Spec:
     return Spec(main.as_posix(), files)
 
 
-def scraps_of(specs: Sequence[Spec]) -> list[str]:
-    """What a token may be replaced by: tokens of all the specs, keywords, functions, types, signs and values."""
-    texts = {text for spec in specs for text in spec.files.values()}
-    tokens = {token.text for text in sorted(texts) for token in raw_tokens(text) if len(token.text) <= 200}
-    return [*sorted(tokens), *KEYWORDS * 2, *sorted(FUNCTIONS), *TYPES, *SIGNS * 2, *NUMBERS, *STRINGS]
+def scraps_of(specs: Sequence[Spec]) -> Scraps:
+    """What can be taken from these specs, and what the language knows."""
+    texts = sorted({text for spec in specs for text in spec.files.values()})
+    tokens = {token.text for text in texts for token in raw_tokens(text) if len(token.text) <= 200}
+    return Scraps(
+        [*sorted(tokens), *KEYWORDS * 2, *sorted(FUNCTIONS), *TYPES, *SIGNS * 2, *NUMBERS, *STRINGS],
+        sorted({text[start:end] for text in texts for start, end in statements(text) if end - start <= 2000}),
+        sorted({found["value"].strip() for text in texts for found in EXPRESSION.finditer(text)}),
+    )
 
 
-def mutant(random: Random, specs: Sequence[Spec], scraps: Sequence[str]) -> Mutant:
+def mutant(random: Random, specs: Sequence[Spec], scraps: Scraps) -> Mutant:
     """A spec of these with one slip in one of its files, or several in turn, ever more rarely."""
     spec = random.choice(specs)
     path = random.choice(sorted(spec.files))
@@ -102,51 +121,51 @@ def mutant(random: Random, specs: Sequence[Spec], scraps: Sequence[str]) -> Muta
 # --- characters ---
 
 
-def character_in(random: Random, text: str, scraps: Sequence[str]) -> str:
+def character_in(random: Random, text: str, scraps: Scraps) -> str:
     at = random.randint(0, len(text))
     return text[:at] + random.choice(CHARS) + text[at:]
 
 
-def characters_out(random: Random, text: str, scraps: Sequence[str]) -> str:
+def characters_out(random: Random, text: str, scraps: Scraps) -> str:
     at = random.randint(0, len(text))
     return text[:at] + text[at + random.choice([1, 1, 1, 2, 5, 40]) :]
 
 
-def character_replaced(random: Random, text: str, scraps: Sequence[str]) -> str:
+def character_replaced(random: Random, text: str, scraps: Scraps) -> str:
     at = random.randint(0, len(text))
     return text[:at] + random.choice(CHARS) + text[at + 1 :]
 
 
-def characters_swapped(random: Random, text: str, scraps: Sequence[str]) -> str:
+def characters_swapped(random: Random, text: str, scraps: Scraps) -> str:
     at = random.randint(0, max(len(text) - 2, 0))
     return text[:at] + text[at : at + 2][::-1] + text[at + 2 :]
 
 
-def text_ends_early(random: Random, text: str, scraps: Sequence[str]) -> str:
+def text_ends_early(random: Random, text: str, scraps: Scraps) -> str:
     return text[: random.randint(0, len(text))]
 
 
 # --- tokens ---
 
 
-def token_out(random: Random, text: str, scraps: Sequence[str]) -> str:
+def token_out(random: Random, text: str, scraps: Scraps) -> str:
     return _at_token(random, text, lambda token: "")
 
 
-def token_doubled(random: Random, text: str, scraps: Sequence[str]) -> str:
+def token_doubled(random: Random, text: str, scraps: Scraps) -> str:
     return _at_token(random, text, lambda token: f"{token} {token}")
 
 
-def token_replaced(random: Random, text: str, scraps: Sequence[str]) -> str:
-    return _at_token(random, text, lambda token: random.choice(scraps))
+def token_replaced(random: Random, text: str, scraps: Scraps) -> str:
+    return _at_token(random, text, lambda token: random.choice(scraps.tokens))
 
 
-def token_in(random: Random, text: str, scraps: Sequence[str]) -> str:
+def token_in(random: Random, text: str, scraps: Scraps) -> str:
     space = random.choice(["", " "])
-    return _at_token(random, text, lambda token: random.choice(scraps) + space + token)
+    return _at_token(random, text, lambda token: random.choice(scraps.tokens) + space + token)
 
 
-def tokens_swapped(random: Random, text: str, scraps: Sequence[str]) -> str:
+def tokens_swapped(random: Random, text: str, scraps: Scraps) -> str:
     tokens = _tokens(text)
     if not tokens:
         return text
@@ -156,7 +175,7 @@ def tokens_swapped(random: Random, text: str, scraps: Sequence[str]) -> str:
     return _swapped(text, (tokens[at].start, tokens[at].end), (tokens[other].start, tokens[other].end))
 
 
-def token_of_its_kind(random: Random, text: str, scraps: Sequence[str]) -> str:
+def token_of_its_kind(random: Random, text: str, scraps: Scraps) -> str:
     """A name for a name, a string for a string, both of this text."""
     tokens = _tokens(text)
     if not tokens:
@@ -166,40 +185,40 @@ def token_of_its_kind(random: Random, text: str, scraps: Sequence[str]) -> str:
     return text[: token.start] + like + text[token.end :]
 
 
-def type_replaced(random: Random, text: str, scraps: Sequence[str]) -> str:
+def type_replaced(random: Random, text: str, scraps: Scraps) -> str:
     return _at_token(random, text, lambda token: random.choice(TYPES), lambda token: token.text in TYPES)
 
 
 # --- lines ---
 
 
-def line_out(random: Random, text: str, scraps: Sequence[str]) -> str:
+def line_out(random: Random, text: str, scraps: Scraps) -> str:
     lines = text.split("\n")
     del lines[random.randrange(len(lines))]
     return "\n".join(lines)
 
 
-def line_doubled(random: Random, text: str, scraps: Sequence[str]) -> str:
+def line_doubled(random: Random, text: str, scraps: Scraps) -> str:
     lines = text.split("\n")
     at = random.randrange(len(lines))
     return "\n".join([*lines[:at], lines[at], *lines[at:]])
 
 
-def line_moved(random: Random, text: str, scraps: Sequence[str]) -> str:
+def line_moved(random: Random, text: str, scraps: Scraps) -> str:
     lines = text.split("\n")
     line = lines.pop(random.randrange(len(lines)))
     lines.insert(random.randint(0, len(lines)), line)
     return "\n".join(lines)
 
 
-def line_indented(random: Random, text: str, scraps: Sequence[str]) -> str:
+def line_indented(random: Random, text: str, scraps: Scraps) -> str:
     lines = text.split("\n")
     at = random.randrange(len(lines))
     lines[at] = random.choice(["", " ", "\t", "　", "        "]) + lines[at].lstrip()
     return "\n".join(lines)
 
 
-def lines_joined(random: Random, text: str, scraps: Sequence[str]) -> str:
+def lines_joined(random: Random, text: str, scraps: Scraps) -> str:
     lines = text.split("\n")
     at = random.randrange(len(lines))
     return "\n".join([*lines[:at], random.choice(["", " ", ", ", "\r"]).join(lines[at : at + 2]), *lines[at + 2 :]])
@@ -208,17 +227,17 @@ def lines_joined(random: Random, text: str, scraps: Sequence[str]) -> str:
 # --- statements with their blocks ---
 
 
-def statement_out(random: Random, text: str, scraps: Sequence[str]) -> str:
+def statement_out(random: Random, text: str, scraps: Scraps) -> str:
     start, end = _statement(random, text)
     return text[:start] + text[end:]
 
 
-def statement_doubled(random: Random, text: str, scraps: Sequence[str]) -> str:
+def statement_doubled(random: Random, text: str, scraps: Scraps) -> str:
     start, end = _statement(random, text)
     return text[:end] + random.choice(["\n", ", "]) + text[start:end] + text[end:]
 
 
-def statement_into_a_block(random: Random, text: str, scraps: Sequence[str]) -> str:
+def statement_into_a_block(random: Random, text: str, scraps: Scraps) -> str:
     start, end = _statement(random, text)
     moved, rest = text[start:end], text[:start] + text[end:]
     places = [token.end for token in raw_tokens(rest) if token.kind == "_LBRACE"]
@@ -226,11 +245,17 @@ def statement_into_a_block(random: Random, text: str, scraps: Sequence[str]) -> 
     return f"{rest[:at]}\n{moved}\n{rest[at:]}"
 
 
-def statements_swapped(random: Random, text: str, scraps: Sequence[str]) -> str:
+def statements_swapped(random: Random, text: str, scraps: Scraps) -> str:
     return _swapped(text, _statement(random, text), _statement(random, text))
 
 
-def block_emptied(random: Random, text: str, scraps: Sequence[str]) -> str:
+def statement_of_another(random: Random, text: str, scraps: Scraps) -> str:
+    start, end = _statement(random, text)
+    at = random.choice([start, end])
+    return f"{text[:at]}\n{random.choice(scraps.statements)}\n{text[random.choice([at, end]) :]}"
+
+
+def block_emptied(random: Random, text: str, scraps: Scraps) -> str:
     start, end = _statement(random, text)
     opening = text.find("{", start, end)
     return text if opening < 0 else text[:opening] + random.choice(["{ }", ""]) + text[end:]
@@ -239,24 +264,34 @@ def block_emptied(random: Random, text: str, scraps: Sequence[str]) -> str:
 # --- values ---
 
 
-def number_replaced(random: Random, text: str, scraps: Sequence[str]) -> str:
+def number_replaced(random: Random, text: str, scraps: Scraps) -> str:
     return _at_token(random, text, lambda token: random.choice(NUMBERS), lambda token: token.kind == "NUMBER")
 
 
-def string_replaced(random: Random, text: str, scraps: Sequence[str]) -> str:
+def string_replaced(random: Random, text: str, scraps: Scraps) -> str:
     return _at_token(random, text, lambda token: random.choice(STRINGS), lambda token: token.kind in {"STRING", "TEXT"})
 
 
-def hole_replaced(random: Random, text: str, scraps: Sequence[str]) -> str:
+def expression_replaced(random: Random, text: str, scraps: Scraps) -> str:
+    values = list(EXPRESSION.finditer(text))
+    if not values:
+        return text
+    value, other = random.choice(values), random.choice([random.choice(values)["value"].strip(), *scraps.expressions])
+    whole = random.choice([other, other, f"{value['value'].strip()} {random.choice(OPERATORS)} {other}"])
+    return f"{text[: value.start('value')]} {whole} {text[value.end('value') :]}"
+
+
+def hole_replaced(random: Random, text: str, scraps: Scraps) -> str:
     holes = list(re.finditer(r"\{\{(.*?)\}\}", text))
     if not holes:
         return text
     hole = random.choice(holes)
-    filling = random.choice([random.choice(scraps), random.choice(holes)[1], hole[1] + random.choice(scraps)])
+    scrap, value = random.choice(scraps.tokens), random.choice(scraps.expressions)
+    filling = random.choice([scrap, value, random.choice(holes)[1], hole[1] + scrap])
     return text[: hole.start(1)] + filling + text[hole.end(1) :]
 
 
-def name_misspelt(random: Random, text: str, scraps: Sequence[str]) -> str:
+def name_misspelt(random: Random, text: str, scraps: Scraps) -> str:
     def slip(name: str) -> str:
         at = random.randrange(len(name))
         return random.choice([name[:at] + name[at + 1 :] or "x", name[:at] + name[at:][:1] + name[at:], name.upper()])
@@ -264,7 +299,7 @@ def name_misspelt(random: Random, text: str, scraps: Sequence[str]) -> str:
     return _at_token(random, text, slip, lambda token: token.kind == "NAME")
 
 
-SLIPS: list[Edit] = [
+SLIPS: list[Slip] = [
     character_in,
     characters_out,
     character_replaced,
@@ -288,9 +323,12 @@ SLIPS: list[Edit] = [
     statement_doubled,
     statement_into_a_block,
     statements_swapped,
+    statement_of_another,
     block_emptied,
     number_replaced,
     string_replaced,
+    expression_replaced,
+    expression_replaced,
     hole_replaced,
     name_misspelt,
 ]

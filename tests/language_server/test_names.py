@@ -33,7 +33,7 @@ def compiled(folder: Path, texts: Mapping[str, str], main: str = "quiz.tripos") 
         ("{{ item.quest|ion }} ({{ stage }})", ["question text", "in dataset `item`"]),
         ("words(reply.sa|id)", ["said text", "in ask `reply`"]),
         ("item.stage == ea|sy", ["value easy", 'en "easy", zh "简单"', "in axis `stage`"]),
-        ("over item where item.|stage", ["field stage", "easy, hard", "in dataset `item`"]),
+        ("over item where item.|stage", ["field stage", "- `easy`", "in dataset `item`"]),
         ("long = wor|ds(", ["words(text: text) -> integer", "The number of words of a text."]),
         ("measure easy    = me|an(", ["mean(values: scores)", "the arithmetic mean"]),
         ("as|k reply by candidate {\n    prompt en", ["ask NAME by ROLE [when COND] { … }", "one model call a row"]),

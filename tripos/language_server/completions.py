@@ -16,7 +16,7 @@ from lsprotocol.types import CompletionItemKind as Kind
 
 from tripos.language_server.cursor import Cursor, cursor_at
 from tripos.language_server.descriptions import TYPES, of_construct
-from tripos.language_server.expected import candidates, expected
+from tripos.language_server.expected import expected
 from tripos.language_server.names import Names, Proposal
 from tripos.language_server.paths import paths_at
 from tripos.language_server.session import View
@@ -92,13 +92,8 @@ def _in_head(view: View, cursor: Cursor) -> Iterator[Proposal]:
     if cursor.hole is not None:
         yield from expression(view, cursor)
         return
-    elements = cursor.elements
-    begun = bool(elements) and elements[-1].open
     for item in expected(cursor):
-        if isinstance(item, Slot):
-            yield from _slot(view, cursor, item)
-        elif not begun:
-            yield from _words(item)
+        yield from _slot(view, cursor, item) if isinstance(item, Slot) else _words(item)
 
 
 def _words(item: Word) -> Iterator[Proposal]:
@@ -150,7 +145,8 @@ def types(names: Names) -> Iterator[Proposal]:
 
 def _is_row(text: str, cursor: Cursor) -> bool:
     line = text.rfind("\n", 0, cursor.start) + 1
-    return text[line : cursor.start].lstrip().startswith("|") and not candidates(cursor)
+    in_table = bool(cursor.owners) and cursor.owners[-1].text == "allocate"
+    return in_table and text[line : cursor.start].lstrip().startswith("|")
 
 
 def _row(view: View, cursor: Cursor) -> Iterator[Proposal]:

@@ -6,13 +6,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from pygments.lexer import ExtendedRegexLexer, LexerContext
-from pygments.token import Comment, Keyword, Operator, String, Whitespace, _TokenType, is_token_subtype
+from pygments.token import Comment, Keyword, Operator, String, Text, Whitespace, _TokenType, is_token_subtype
 
 from tripos_compiler.constructs.table import FILE
-from tripos_compiler.highlighting import TriposLexer
+from tripos_compiler.highlighting import AT_THE_TOP, TriposLexer
 
 WORD = re.compile(r"\w*\Z")
 OPENERS = ("(", "[")
@@ -41,10 +41,14 @@ class Token(NamedTuple):
 
 
 class _Lexer(ExtendedRegexLexer):
-    """The lexer of the highlighter, which tells where it is."""
+    """The lexer of the highlighter, which tells where it is. A word that stands only at the top of a file ends every
+    block that was never closed, and the statement that the block belongs to as well."""
 
     flags = TriposLexer.flags
-    tokens = TriposLexer.tokens
+    tokens: ClassVar[dict[str, list[Any]]] = {
+        state: [(AT_THE_TOP, Text, "#pop"), *rules] if state.startswith("head ") else rules
+        for state, rules in TriposLexer.tokens.items()
+    }
 
 
 _LEXER = _Lexer()

@@ -31,11 +31,11 @@ def expected(cursor: Cursor) -> list[Word | Slot]:
     ['ROLE']
     """
     elements = cursor.elements
-    done = elements[:-1] if elements and elements[-1].open else elements
+    begun = bool(elements) and elements[-1].open
     found: dict[Word | Slot, None] = {}
     for construct in candidates(cursor):
-        found.update(dict.fromkeys(_next(construct.shape.items, done)))
-    return list(found)
+        found.update(dict.fromkeys(_next(construct.shape.items, elements[:-1] if begun else elements)))
+    return [item for item in found if isinstance(item, Slot) or not begun]
 
 
 @lru_cache(maxsize=1)
@@ -55,10 +55,10 @@ def _next(items: Sequence[Item], elements: Sequence[Element]) -> Iterator[Word |
             yield from _next(rest, elements)
         case Slot(kind="LABELS") if elements:
             taken = _labels(elements)
-            if taken:
-                yield from _next(rest, elements[taken:])
             if taken == len(elements) or (not taken and _is_name(elements[0]) and len(elements) == 1):
                 yield head
+            if taken:
+                yield from _next(rest, elements[taken:])
         case Slot(many=True) if elements:
             if _fits(head, elements[0]):
                 yield from _next((head, *rest), elements[1:])

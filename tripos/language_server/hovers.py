@@ -14,7 +14,7 @@ from tripos.language_server.symbols import symbol_at, symbols_in, text_of
 from tripos.language_server.values import MEASURED
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.constructs.table import constructs_in
-from tripos_compiler.index import Symbol
+from tripos_compiler.index import Index, Symbol
 
 SHOWN = 40
 """So many values or fields are listed."""
@@ -82,8 +82,7 @@ def _details(view: View, named: Named, symbol: Symbol, statement: Statement | No
     owner = f"in {symbol.owner.replace(' ', ' `', 1)}`" if symbol.owner else ""
     match symbol.kind:
         case "axis" | "arm":
-            values = symbols_in(index, f"{symbol.kind} {symbol.name}")
-            return [_listed([(each.name, each.detail) for each in values if each.kind == "value"])]
+            return [_values(index, f"{symbol.kind} {symbol.name}")]
         case "value":
             return [symbol.detail, owner]
         case "role":
@@ -97,11 +96,17 @@ def _details(view: View, named: Named, symbol: Symbol, statement: Statement | No
         case "metric" if statement is not None:
             asks = [text.value for each in statement.of("asks") for _, text in each.labels()]
             return [f"scale {symbol.detail}" if symbol.detail else "", *asks[:1], owner]
-        case "field" if statement is not None and statement.has("secret"):
-            return ["secret: it never reaches the compared role", owner]
+        case "field":
+            secret = statement is not None and statement.has("secret")
+            told = "secret: it never reaches the compared role" if secret else ""
+            return [told, _values(index, f"axis {symbol.detail}"), owner]
         case "scorer" | "function" | "tree" | "measure":
             return [f"`{symbol.detail}`" if symbol.detail else "", owner]
     return [owner]
+
+
+def _values(index: Index, owner: str) -> str:
+    return _listed([(each.name, each.detail) for each in symbols_in(index, owner) if each.kind == "value"])
 
 
 def _listed(rows: list[tuple[str, str]]) -> str:

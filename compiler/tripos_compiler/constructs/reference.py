@@ -15,37 +15,17 @@ from tripos_compiler.constructs.table import CONSTRUCTS, FILE, Construct
 from tripos_compiler.diagnostics.codes import CODES, find_page
 from tripos_compiler.semantics.aggregates import AGGREGATES, AggregateFunction
 
-PAGES: dict[str, tuple[str, ...]] = {
-    "benchmark": ("benchmark",),
-    "use": ("use",),
-    "role": ("role",),
-    "axis": ("axis",),
-    "arm": ("arm",),
-    "tree": ("tree",),
-    "function": ("function",),
+ALONE = (
+    *("benchmark", "use", "role", "axis", "arm", "tree", "function", "made", "walk", "verify"),
+    *("scenario", "context", "over", "arms", "ask", "shots", "converse", "retrieve", "let", "compare"),
+    *("allocate", "measure", "expect", "subset", "export"),
+)
+PAGES: dict[str, tuple[str, ...]] = {name: (name,) for name in ALONE} | {
     "dimension": ("dimension", "metric"),
     "dataset": ("dataset", "like"),
-    "made": ("made",),
-    "walk": ("walk",),
-    "verify": ("verify",),
-    "scenario": ("scenario",),
-    "context": ("context",),
-    "over": ("over",),
-    "arms": ("arms",),
-    "ask": ("ask",),
-    "shots": ("shots",),
     "chat": ("chat", "continue"),
-    "converse": ("converse",),
-    "retrieve": ("retrieve",),
-    "let": ("let",),
     "score": ("score", "grade"),
-    "compare": ("compare",),
     "scorer": ("scorer", "formula", "python_scorer"),
-    "allocate": ("allocate",),
-    "measure": ("measure",),
-    "expect": ("expect",),
-    "subset": ("subset",),
-    "export": ("export",),
 }
 """The pages below `docs/language/`, and the constructs that each describes with a signature of their own. Any other
 construct is described where the block is that it stands in."""
@@ -118,15 +98,17 @@ def filled(page: str) -> str:
     >>> print(filled("# use\\n<!-- generated: construct use -->\\nold\\n<!-- end -->\\n").replace("`" * 3, "---"))
     # use
     <!-- generated: construct use -->
+    <BLANKLINE>
     ---text
     use PATH
     ---
     <BLANKLINE>
     Brings another file's declarations in. Stands at the top of a file.
+    <BLANKLINE>
     <!-- end -->
     <BLANKLINE>
     """
-    return PART.sub(lambda found: f"{found['what']} -->\n{part(found['what'])}", page)
+    return PART.sub(lambda found: f"{found['what']} -->\n\n{part(found['what'])}\n", page)
 
 
 def parts_of(page: str) -> list[str]:
@@ -225,7 +207,8 @@ def aggregate_part(function: AggregateFunction) -> str:
     *words, last = (f"`{word}`" for word in function.missing)
     facts.append(f"`missing:` may be {', '.join(words)} or {last}.")
     if function.source:
-        facts.append(f"Source: {function.source}.")
+        what, parted, source = function.source.partition(": ")
+        facts.append(f"Source of the {what}: {source}." if parted and what.islower() else f"Source: {function.source}.")
     said = "\n\n".join(_wrapped(text) for text in (_sentence(function.summary), " ".join(facts)))
     return f"### {function.name}\n\n`{function.shown}`\n\n{said}\n"
 

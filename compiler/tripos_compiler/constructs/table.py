@@ -58,7 +58,9 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "values of an axis that belong together and may be restricted",
         body="axis group",
     ),
-    Construct("value", ("axis", "axis group", "arm"), "NAME [LABELS]", "a value, labelled", keyword=""),
+    Construct(
+        "value", ("axis", "axis group", "arm"), "NAME [LABELS]", "a value, and what prompts print for it", keyword=""
+    ),
     Construct("arm", (FILE,), "arm NAME BLOCK", "conditions that the same item is tried under", body="arm"),
     Construct("tree", (FILE,), "tree NAME from PATH", "a hierarchy, such as a syllabus, read from a file"),
     Construct("function", (FILE,), "function NAME from PATH", "a function of your own, in Python"),
@@ -115,7 +117,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
     # the scenario
     Construct("scenario", (FILE,), "scenario NAME [LABELS] BLOCK", "one task: asked and scored", body="scenario"),
     Construct("context", ("scenario", "made"), "context AXES", "the axes whose combinations are covered", once=True),
-    Construct("over", ("scenario",), "over DATASET [as ALIAS] [where FILTER]", "the rows", once=True),
+    Construct("over", ("scenario",), "over DATASET [as ALIAS] [where FILTER]", "the rows that it runs over", once=True),
     Construct("arms", ("scenario",), "arms ARMS", "the conditions that it runs under", once=True),
     Construct(
         "ask", ("scenario",), "ask NAME by ROLE [when COND] BLOCK", "one model call a row and sample", body="ask"
@@ -181,7 +183,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "record_field",
         ("record",),
         "NAME [TYPE] [secret] [BLOCK]",
-        "a field of the reply; a block lists the fields of a record in it",
+        "a field of a record; a block lists the fields of a record in it",
         body="record",
         keyword="",
     ),
@@ -210,14 +212,16 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "measure",
         (FILE, "scenario"),
         "measure NAME = VALUE [across ROLE] [by DIMS...]",
-        "an aggregate, compiled to SQL",
+        "a figure of scores, for each compared model",
     ),
-    Construct("expect", (FILE, "scenario"), "expect COND", "a measure that must hold"),
-    Construct("subset", (FILE,), "subset NAME BLOCK", "a stratified sample", body="subset"),
+    Construct("expect", (FILE, "scenario"), "expect COND", "what a measure must come to"),
+    Construct("subset", (FILE,), "subset NAME BLOCK", "a stratified sample of the items", body="subset"),
     Construct("take", ("subset",), "take COUNT [per DIMS...]", "how many items of each stratum", once=True),
-    Construct("spread", ("subset",), "spread over DIMS...", "what the items are spread over evenly", once=True),
+    Construct(
+        "spread", ("subset",), "spread over DIMS...", "over what the items of a stratum are spread evenly", once=True
+    ),
     Construct("seed", ("subset",), "seed COUNT", "the seed of the draw", once=True),
-    Construct("export", (FILE,), "export NAME BLOCK", "training data", body="export"),
+    Construct("export", (FILE,), "export NAME BLOCK", "training data, made of replies", body="export"),
     Construct("best", ("export",), "best of ROLE by MEASURE [per DIMS...]", "the replies of the best model", once=True),
     Construct("pairs", ("export",), "pairs of ROLE by MEASURE [margin NUMBER]", "better and worse replies", once=True),
     Construct("rows", ("export",), "rows STEP", "whose replies are exported", once=True),

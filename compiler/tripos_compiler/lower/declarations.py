@@ -53,7 +53,12 @@ def lower_benchmark(program: Program) -> None:
         lacking = block.span if block is not None else None
         program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
         return
-    names = [element.text for element in languages.many("languages") if isinstance(element, Name)]
+    written = [element for element in languages.many("languages") if isinstance(element, Name)]
+    names = [element.text for element in written]
+    for index, element in enumerate(written):
+        if element.text in names[:index]:
+            message = f"`{element.text}` is named twice"
+            program.diagnostics.error("E0202", message, element.span, help="remove one")
     title, license_ = statement.one_of("title"), statement.one_of("license")
     program.benchmark = Benchmark(
         name=statement.name().text,

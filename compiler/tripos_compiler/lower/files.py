@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.data import DataError
@@ -10,9 +10,9 @@ from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.expressions import Elaborator
 from tripos_compiler.lower.file_rows import Columns, read_files
 from tripos_compiler.lower.loaded import LoadedDataset, row_fields
-from tripos_compiler.plan import DataField, Dataset, Expr, Type
+from tripos_compiler.plan import DataField, Dataset, Type
 from tripos_compiler.program import Program
-from tripos_compiler.scope import Binding, Scope, Way
+from tripos_compiler.scope import Binding, Scope, Typed, Way
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import BinaryExpr, Name, Syntax, Text
 from tripos_compiler.types import axis_type, field_type, is_secret, shown
@@ -27,6 +27,8 @@ class Fields:
     spans: dict[str, Span] = field(default_factory=dict)
     heads: dict[str, Span] = field(default_factory=dict)
     ways: dict[str, Way] = field(default_factory=dict)
+    keyed: Way = ()
+    """The way of a secret that the key holds."""
     sound: bool = True
 
 
@@ -39,8 +41,9 @@ def lower_file(program: Program, statement: Statement, name: str) -> LoadedDatas
     key = _key(program, statement, loaded)
     if key is False:
         fields.sound = False
-    elif not isinstance(key, bool):
-        dataset = dataset.model_copy(update={"key": key})
+    elif isinstance(key, Typed):
+        dataset = dataset.model_copy(update={"key": key.expr})
+        fields.keyed = key.secret
     places = {each: (head,) for each, head in fields.heads.items()}
     return _read(program, statement, fields, dataset, Columns(dataset, path.span, places))
 
@@ -61,7 +64,7 @@ def lower_like(program: Program, statement: Statement, name: str) -> LoadedDatas
     path = statement.text("path")
     given = model.dataset
     dataset = given.model_copy(update={"name": name, "source": path.value, "files": ()})
-    fields = Fields(list(given.fields), list(model.poisoned), dict(model.spans), {}, dict(model.ways))
+    fields = Fields(list(given.fields), list(model.poisoned), dict(model.spans), {}, dict(model.ways), model.keyed)
     fields.sound = not model.poisoned and bool(given.fields)
     places = {each.name: (path.span, Label(model.spans[each.name], "the field")) for each in given.fields}
     return _read(program, statement, fields, dataset, Columns(dataset, path.span, places))
@@ -85,6 +88,7 @@ def _loaded(statement: Statement, fields: Fields, dataset: Dataset) -> LoadedDat
         tuple(fields.poisoned),
         sound=False,
         ways=fields.ways,
+        keyed=fields.keyed,
         span=statement.name().span,
         axes=tuple(each.name for each in dataset.fields if each.type.kind == "choice" and each.type.axis == each.name),
     )
@@ -106,6 +110,7 @@ def _read(program: Program, statement: Statement, fields: Fields, dataset: Datas
         rows,
         fields.spans,
         ways=fields.ways,
+        keyed=fields.keyed,
         span=unsound.span,
         count=len(rows),
         axes=unsound.axes,
@@ -180,7 +185,7 @@ def _columns(program: Program, syntax: Syntax | None, name: Name) -> tuple[str, 
     return None
 
 
-def _key(program: Program, statement: Statement, loaded: LoadedDataset) -> Expr | bool | None:
+def _key(program: Program, statement: Statement, loaded: LoadedDataset) -> Typed | bool | None:
     """What rows that belong together have in common; None where nothing is said, False where it is wrong."""
     written = statement.one_of("key")
     if written is None:
@@ -189,9 +194,12 @@ def _key(program: Program, statement: Statement, loaded: LoadedDataset) -> Expr 
     return lower_key(program, written, {**fields, own: Binding((), None, (), fields, span=loaded.span)}, own)
 
 
-def lower_key(program: Program, statement: Statement, scope: Scope, own: str) -> Expr | bool:
+def lower_key(program: Program, statement: Statement, scope: Scope, own: str) -> Typed | bool:
     """The value of `key`, an expression of the row's own fields; False where it is wrong."""
     value = statement.syntax("value")
     program.index.scopes.append((value.span, scope))
     typed = Elaborator(program, scope, place=(own, "key")).expression(value)
-    return typed.expr if typed is not None else False
+    if typed is None:
+        return False
+    label = Label(statement.head, "rows of one key are never shots for each other")
+    return replace(typed, secret=(*typed.secret, label)) if typed.secret else typed

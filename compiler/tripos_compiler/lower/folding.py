@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from tripos_compiler.plan import Binary, Call, Expr, Get, Hole, Items, Literal_, Passage, Ref, Template, Texts, Unary
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.library import FUNCTIONS
+from tripos_compiler.semantics.names import names_in
 
 TRUE = Literal_(value=True)
 FALSE = Literal_(value=False)
+
+
+def mapped(expr: Expr, change: Callable[[Expr], Expr]) -> Expr:
+    """The expression with every part changed, the innermost first."""
+    match expr:
+        case Unary(value=value):
+            expr = expr.model_copy(update={"value": mapped(value, change)})
+        case Binary(left=left, right=right):
+            expr = expr.model_copy(update={"left": mapped(left, change), "right": mapped(right, change)})
+        case Items(values=values):
+            expr = expr.model_copy(update={"values": tuple(mapped(value, change) for value in values)})
+        case Call(args=args, named=named):
+            inner = {key: mapped(value, change) for key, value in named.items()}
+            expr = expr.model_copy(update={"args": tuple(mapped(arg, change) for arg in args), "named": inner})
+        case Get(of=of):
+            expr = expr.model_copy(update={"of": mapped(of, change)})
+    return change(expr)
 
 
 def fold(expr: Expr, chosen: Mapping[str, str]) -> Expr:
@@ -17,21 +36,20 @@ def fold(expr: Expr, chosen: Mapping[str, str]) -> Expr:
     >>> fold(Binary(operator="==", left=Ref(path=("shots",)), right=Literal_(value="one")), {"shots": "one"}).value
     True
     """
-    match expr:
-        case Ref(path=(name,)) if name in chosen:
-            return Literal_(value=chosen[name])
-        case Unary(value=value):
-            return _done(expr.model_copy(update={"value": fold(value, chosen)}))
-        case Binary(left=left, right=right):
-            return _binary(expr.model_copy(update={"left": fold(left, chosen), "right": fold(right, chosen)}))
-        case Items(values=values):
-            return expr.model_copy(update={"values": tuple(fold(value, chosen) for value in values)})
-        case Call(args=args, named=named):
-            inner = {key: fold(value, chosen) for key, value in named.items()}
-            return expr.model_copy(update={"args": tuple(fold(arg, chosen) for arg in args), "named": inner})
-        case Get(of=of):
-            return expr.model_copy(update={"of": fold(of, chosen)})
-    return expr
+    if not names_in(expr) & set(chosen):
+        return expr  # it is the same under every arm, also in what a fingerprint sees of it
+
+    def put(part: Expr) -> Expr:
+        match part:
+            case Ref(path=(name,)) if name in chosen:
+                return Literal_(value=chosen[name])
+            case Binary():
+                return _binary(part)
+            case Unary() | Call():
+                return _done(part)
+        return part
+
+    return mapped(expr, put)
 
 
 def _binary(expr: Binary) -> Expr:
@@ -47,16 +65,24 @@ def _binary(expr: Binary) -> Expr:
     return _done(expr)
 
 
-def _done(expr: Unary | Binary) -> Expr:
+def _done(expr: Unary | Binary | Call) -> Expr:
     """The value of an expression where all of it is known."""
-    inside = (expr.value,) if isinstance(expr, Unary) else (expr.left, expr.right)
+    match expr:
+        case Unary(value=value):
+            inside: tuple[Expr, ...] = (value,)
+        case Binary(left=left, right=right):
+            inside = (left, right)
+        case Call(args=args, named=named):
+            inside = (*args, *named.values())
+            if expr.function not in FUNCTIONS:
+                return expr  # a function of the user's is not called before a run
     if not all(_known(each) for each in inside):
         return expr
     try:
         value = evaluate(expr, {})
     except Unavailable:
         return expr
-    return Literal_(value=value)
+    return Literal_(value=value) if isinstance(value, str | int | float) else expr
 
 
 def _known(expr: Expr) -> bool:

@@ -1,4 +1,4 @@
-"""Lowers what is made of replies: scores, grades, verdicts inside expressions, comparisons, columns of measures."""
+"""Lowers what is made of replies: scores, grades, verdicts inside expressions, columns of measures."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from tripos_compiler.calls import is_score, scorer_arguments
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.expressions import Elaborator
 from tripos_compiler.lower.questions import unrevealed
 from tripos_compiler.lower.steps import Steps, through
-from tripos_compiler.plan import Ask, Column, Compare, Expr, Grade, Ref, Score, Scorer, Type, Verdict
+from tripos_compiler.plan import Column, Expr, Grade, Ref, Score, Scorer, Type, Verdict
 from tripos_compiler.program import NamedColumn
 from tripos_compiler.resolve import scorer_name
-from tripos_compiler.scope import Binding, Scope, Typed, joined
+from tripos_compiler.scope import Typed, joined
 from tripos_compiler.semantics.names import names_in
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import CallExpr, Name, Syntax
@@ -230,90 +229,6 @@ def _metrics(steps: Steps, scorer: Scorer, statement: Statement, name: Name | No
     return declared[steps.scenario]
 
 
-def lower_compare(steps: Steps, statement: Statement) -> bool:
-    """`compare NAME using SCORER(…) [when COND]`."""
-    program, name, call = steps.program, statement.name(), statement.syntax("call")
-    if not isinstance(call, CallExpr) or not isinstance(call.function, Name):
-        help_ = "it is written `compare NAME using SCORER(…)`"
-        program.diagnostics.error("E0106", "this is not a scorer applied", call.span, help=help_)
-        return False
-    if not free(steps, name, statement) or not program.is_declared("scorer", call.function):
-        return False
-    steps.define("compare", name, None, "a comparison of every two compared models")
-    scorer = program.scorers.get(call.function.text)
-    when = steps.condition(statement, name.text)
-    if when is False:
-        return False
-    if scorer is None:
-        if call.function.text in program.formulas or call.function.text in program.plugins:
-            help_ = "compare by a judge that `gives choice(first, second, tie)`"
-            program.diagnostics.error("E0301", f"`{call.function.text}` is no judge", call.function.span, help=help_)
-        return False
-    values = scorer.gives.values if scorer.gives is not None and scorer.gives.kind == "choice" else ()
-    if len(values) not in (2, 3):
-        help_ = "write `gives choice(first, second, tie)` in it"
-        message = f"`{scorer.name}` does not say which of two is better"
-        program.diagnostics.error("E0301", message, call.function.span, help=help_)
-        return False
-    scope = _paired(steps)
-    program.index.scopes.append((call.span, scope))
-    elaborator = Elaborator(program, scope, place=(steps.scenario, name.text))
-    args = scorer_arguments(elaborator, call, scorer)
-    if args is None or not told(steps, scorer, args, when if isinstance(when, Typed) else None, call.span):
-        return False
-    exprs = {key: typed.expr for key, typed in args.items()}
-    sides = _sides(exprs.values())
-    if sides != {"first", "second"}:
-        missing = sorted({"first", "second"} - sides)[0]
-        help_ = f"name the reply of each: `{missing}.{_compared_ask(steps) or 'answer'}.text`"
-        message = f"this compares nothing of the {missing} model"
-        program.diagnostics.error("E0303", message, call.span, help=help_)
-        return False
-    condition = when.expr if isinstance(when, Typed) else None
-    steps.lowered.append(
-        Compare(
-            name=name.text,
-            scorer=scorer.name,
-            args=exprs,
-            of="",
-            needs=(),
-            when=condition,
-            judgement="",
-            fingerprint="",
-        )
-    )
-    return True
-
-
-def _sides(exprs: object) -> set[str]:
-    return {name for expr in exprs for name in names_in(expr)} & {"first", "second"}  # type: ignore[attr-defined]
-
-
-def _compared_ask(steps: Steps) -> str | None:
-    asks = [step.name for step in steps.lowered if isinstance(step, Ask) and steps.kind(step.role) == "compared"]
-    return asks[-1] if asks else None
-
-
-def _paired(steps: Steps) -> Scope:
-    """The scope with the replies of either model below `first` and `second`."""
-    replies = {
-        step.name: steps.scope[step.name]
-        for step in steps.lowered
-        if isinstance(step, Ask) and step.name in steps.scope and steps.compared(Ref(path=(step.name,)))
-    }
-    shared = {key: binding for key, binding in steps.scope.items() if key not in replies}
-    sides = {
-        side: Binding((side,), None, (), {key: _below(side, binding) for key, binding in replies.items()})
-        for side in ("first", "second")
-    }
-    return {**shared, **sides}
-
-
-def _below(side: str, binding: Binding) -> Binding:
-    fields = {key: _below(side, inner) for key, inner in binding.fields.items()}
-    return Binding((side, *binding.path), binding.type, binding.secret, fields, span=binding.span)
-
-
 def lower_column(steps: Steps, hint: str, syntax: Syntax) -> NamedColumn | None:
     """The column that an argument of a measure becomes; None where it is wrong, which is reported."""
     steps.program.index.scopes.append((syntax.span, dict(steps.scope)))
@@ -357,4 +272,4 @@ def _kept(steps: Steps, type_: Type, syntax: Syntax) -> bool:
     return False
 
 
-__all__ = ["Judging", "free", "lower_column", "lower_compare", "lower_grade", "lower_score", "through"]
+__all__ = ["Judging", "free", "lower_column", "lower_grade", "lower_score", "through"]

@@ -34,6 +34,10 @@ class LoadedDataset:
     sound: bool = True
     ways: Mapping[str, Way] = field(default_factory=dict)
     """For every secret field, the way that the secret took there."""
+    chosen: Way = ()
+    """The way of a secret by which rows were chosen out of others: then it is one which rows there are."""
+    keyed: Way = ()
+    """The way of a secret that the key of the rows holds."""
     span: Span | None = None
     """The place of the data set's name."""
     made: Made | None = None

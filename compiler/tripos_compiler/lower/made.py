@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics import Label
 from tripos_compiler.lower.files import lower_key
 from tripos_compiler.lower.loaded import LoadedDataset
 from tripos_compiler.lower.made_source import bind_axis, count_rows, lower_context, lower_filter, lower_source
@@ -19,7 +20,7 @@ from tripos_compiler.lower.made_steps import (
 from tripos_compiler.lower.making import MadeStep, Making
 from tripos_compiler.plan import Ask, Axis, CallCount, Data, Dataset, Derived, Expr, Made, Verify, Walk, digest
 from tripos_compiler.program import Program
-from tripos_compiler.scope import Binding, Scope, Typed
+from tripos_compiler.scope import Binding, Scope, Typed, Way, joined
 from tripos_compiler.semantics.names import parts_of
 from tripos_compiler.syntax.tree import Number
 
@@ -88,15 +89,28 @@ def lower_made(
             steps=tuple(making.steps),
             require=require,
             unique=unique,
-            key=key if not isinstance(key, bool) else None,
+            key=key.expr if isinstance(key, Typed) else None,
             rows=rows,
             fingerprint="",
         )
         made = made.model_copy(update={"fingerprint": _print(making, made)})
-    return None if making.open else _loaded(making, made)
+    keyed = key.secret if isinstance(key, Typed) else ()
+    return None if making.open else _loaded(making, made, _chosen(making, where, source), keyed)
 
 
-def _loaded(making: Making, made: Made | None) -> LoadedDataset:
+def _chosen(making: Making, where: Typed | bool | None, source: Expr | None) -> Way:
+    """The way of a secret by which rows were chosen out of those of the source; rows that a role writes are nobody
+    else's, and it says nothing that some were refused."""
+    ways: list[Way] = []
+    if isinstance(where, Typed) and where.secret:
+        ways.append((*where.secret, Label(making.statement.syntax("filter").span, f"`{making.own}` keeps rows by it")))
+    used = [part.dataset for part in parts_of(source) if isinstance(part, Data)] if source is not None else []
+    ways += [making.program.rowsets[name].chosen for name in used]
+    written = source is None or making.statement.find_name("role") is not None
+    return joined(*ways, *([] if written else making.refused))
+
+
+def _loaded(making: Making, made: Made | None, chosen: Way, keyed: Way) -> LoadedDataset:
     return LoadedDataset(
         Dataset(name=making.name, source="", fields=tuple(making.fields), files=()),
         (),
@@ -104,6 +118,8 @@ def _loaded(making: Making, made: Made | None) -> LoadedDataset:
         tuple(making.poisoned),
         sound=making.sound,
         ways=making.ways,
+        chosen=chosen,
+        keyed=keyed,
         span=making.statement.name().span,
         made=made,
         count=made.rows if made is not None else 0,
@@ -136,7 +152,7 @@ def _given_context(making: Making, axes: list[Axis], scope: Scope) -> None:
         making.error("E0107", "inside a scenario the scenario's context holds", context.head, help=help_)
 
 
-def _key(making: Making) -> Expr | bool | None:
+def _key(making: Making) -> Typed | bool | None:
     """What rows that belong together have in common, an expression of the fields alone."""
     written = making.statement.one_of("key")
     if written is None:

@@ -137,6 +137,8 @@ def lower_verify(making: Making, statement: Statement, number: int) -> None:
     if question is None or record is None or not may or not prompted or len(known) < len(required):
         making.sound = False
         return
+    if question.secret:
+        making.refused.append((*question.secret, Label(statement.head, "rows are refused by it")))
     making.steps.append(Verify(ask=_ask(making, title, role, question, record), require=tuple(known)))
 
 
@@ -157,6 +159,8 @@ def lower_conditions(making: Making) -> tuple[tuple[Expr, ...], tuple[Expr, ...]
 def _condition(making: Making, scope: Scope, statement: Statement, step: str) -> Expr | None:
     condition = statement.syntax("cond")
     typed = making.elaborator(scope, step, condition.span).condition(condition)
+    if typed is not None and typed.secret:
+        making.refused.append((*typed.secret, Label(statement.head, "rows are refused by it")))
     return typed.expr if typed is not None else None
 
 

@@ -38,6 +38,8 @@ class Making:
     spans: dict[str, Span] = field(default_factory=dict)
     ways: dict[str, Way] = field(default_factory=dict)
     steps: list[MadeStep] = field(default_factory=list)
+    refused: list[Way] = field(default_factory=list)
+    """The ways of secrets by which rows are refused."""
     mentioned: dict[str, set[str]] = field(default_factory=dict)
     """For every language the names that its prompts print."""
     open: bool = False

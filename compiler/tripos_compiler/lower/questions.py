@@ -44,6 +44,8 @@ def lower_question(
     returns = lower_returns(program, statement)
     told = tuple({hole.span: hole for hole in sound}.values())
     kept = keeps_secrets(program, role, told)
+    spoken = scope["language"].secret if "language" in scope and len(program.languages) > 1 else ()
+    kept = unrevealed(program, role, spoken, statement.head, "the language of this tells") and kept
     settings = lower_settings(program, statement)
     if (prompts and prompt is None) or (systems and system is None) or returns is False or not kept:
         return None

@@ -105,9 +105,10 @@ def _keep(
 ) -> None:
     """Counts the rows that are run, and checks that each lies in an allowed cell."""
     condition = over.find("filter") if over is not None else None
+    scope = {name: binding for name, binding in cases.scope.items() if name not in {arm.name for arm in cases.arms}}
     if condition is not None:
-        program.index.scopes.append((condition.span, dict(cases.scope)))
-    where = Elaborator(program, cases.scope).condition(condition) if condition is not None else None
+        program.index.scopes.append((condition.span, scope))
+    where = Elaborator(program, scope).condition(condition) if condition is not None else None
     early = where is None or condition is None or known_early(program, where.expr, condition.span)
     cases.sound = cases.sound and loaded.sound and early and (where is not None or condition is None)
     types = {f.name: f.type for f in loaded.dataset.fields}

@@ -68,6 +68,8 @@ def _shots(
     if texts is None:
         return None
     chosen = [(each.secret, written.head) for each in (where, when) if isinstance(each, Typed)]
+    chosen += [(loaded.chosen, written.head)] if steps.splits.asked_about(dataset.text) else []
+    chosen += [(loaded.keyed, written.head)]
     told = [*chosen, *((hole.typed.secret, hole.span) for part in texts for hole in part.told())]
     compared = steps.kind(role.text) == "compared"
     for way, span in told:

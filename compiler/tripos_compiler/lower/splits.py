@@ -1,4 +1,4 @@
-"""Which rows are asked about, and so keep their secrets also where they stand in shots; and which data sets share rows."""
+"""Which data sets share rows: whose secrets may stand in shots, and what is secret under another name."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ class Splits:
         return frozenset(origin for each in self.program.of("scenario") for origin in self._run_over(each))
 
     def asked_about(self, name: str) -> bool:
-        """Whether some scenario may run over rows of a data set, or over what is made from them."""
-        return self._is_asked(self.own(name, self.statements[name]))
+        """Whether some scenario may run over rows of a data set, or over what they are made from, or is from them."""
+        return any(self._is_asked(origin) for origin in self.origins(name, self.statements[name]))
 
     def shows(self, name: str, field: str) -> bool:
         """Whether a secret field of a data set's rows may stand in shots: nobody is asked about what it says."""
         statement, loaded = self.statements[name], self.program.rowsets[name]
-        if self.asked_about(name):
+        if self._is_asked(self.own(name, statement)):
             return False
         if statement.construct != "made":
             return True
@@ -90,7 +90,7 @@ class Splits:
         written = {inner.name().text for returns in statement.of("returns") for inner in returns.body}
         if field in written and len(loaded.ways.get(field, ())) == 1:
             return True  # a secret of its own, of a row that is new
-        return not any(self._is_asked(origin) for origin in self.origins(name, statement))
+        return not self.asked_about(name)
 
     def own(self, name: str, statement: Statement) -> Origin:
         """Where the rows of a data set come from, not looking at what they are made from."""
@@ -136,7 +136,9 @@ class Splits:
             same = {column: way for origin, columns in secrets if origin.shares(own) for column, way in columns.items()}
             for each in loaded.dataset.fields:
                 read = Label(loaded.spans[each.name], f"`{name}.{each.name}` is read from the same column")
-                found |= {each.name: (*same[column], read) for column in each.columns if column in same}
+                ways = [same[column] for column in each.columns if column in same]
+                if ways:
+                    found[each.name] = (*ways[0], read)
         fields = {each.name for each in loaded.dataset.fields} - set(loaded.ways)
         more = {key: way for key, way in found.items() if key in fields}
         seen[name] = replace(loaded, ways={**loaded.ways, **more}) if more else loaded

@@ -62,7 +62,7 @@ def uses_of(step: Step) -> set[str]:
     """The names that a step looks up, directly; of a conversation that it continues too."""
     found = {name for expr in exprs_of(step) for name in names_in(expr)}
     if isinstance(step, Compare):
-        found |= {path_name for expr in step.args.values() for path_name in _below_sides(expr)}
+        found |= {name for expr in exprs_of(step) for name in _below_sides(expr)}
     if isinstance(step, Ask) and step.continues is not None:
         found.add(step.continues)
     return found
@@ -132,6 +132,10 @@ def _under(
             continue
         if isinstance(folded, Ask) and folded.continues in gone:
             folded = folded.model_copy(update={"continues": None})
+        if isinstance(folded, Ask) and folded.prompt is None and folded.chat is None:
+            _asks_nothing(steps, folded.name, chosen, reported)
+            gone.add(folded.name)
+            continue
         missing = sorted(uses_of(folded) & gone)
         if missing:
             gone.add(folded.name)
@@ -159,6 +163,17 @@ def _not_held(steps: Steps, name: str, missing: str, chosen: Mapping[str, str], 
     help_ = f"give `{name}` the condition of `{missing}`, or that part of its text"
     span = steps.wholes[name].span
     steps.program.diagnostics.error("E0609", message, span, help=help_)
+    steps.good = False
+
+
+def _asks_nothing(steps: Steps, name: str, chosen: Mapping[str, str], reported: set[tuple[str, str]]) -> None:
+    if (name, "") in reported:
+        return
+    reported.add((name, ""))
+    where = ", ".join(f"{arm} is {value}" for arm, value in chosen.items())
+    message = f"`{name}` asks nothing where {where}"
+    help_ = "give it a prompt there, or the whole step the condition of its prompt"
+    steps.program.diagnostics.error("E0206", message, steps.wholes[name].span, help=help_)
     steps.good = False
 
 

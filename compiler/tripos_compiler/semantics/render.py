@@ -64,7 +64,7 @@ def _show(type_: Type, value: Any, language: str, axes: Mapping[str, Axis]) -> s
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int | float):
-        return f"{value:g}" if isinstance(value, float) else str(value)
+        return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
     if isinstance(value, list | Set) and all(isinstance(item, str) for item in value):
         items = sorted(value) if isinstance(value, Set) else value
         of = type_.of if type_.kind in ("list", "set") else None

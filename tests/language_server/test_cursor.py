@@ -1,0 +1,131 @@
+"""Where a place is in a spec, which need not be well formed, and what may come next there."""
+
+from __future__ import annotations
+
+import pytest
+
+from tripos.language_server.cursor import cursor_at
+from tripos.language_server.expected import expected
+from tripos.language_server.snippets import snippet_of
+from tripos_compiler.constructs.signature import Slot
+from tripos_compiler.constructs.table import CONSTRUCTS, Construct
+from tripos_compiler.diagnostics import Diagnostics
+from tripos_compiler.source import Source
+from tripos_compiler.syntax.parse import parse
+
+
+def next_at(marked: str) -> list[str]:
+    """What may come at the bar: the kinds of slots, and words."""
+    before, after = marked.split("|")
+    cursor = cursor_at(before + after, len(before))
+    found: list[str] = []
+    for item in expected(cursor):
+        found += [item.kind] if isinstance(item, Slot) else item.texts
+    return found
+
+
+@pytest.mark.parametrize(
+    ("marked", "place", "keyword"),
+    [
+        ("|", "file", ""),
+        ("scenario s {\n  |\n}", "scenario", ""),
+        ("scenario s {\n  ask a by b {\n    |", "ask", ""),
+        ("scenario s {\n  ask a by |", "scenario", "ask"),
+        ('dataset d from "x" {\n  question |', "dataset", "question"),
+        ("dataset d by a {\n  |", "made", ""),
+        ("axis a {\n  group g when |", "axis", "group"),
+        ("scenario s {\n  ask a by b {\n    returns { a |", "record", "a"),
+        ("scenario s {\n  let x = (1 +\n    |", "scenario", "let"),
+        ("scenario s {\n  ask broken {{{\nrole m |", "file", "role"),
+        ("# role |", "comment", ""),
+    ],
+)
+def test_the_block_and_the_statement_are_known(marked: str, place: str, keyword: str) -> None:
+    before, after = marked.split("|")
+    cursor = cursor_at(before + after, len(before))
+    assert (cursor.place, cursor.keyword) == (place, keyword)
+
+
+@pytest.mark.parametrize(
+    ("marked", "wanted"),
+    [
+        ("role |", ["NAME"]),
+        ("role judge |", ["compared", "panel"]),
+        ("use |", ["PATH"]),
+        ("scenario s { ask |", ["NAME"]),
+        ("scenario s { ask a |", ["by"]),
+        ("scenario s { ask a by b |", ["when"]),
+        ("scenario s { over d as x where |", ["FILTER"]),
+        ("scenario s { score x = 1 + 2 |", ["when"]),
+        ("scenario s { score x = 1 + |", ["VALUE"]),
+        ("scenario s { score x = not |", ["VALUE"]),
+        ("scenario s { score x = -|", ["VALUE"]),
+        ("scenario s { context a * b |", []),
+        ("scenario s { context a * |", ["AXES"]),
+        ('scenario s { ask a by b { prompt en "x" |', ["LABELS", "when"]),
+        ("scenario s { ask a by b { prompt en |", ["LABELS"]),
+        ("measure m = mean(x) |", ["across", "by"]),
+        ("measure m = mean(x) by a, |", ["DIMS"]),
+        ("measure m = mean(x, by: |", ["VALUE"]),
+        ('dataset d from "x" { a list<|', ["TYPE"]),
+        ('dataset d from "x" { a list<text> |', ["secret", "from"]),
+        ('dataset d from "x" { a choice(x, y)? |', ["secret", "from"]),
+    ],
+)
+def test_what_may_come_next_follows_from_the_signature(marked: str, wanted: list[str]) -> None:
+    assert next_at(marked) == wanted
+
+
+@pytest.mark.parametrize(
+    ("marked", "names"),
+    [
+        ("measure m = f(|", ["f"]),
+        ("measure m = f(g(1), |", ["f"]),
+        ("measure m = f(g(1, |", ["f", "g"]),
+        ("measure m = f(1) + (|", [""]),
+        ('measure m = f("(", |', ["f"]),
+    ],
+)
+def test_open_brackets_are_known(marked: str, names: list[str]) -> None:
+    assert [bracket.name for bracket in cursor_at(marked.replace("|", ""), marked.index("|")).brackets] == names
+
+
+def test_an_argument_is_known_by_its_number_and_name() -> None:
+    text = "measure m = f(1, (2, 3), n: "
+    [bracket] = cursor_at(text, len(text)).brackets
+    assert (bracket.commas, bracket.label) == (2, "n")
+
+
+@pytest.mark.parametrize(
+    ("marked", "in_string", "in_hole"),
+    [
+        ('prompt "a |b"', True, False),
+        ('prompt "a"| ', False, False),
+        ('prompt "a {{ |b }} c"', True, True),
+        ('prompt "a {{ b }} |c"', True, False),
+        ('prompt "a {{ |', True, True),
+        ('prompt """\n  {{ a }} {{ |\n  """', True, True),
+        ('prompt """\n  "quoted" |\n  """', True, False),
+        ('prompt """\n  x\n  """ |', False, False),
+        ('prompt "{{ f(\\"a\\") | }}"', True, True),
+    ],
+)
+def test_strings_and_their_placeholders_are_known(marked: str, in_string: bool, in_hole: bool) -> None:
+    lead = "scenario s {\n  ask a by b {\n    "
+    before, after = marked.split("|")
+    cursor = cursor_at(lead + before + after, len(lead + before))
+    assert (cursor.string is not None, cursor.hole is not None) == (in_string, in_hole)
+
+
+@pytest.mark.parametrize("construct", [each for each in CONSTRUCTS if each.starts_with], ids=lambda each: each.name)
+def test_a_snippet_is_a_statement(construct: Construct) -> None:
+    text = snippet_of(construct)
+    for number in range(9, 0, -1):
+        for piece in (f"${{{number}:", f"${{{number}|"):
+            while piece in text:
+                start = text.index(piece)
+                end = text.index("}", start)
+                text = text[:start] + text[start + len(piece) : end].split(",")[0].rstrip("|") + text[end + 1 :]
+    diagnostics = Diagnostics()
+    parse(Source("x", text.replace("$0", "")), diagnostics)
+    assert diagnostics.items == [], text
