@@ -111,23 +111,7 @@ def _keep(
     where = Elaborator(program, scope).condition(condition) if condition is not None else None
     early = where is None or condition is None or known_early(program, where.expr, condition.span)
     cases.sound = cases.sound and loaded.sound and early and (where is not None or condition is None)
-    types = {f.name: f.type for f in loaded.dataset.fields}
-    names = set(types) | set(loaded.poisoned)
-    for axis in cases.axes:
-        said = types.get(axis.name)
-        if said is not None and not (said.kind == "choice" and said.axis == axis.name):
-            message = f"field `{axis.name}` is `{shown(said)}`, and the context needs the axis of that name"
-            help_ = f"write `{axis.name}` alone, with `from` where the column has another name"
-            program.diagnostics.error("E0301", message, loaded.spans[axis.name], help=help_)
-            cases.sound = False
-        local = loaded.made is not None and loaded.made.scenario is not None
-        if axis.name not in names and not local and not (axis.name == "language" and len(axis.values) == 1):
-            help_ = f"add `{axis.name}` to its fields, with `from` where the column has another name"
-            message = f"the rows do not say their `{axis.name}`"
-            written = scenario.one_of("context")
-            where_ = (written or scenario).head
-            program.diagnostics.error("E0308", message, where_, help=help_, unknown=axis.name)
-            cases.sound = False
+    _say_their_axes(program, scenario, cases, loaded)
     if not cases.sound:
         return
     cases.rows = Rows(dataset=loaded.dataset.name, alias=alias.text, where=where.expr if where else None)
@@ -159,6 +143,27 @@ def _keep(
         help_ = "look at `where`" if where is not None else "the file is empty"
         program.diagnostics.error("E0603", "this scenario runs over no row", span, help=help_)
         cases.sound = False
+
+
+def _say_their_axes(program: Program, scenario: Statement, cases: Cases, loaded: LoadedDataset) -> None:
+    """Checks that the rows say where they lie in the context."""
+    types = {f.name: f.type for f in loaded.dataset.fields}
+    names = set(types) | set(loaded.poisoned)
+    for axis in cases.axes:
+        said = types.get(axis.name)
+        if said is not None and not (said.kind == "choice" and said.axis == axis.name):
+            message = f"field `{axis.name}` is `{shown(said)}`, and the context needs the axis of that name"
+            help_ = f"write `{axis.name}` alone, with `from` where the column has another name"
+            program.diagnostics.error("E0301", message, loaded.spans[axis.name], help=help_)
+            cases.sound = False
+        local = loaded.made is not None and loaded.made.scenario is not None
+        if axis.name not in names and not local and not (axis.name == "language" and len(axis.values) == 1):
+            help_ = f"add `{axis.name}` to its fields, with `from` where the column has another name"
+            message = f"the rows do not say their `{axis.name}`"
+            written = scenario.one_of("context")
+            where_ = (written or scenario).head
+            program.diagnostics.error("E0308", message, where_, help=help_, unknown=axis.name)
+            cases.sound = False
 
 
 def _selective(made: Made) -> bool:
