@@ -6,7 +6,7 @@ A condition that only rows and axes decide is decided here, for every row; one t
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from tripos_compiler.plan import (
@@ -22,7 +22,6 @@ from tripos_compiler.plan import (
     Scenario,
     Scorer,
     Step,
-    Treatment,
     Verdict,
 )
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
@@ -56,6 +55,22 @@ class Span:
         """So many times as often."""
         return Span(self.calls * factor, self.least * factor, self.most * factor)
 
+    def and_(self, other: Span) -> Span:
+        """Both together."""
+        return Span(self.calls + other.calls, self.least + other.least, self.most + other.most)
+
+
+@dataclass
+class Asked:
+    """A step whose calls are made once for all treatments that have it: for every combination of models in `times`, so
+    many `samples` where all of one of the conditions in `whens` hold, which are those of a treatment."""
+
+    step: Step
+    times: tuple[str, ...]
+    samples: int
+    whens: list[list[Expr]] = field(default_factory=list)
+    arms: list[dict[str, str]] = field(default_factory=list)
+
 
 def count_calls(
     scenario: Scenario, cases: Cases, roles: Mapping[str, Role], scorers: Mapping[str, Scorer], pool: Mapping[str, int]
@@ -84,24 +99,22 @@ class _Counter:
         self.pool = pool
 
     def counts(self) -> Iterator[CallCount]:
-        shared: dict[str, list[dict[str, str]]] = {}
-        for treatment in self.scenario.treatments:
-            for step in treatment.steps:
-                shared.setdefault(_identity(step), []).append(dict(treatment.arms))
-        seen: set[str] = set()
+        shared: dict[str, Asked] = {}
         for treatment in self.scenario.treatments:
             times: dict[str, tuple[str, ...]] = {}
             whens: dict[str, list[Expr]] = {}
+            samples: dict[str, int] = {}
             for step in treatment.steps:
                 own = [step.when] if step.when is not None else []
-                whens[step.name] = own + [each for name in getattr(step, "needs", ()) for each in whens[name]]
+                whens[step.name] = own + [each for name in step.needs for each in whens[name]]
                 times[step.name] = self._times(step, times)
-                if _identity(step) in seen:
-                    continue
-                seen.add(_identity(step))
-                arms = tuple(arm for arm in shared[_identity(step)] if arm)
-                for count in self._of(step, treatment, times[step.name], whens[step.name]):
-                    yield count.model_copy(update={"arms": arms})
+                samples[step.name] = max([getattr(step, "samples", 1), *(samples[name] for name in step.needs)])
+                asked = shared.setdefault(_identity(step), Asked(step, times[step.name], samples[step.name]))
+                asked.whens.append(whens[step.name])
+                asked.arms.extend([treatment.arms] if treatment.arms else [])
+        for asked in shared.values():
+            for count in self._of(asked):
+                yield count.model_copy(update={"arms": tuple(asked.arms)})
 
     def _times(self, step: Step, times: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
         upstream = [role for name in step.needs for role in times[name]]
@@ -116,16 +129,14 @@ class _Counter:
         several = [role for role in own if self.roles[role].kind != "single"]
         return tuple(dict.fromkeys((*upstream, *several)))
 
-    def _of(
-        self, step: Step, treatment: Treatment, times: tuple[str, ...], whens: Sequence[Expr]
-    ) -> Iterator[CallCount]:
-        span = self._span(whens)
-        samples = {each.name: getattr(each, "samples", 1) for each in treatment.steps}
+    def _of(self, asked: Asked) -> Iterator[CallCount]:
+        step, times = asked.step, asked.times
+        span = self._span(asked.whens).times(asked.samples)
         match step:
             case Ask():
-                yield self._count(step.name, step.role, span.times(step.samples), times)
+                yield self._count(step.name, step.role, span, times)
             case Converse():
-                held = span.times(step.repeat)
+                held = span
                 for speaker in step.speakers:
                     opens = speaker.role == step.opens
                     most = (step.limit + 1) // 2 if opens else step.limit // 2
@@ -133,16 +144,18 @@ class _Counter:
                     yield self._count(step.name, speaker.role, turns, times)
             case Retrieve() if step.using is not None:
                 pool = self.pool.get(step.name, 0)
-                texts = Span(span.calls + pool, span.least + pool, span.most + pool)
-                yield self._count(step.name, step.using, texts, times)
+                looked_through = Span(pool, pool if span.least else 0, pool)
+                if not times:
+                    yield self._count(step.name, step.using, span.and_(looked_through), ())
+                    return
+                yield self._count(step.name, step.using, looked_through, ())
+                yield self._count(step.name, step.using, span, times)
             case Verdict() | Grade():
-                repeated = max((samples[name] for name in step.needs), default=1)
-                yield self._count(step.name, self.scorers[step.scorer].role, span.times(repeated), times)
+                yield self._count(step.name, self.scorers[step.scorer].role, span, times)
             case Compare():
-                repeated = max((samples[name] for name in step.needs), default=1)
                 compared = next((role.name for role in self.roles.values() if role.kind == "compared"), None)
                 others = tuple(role for role in times if role != compared)
-                count = self._count(step.name, self.scorers[step.scorer].role, span.times(repeated), others)
+                count = self._count(step.name, self.scorers[step.scorer].role, span, others)
                 yield count.model_copy(update={"pairs": compared})
 
     def _count(self, step: str, role: str, span: Span, times: tuple[str, ...]) -> CallCount:
@@ -156,15 +169,19 @@ class _Counter:
             times=times,
         )
 
-    def _span(self, whens: Sequence[Expr]) -> Span:
-        """How many cases all of these conditions hold in."""
-        open_ = [when for when in whens if not self._decided(when)]
-        closed = [when for when in whens if self._decided(when)]
-        count = self.cases.count
-        if closed and self.cases.known is not None:
-            count = sum(1 for case in self.cases.known if all(_holds(when, case) for when in closed))
-        certain = not open_ and self.cases.certain
-        return Span(count, count if certain else 0, count)
+    def _span(self, whens: Sequence[Sequence[Expr]]) -> Span:
+        """In how many cases all conditions of some treatment hold; what a reply decides holds at the most."""
+        closed = [[when for when in each if self._decided(when)] for each in whens]
+        certain = [own for own, each in zip(closed, whens, strict=True) if len(own) == len(each)]
+        most = self._held(closed)
+        return Span(most, self._held(certain) if self.cases.certain else 0, most)
+
+    def _held(self, whens: Sequence[Sequence[Expr]]) -> int:
+        """In how many cases all of the conditions in some of these hold."""
+        if not all(whens):
+            return self.cases.count  # there is one without a condition
+        cases = self.cases.known or ()
+        return sum(1 for case in cases if any(all(_holds(when, case) for when in each) for each in whens))
 
     def _decided(self, when: Expr) -> bool:
         """Whether the compiler can say in which cases a condition holds."""
@@ -175,9 +192,7 @@ class _Counter:
 
 def _identity(step: Step) -> str:
     """What is asked once is counted once: a judge's reply may serve several scores."""
-    if isinstance(step, Verdict | Grade | Compare):
-        return f"{step.judgement} {step.when}"
-    return step.fingerprint
+    return step.judgement if isinstance(step, Verdict | Grade | Compare) else step.fingerprint
 
 
 def _own(part: Expr) -> bool:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.lower.files import lower_key
 from tripos_compiler.lower.loaded import LoadedDataset
-from tripos_compiler.lower.made_source import bind_axis, count_rows, lower_context, lower_filter, lower_source
+from tripos_compiler.lower.made_source import (
+    bind_axis,
+    count_rows,
+    is_counted,
+    lower_context,
+    lower_filter,
+    lower_source,
+)
 from tripos_compiler.lower.made_steps import (
     ASKED,
     lower_author,
@@ -276,9 +281,9 @@ def _print(making: Making, made: Made) -> str:
 
 def made_calls(program: Program, made: Made) -> list[CallCount]:
     """The calls that making the rows takes. A walk is counted as one path from the root to a leaf; at the least nothing
-    is chosen at the root, at the most every branch is. Where rows that it is made from may be refused, there may be
-    none at all."""
-    certain = not _may_shrink(program, made)
+    is chosen at the root, at the most every branch is. Where rows that it is made from may be refused, or the row itself
+    before a step, there may be none at all."""
+    certain = not _from_fewer(program, made)
     counts: list[CallCount] = []
     for step in made.steps:
         if isinstance(step, Derived):
@@ -298,16 +303,18 @@ def made_calls(program: Program, made: Made) -> list[CallCount]:
                 times=(),
             )
         )
+        certain = certain and not isinstance(step, Verify | Walk)
     return counts
 
 
-def _may_shrink(program: Program, made: Made) -> bool:
+def may_shrink(program: Program, made: Made) -> bool:
+    """Whether a run may have fewer rows than the compiler counts. That no attempt can be read is not counted with."""
+    refused = made.require or made.unique or any(isinstance(step, Verify | Walk) for step in made.steps)
+    return bool(refused) or _from_fewer(program, made)
+
+
+def _from_fewer(program: Program, made: Made) -> bool:
     """Whether a run may have fewer rows to make these from than the compiler counts."""
     used = {part.dataset for part in parts_of(made.source) if isinstance(part, Data)} if made.source else set()
-    sources: Mapping[str, Made] = {name: program.made[name] for name in used if name in program.made}
-    return any(
-        each.require or each.unique or any(not isinstance(step, Derived) for step in each.steps)
-        or made.where is not None
-        or _may_shrink(program, each)
-        for each in sources.values()
-    )  # fmt: skip
+    unknown = made.where is not None and not is_counted(program, made.source, made.where)
+    return unknown or any(may_shrink(program, program.made[name]) for name in used if name in program.made)

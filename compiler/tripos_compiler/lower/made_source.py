@@ -228,6 +228,12 @@ def count_rows(making: Making, source: Expr | None, where: Expr | None, count: i
     return held * (1 if tied else in_cells) * count
 
 
+def is_counted(program: Program, source: Expr | None, where: Expr) -> bool:
+    """Whether the rows for which a condition holds are known before a run, and so counted."""
+    rows = known_rows(program, source) if source is not None else None
+    return rows is not None and not any(part.op in ("data", "tree") for part in parts_of(where))
+
+
 def known_rows(program: Program, source: Expr) -> list[Any] | None:
     """The rows or values of a source, where they are known before a run."""
     data: dict[str, Any] = {}

@@ -9,7 +9,8 @@ from tripos_compiler.diagnostics import Label
 from tripos_compiler.expressions import Binding, Elaborator, record_fields
 from tripos_compiler.lower.context import Cases
 from tripos_compiler.lower.datasets import LoadedDataset, LoadedRow, lower_scenario_dataset
-from tripos_compiler.plan import Axis, Made, Rows, Verify, Walk
+from tripos_compiler.lower.made import may_shrink
+from tripos_compiler.plan import Axis, Rows
 from tripos_compiler.plugins import known_early
 from tripos_compiler.program import KINDS, Program
 from tripos_compiler.scope import Way
@@ -118,7 +119,7 @@ def _keep(
     if not loaded.known:
         cases.count = loaded.count
         made = loaded.made
-        cases.certain = made is not None and where is None and not _selective(made)
+        cases.certain = made is not None and where is None and not may_shrink(program, made)
         return
     cases.kept = []
     for row in loaded.rows:
@@ -164,11 +165,6 @@ def _say_their_axes(program: Program, scenario: Statement, cases: Cases, loaded:
             where_ = (written or scenario).head
             program.diagnostics.error("E0308", message, where_, help=help_, unknown=axis.name)
             cases.sound = False
-
-
-def _selective(made: Made) -> bool:
-    """Whether rows may be refused."""
-    return bool(made.require or made.unique or any(isinstance(step, Verify | Walk) for step in made.steps))
 
 
 def _outside(program: Program, loaded: LoadedDataset, row: LoadedRow, axis: Axis, cell: dict[str, str]) -> None:
