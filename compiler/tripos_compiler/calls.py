@@ -90,7 +90,7 @@ def arguments(
             elaborator.error("E0303", message, argument.span, help_)
             good = False
             continue
-        typed = _argument(elaborator, argument, parameter)
+        typed = _argument(elaborator, argument, parameter, given)
         if typed is None:
             good = False
         else:
@@ -121,9 +121,16 @@ def _filled(free: list[Parameter], argument: Argument) -> Parameter | None:
     return parameter
 
 
-def _argument(elaborator: Elaborator, argument: Argument, parameter: Parameter) -> Typed | None:
+def _argument(
+    elaborator: Elaborator, argument: Argument, parameter: Parameter, given: Sequence[Given]
+) -> Typed | None:
     element = argument.elements[0]
     wanted = parameter.type
+    if wanted is None and given and isinstance(element, Name) and elaborator.is_value(element):
+        beside = given[0].typed.type  # `default(choice, A)`: a value of the choice that stands before
+        of = beside.of if beside.kind in ("optional", "list", "set") else beside
+        if of.kind == "choice":
+            return elaborator.against(element, of)
     if wanted is not None and wanted.kind == "choice":
         typed = elaborator.against(element, wanted)
         if typed is None or fits(typed.type, wanted):

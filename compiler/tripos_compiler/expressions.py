@@ -177,6 +177,7 @@ class Elaborator:
             found = outer.fields.get(syntax.name.text) if outer is not None else None
             if outer is not None and found is not None:
                 self.program.index.use(syntax.of.span, outer.span)
+                self.program.index.use(syntax.name.span, found.span)
             return found
         return None
 
@@ -218,6 +219,8 @@ class Elaborator:
             return self.any(arguments[0].elements[0])
         items = [self._argument(argument, choice) for argument in arguments]
         known = [item for item in items if item is not None]
+        if not items:
+            self.error("E0301", "this list is empty, and its type is not known", syntax.span, "write what it holds")
         if len(known) < len(items) or not known:
             return None
         of = next((item.type for item in known if all(fits(other.type, item.type) for other in known)), None)
@@ -242,16 +245,12 @@ class Elaborator:
                 self.program.index.use(syntax.span, self.program.value_spans.get((choice.axis or "", syntax.text)))
                 return Typed(Literal_(value=syntax.text), ChoiceType(values=choice.values, axis=choice.axis))
             if syntax.text not in self.scope:
-                close = nearest(syntax.text, choice.values)
-                values = ", ".join(f"`{value}`" for value in choice.values[:8])
-                help_ = f"did you mean `{close}`?" if close else f"its values are {values}"
                 what = f"`{choice.axis}`" if choice.axis else "this choice"
-                self.error("E0201", f"{what} has no value `{syntax.text}`", syntax.span, help_, syntax.text)
+                help_, message = _values_of(choice, syntax.text), f"{what} has no value `{syntax.text}`"
+                self.error("E0201", message, syntax.span, help_, syntax.text)
                 return None
         if isinstance(syntax, Text) and choice.kind == "choice" and syntax.value not in choice.values:
-            close = nearest(syntax.value, choice.values)
-            values = ", ".join(f"`{value}`" for value in choice.values[:8])
-            help_ = f"did you mean `{close}`?" if close else f"its values are {values}"
+            help_ = _values_of(choice, syntax.value)
             self.error("E0301", f'"{syntax.value}" is none of its values', syntax.span, help_)
             return None
         if isinstance(syntax, Text) and choice.kind == "choice":
@@ -263,9 +262,7 @@ class Elaborator:
         if operator in ("==", "!=", "in", "not in"):
             return self._membership(syntax) if operator.endswith("in") else self._equality(syntax)
         wanted: Type = BoolType() if operator in ("and", "or") else NumberType()
-        what = f"each side of `{operator}`"
-        left = self.expression(syntax.left, wanted, what)
-        right = self.expression(syntax.right, wanted, what)
+        left, right = self._sides(syntax, wanted)
         if left is None or right is None:
             return None
         type_: Type = NumberType()
@@ -274,6 +271,29 @@ class Elaborator:
         elif operator != "/" and left.type.kind == right.type.kind == "integer":
             type_ = IntegerType()
         return self._operation(syntax, left, right, type_)
+
+    def _sides(self, syntax: BinaryExpr, wanted: Type) -> tuple[Typed | None, Typed | None]:
+        """Both sides of an operator, each of the wanted type; two of another one are reported once."""
+        what = f"each side of `{syntax.operator}`"
+        left = self.any(syntax.left)
+        if left is not None and left.type.kind == "choice" and self.is_value(syntax.right):
+            right: Typed | None = Typed(Literal_(value=""), left.type)  # a value of it, which is no number either
+        else:
+            right = self.any(syntax.right)
+        if left is not None and right is not None and not fits(bare(left.type), wanted):
+            if not fits(bare(right.type), wanted):
+                one, other = shown(left.type), shown(right.type)
+                these = f"both are `{one}`" if one == other else f"these are `{one}` and `{other}`"
+                message = f"{what} must be `{shown(wanted)}`, and {these}"
+                self.error("E0301", message, syntax.span, _instead(syntax.operator, left.type))
+                return None, None
+        sides = []
+        for typed, side in ((left, syntax.left), (right, syntax.right)):
+            if typed is not None and not fits(typed.type, wanted):
+                self._misfit(side.span, typed.type, wanted, what)
+                typed = None
+            sides.append(typed)
+        return sides[0], sides[1]
 
     def _operation(self, syntax: BinaryExpr, left: Typed, right: Typed, type_: Type) -> Typed:
         expr = Binary(operator=syntax.operator, left=left.expr, right=right.expr)
@@ -284,15 +304,15 @@ class Elaborator:
         if left is None or right is None:
             return None
         a, b = bare(left.type), bare(right.type)
-        if not (fits(a, b) or fits(b, a)):
-            message = f"`{shown(left.type)}` and `{shown(right.type)}` are never equal"
+        if not _may_be_equal(left, right):
+            message = f"{_of_kind(left)} and {_of_kind(right)} are never equal"
             self.error("E0301", message, syntax.span)
             return None
         return self._operation(syntax, left, right, BoolType())
 
     def _pair(self, first: Syntax, second: Syntax) -> tuple[Typed | None, Typed | None]:
         """Both sides of a comparison; where one is a choice, a bare name on the other side is one of its values."""
-        if self._is_value(first) and not self._is_value(second):
+        if self.is_value(first) and not self.is_value(second):
             right = self.any(second)
             left = self.against(first, bare(right.type)) if right is not None else None
             return left, right
@@ -301,9 +321,11 @@ class Elaborator:
             return None, None
         return left, self.against(second, bare(left.type))
 
-    def _is_value(self, syntax: Syntax) -> bool:
+    def is_value(self, syntax: Syntax) -> bool:
         """Whether a bare name can only be a value of a choice."""
-        return isinstance(syntax, Name) and syntax.text not in self.scope and syntax.text not in ("true", "false")
+        if not isinstance(syntax, Name) or syntax.text in ("true", "false"):
+            return False
+        return syntax.text not in self.scope and self._declared(syntax) is None
 
     def _membership(self, syntax: BinaryExpr) -> Typed | None:
         if isinstance(syntax.left, Name) and syntax.left.text not in self.scope and not isinstance(syntax.right, Group):
@@ -324,6 +346,9 @@ class Elaborator:
         if right is None:
             return None
         of = right.type.of if right.type.kind in ("list", "set") else None
+        if of is None and bare(right.type).kind in ("list", "set"):
+            self._misfit(syntax.right.span, right.type, bare(right.type), "what `in` looks into")
+            return None
         if of is None:
             self.error("E0301", f"`in` looks into a list or set, this is `{shown(right.type)}`", syntax.right.span)
             return None
@@ -364,8 +389,46 @@ def record_fields(path: tuple[str, ...], type_: Type, secret: Way, span: Span | 
     }
 
 
+def _may_be_equal(left: Typed, right: Typed) -> bool:
+    """Whether two values can ever be equal; of a range of whole numbers, one that is written out lies in it."""
+    a, b = bare(left.type), bare(right.type)
+    if a.kind == "choice" and b.kind == "choice" and a.axis == b.axis:
+        return bool(set(a.values) & set(b.values))
+    return (fits(a, b) or fits(b, a)) and _in_range(left, b) and _in_range(right, a)
+
+
+def _in_range(value: Typed, of: Type) -> bool:
+    if of.kind != "integer" or not isinstance(value.expr, Literal_) or not isinstance(value.expr.value, int | float):
+        return True
+    number, low, high = value.expr.value, of.low, of.high
+    return int(number) == number and (low is None or low <= number) and (high is None or number <= high)
+
+
+def _of_kind(value: Typed) -> str:
+    """A value as a message says what it is: a number as it is written, anything else by its type."""
+    if isinstance(value.expr, Literal_) and value.type.kind in ("integer", "number"):
+        return str(value.expr.value)
+    return f"`{shown(value.type)}`"
+
+
+def _instead(operator: str, type_: Type) -> str | None:
+    """What to write where texts or choices are computed with."""
+    if operator == "+" and bare(type_).kind == "text":
+        return 'put texts together: `join((…, …), "")`'
+    return "compare their places in the order: `rank(…)`" if bare(type_).kind == "choice" else None
+
+
 def _secret(known: list[Typed]) -> Way:
     return joined(*(item.secret for item in known))
+
+
+def _values_of(choice: ChoiceType, written: str) -> str:
+    """What may stand in place of a word that is no value of a choice."""
+    close = nearest(written, choice.values)
+    if close is not None:
+        return f"did you mean `{close}`?"
+    values = ", ".join(f"`{value}`" for value in choice.values[:8])
+    return f"its values are {values}" if values else "it has no values"
 
 
 def bare(type_: Type) -> Type:

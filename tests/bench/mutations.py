@@ -16,7 +16,6 @@ import gc
 import multiprocessing
 import resource
 import signal
-import statistics
 import sys
 import time
 import traceback
@@ -31,8 +30,11 @@ from typing import TypeVar
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "compiler"))
 
-from examining import Fault, KeptData, compile_kept, examine, examine_format, twins
-from mutants import Mutant, Scraps, Spec, case_specs, mutant, scraps_of, shipped_specs
+from examining import Fault, KeptData, compile_kept, examine, examine_format
+from mutants import Mutant, Spec, case_specs, mutant, scraps, shipped_specs
+from mutation_counts import Counts, Failure, Sort, report
+from shrinking import shrunk
+from slips import Scraps
 
 from tripos_compiler.compile import Compilation
 
@@ -42,58 +44,11 @@ MEMORY = 6 << 30
 PATIENCE = 60.0
 """Seconds by the clock after which a process that says nothing is taken to hang where no signal reaches it."""
 TRIES = 400
-"""How many smaller texts are tried for a failure."""
+"""How many smaller texts are tried for a failure, once by lines and once by characters."""
 
 
 class Hang(BaseException):
     """A mutant took too long. No `except Exception` of the compiler takes this for a mistake of its own."""
-
-
-@dataclass(frozen=True)
-class Failure:
-    """What went wrong, by a name that is the same for all like it, and the mutant."""
-
-    kind: str
-    detail: str
-    number: int
-    slips: tuple[str, ...]
-    path: str = ""
-    text: str = ""
-
-
-@dataclass
-class Counts:
-    """What came of some mutants."""
-
-    said: list[int] = field(default_factory=list)
-    """Diagnostics of each."""
-    seconds: list[float] = field(default_factory=list)
-    """CPU seconds to compile and render each."""
-    compiled: int = 0
-    same: int = 0
-    """Mutants whose text is that of the spec: the slip had no effect."""
-    formatted: int = 0
-    refused: int = 0
-    helped: int = 0
-    codes: Counter[str] = field(default_factory=Counter)
-    helpless: Counter[str] = field(default_factory=Counter)
-    twins: Counter[str] = field(default_factory=Counter)
-    """Codes that stand more than once at one place, in other words."""
-    failures: list[Failure] = field(default_factory=list)
-
-    def add(self, other: Counts) -> None:
-        """Adds what came of others."""
-        self.said += other.said
-        self.seconds += other.seconds
-        self.compiled += other.compiled
-        self.same += other.same
-        self.formatted += other.formatted
-        self.refused += other.refused
-        self.helped += other.helped
-        self.codes += other.codes
-        self.helpless += other.helpless
-        self.twins += other.twins
-        self.failures += other.failures
 
 
 @dataclass(frozen=True)
@@ -118,25 +73,18 @@ class Bench:
         began = time.process_time()
         try:
             compilation = self.limited(lambda: examine(made.files, made.spec.main, self.data))
-            counts.seconds.append(time.process_time() - began)
+            seconds = time.process_time() - began
             if formatting:
                 formatted = self.limited(lambda: self.format(made, compilation))
                 counts.formatted += formatted
                 counts.refused += not formatted
         except (Exception, Hang) as error:
-            counts.failures.append(
-                Failure(_kind(error), _detail(error), number, made.slips, made.path, made.text)
-            )
+            sort, cause = _cause(error)
+            found = Failure(sort, cause, _detail(error), number, made.slips, made.path, made.text)
+            counts.failures.append(found)
             return
-        counts.same += made.text == made.spec.files[made.path]
-        counts.compiled += compilation.plan is not None
-        counts.said.append(len(compilation.diagnostics))
-        counts.twins.update(one.code for one, _ in twins(compilation.diagnostics))
-        for item in compilation.diagnostics:
-            counts.codes[item.code] += 1
-            counts.helped += item.help is not None
-            if item.help is None:
-                counts.helpless[item.code] += 1
+        counts.take(compilation, seconds)
+        counts.unchanged += made.text == made.spec.files[made.path]
 
     def format(self, made: Mutant, compilation: Compilation) -> bool:
         """Formats a mutant, and compiles it again as formatted; False where it does not parse."""
@@ -165,49 +113,27 @@ class Bench:
                 compilation = self.limited(lambda: examine(tried.files, made.spec.main, self.data))
                 self.limited(lambda: self.format(tried, compilation))
             except (Exception, Hang) as error:
-                return _kind(error) == failure.kind
+                return _cause(error) == (failure.sort, failure.cause)
             return False
 
-        return shrunk(failure.text, fails, TRIES if failure.kind != "hang" else 40)
+        return shrunk(failure.text, fails, TRIES if failure.sort != "hang" else TRIES // 10)
 
 
-def shrunk(text: str, fails: Callable[[str], bool], tries: int) -> str:
-    """A text without any line, and then any stretch of characters, that a failure does not need."""
-    for separator in ("\n", ""):
-        parts = text.split(separator) if separator else list(text)
-        size = max(len(parts) // 2, 1)
-        while tries > 0 and parts:
-            start = 0
-            while start < len(parts) and tries > 0:
-                without = parts[:start] + parts[start + size :]
-                tries -= 1
-                if fails(separator.join(without)):
-                    parts = without
-                else:
-                    start += size
-            if size == 1:
-                break
-            size //= 2
-        text = separator.join(parts)
-        tries = max(tries, TRIES // 4)
-    return text
-
-
-def _kind(error: BaseException) -> str:
-    """What fails, the same for all failures with one cause: an exception and where it was raised, or a broken rule."""
+def _cause(error: BaseException) -> tuple[Sort, str]:
+    """What sort of failure that is, and its cause: where an exception was raised, or the rule that is broken."""
     if isinstance(error, Hang):
-        return "hang"
+        return "hang", "hang"
     if isinstance(error, Fault):
-        return str(error).partition(":")[0]
+        return "broken rule", str(error).partition(":")[0]
     frames = [each for each in traceback.extract_tb(error.__traceback__) if "tripos" in each.filename]
-    last = frames[-1]
-    return f"{type(error).__name__} in {Path(last.filename).name} at line {last.lineno}"
+    place = f" in {Path(frames[-1].filename).name} at line {frames[-1].lineno}" if frames else ""
+    return "crash", f"{type(error).__name__}{place}"
 
 
 def _detail(error: BaseException) -> str:
     if isinstance(error, Fault):
         return str(error)
-    lines = traceback.format_exception(error)
+    lines = traceback.format_exception(error, chain=False)
     return "".join(lines if len(lines) < 16 else [*lines[:3], "  …\n", *lines[-12:]]).rstrip()
 
 
@@ -236,7 +162,8 @@ def work(bench: Bench, numbers: range, pipe: Connection) -> None:
         bench.try_one(number, counts)
         pipe.send(counts)
     if [_digest(bench, spec) for spec in bench.specs] != before:
-        pipe.send(Counts(failures=[Failure("a spec compiles otherwise after its mutants", "", numbers[0], ())]))
+        rule = "a spec compiles otherwise after its mutants"
+        pipe.send(Counts(failures=[Failure("broken rule", rule, rule, numbers[0], ())]))
     pipe.send(None)
 
 
@@ -270,7 +197,7 @@ def tried(bench: Bench, numbers: range, processes: int) -> Iterator[Counts]:
             except EOFError:
                 process.join()
                 del workers[pipe]
-                yield _lost(bench, number, f"the process ended with {process.exitcode}")
+                yield _lost(bench, number, "crash", f"the process ended with {process.exitcode}")
                 start(share[share.index(number) + 1 :])
                 continue
             if said is None:
@@ -285,55 +212,25 @@ def tried(bench: Bench, numbers: range, processes: int) -> Iterator[Counts]:
                 process.kill()
                 process.join()
                 del workers[pipe]
-                yield _lost(bench, number, "hang")
+                yield _lost(bench, number, "hang", "the process says nothing")
                 start(share[share.index(number) + 1 :])
 
 
-def _lost(bench: Bench, number: int, kind: str) -> Counts:
+def _lost(bench: Bench, number: int, sort: Sort, cause: str) -> Counts:
     made = bench.mutant(number)
-    return Counts(failures=[Failure(kind, kind, number, made.slips, made.path, made.text)])
-
-
-# --- the report ---
-
-
-def report(counts: Counts, wall_s: float, processes: int) -> None:
-    """Prints the figures."""
-    total = len(counts.said) + len(counts.failures)
-    hangs = sum(failure.kind == "hang" for failure in counts.failures)
-    said, seconds = sorted(counts.said), sorted(counts.seconds)
-    print(f"mutants       {total:,} in {wall_s:,.0f} s, {total / wall_s:,.1f} a second in {processes} processes")
-    print(f"crashes       {len(counts.failures) - hangs:,}")
-    print(f"hangs         {hangs:,}")
-    if not said:
-        return
-    broken = [each for each in said if each]
-    print(f"diagnostics   median {statistics.median(said):g}, p95 {_at(said, 0.95)}, max {said[-1]}, none {said.count(0) / len(said):.1%}")
-    if broken:
-        print(f"  of those with any: median {statistics.median(broken):g}, p95 {_at(broken, 0.95)}")
-    print(f"compiled      {counts.compiled / len(said):.1%} still; {counts.same / len(said):.1%} had the text of the spec")
-    print(f"formatted     {counts.formatted:,}; {counts.refused:,} refused for their syntax")
-    print(f"CPU seconds   median {statistics.median(seconds):.3f}, p99 {_at(seconds, 0.99):.3f}, max {seconds[-1]:.3f}")
-    codes = sum(counts.codes.values())
-    print(f"codes         {len(counts.codes)} of them; help beside {counts.helped / max(codes, 1):.1%} of {codes:,} diagnostics")
-    print("  " + ", ".join(f"{code} {count:,}" for code, count in counts.codes.most_common(12)))
-    for what, found in (("without help", counts.helpless), ("twice at one place, in other words", counts.twins)):
-        if found:
-            print(f"  {what}: " + ", ".join(f"{code} {count:,}" for code, count in found.most_common(8)))
-
-
-def _at(ordered: list[float] | list[int], share: float) -> float:
-    return ordered[min(int(len(ordered) * share), len(ordered) - 1)]
+    return Counts(failures=[Failure(sort, cause, cause, number, made.slips, made.path, made.text)])
 
 
 def tell(bench: Bench, failures: list[Failure]) -> None:
-    """Prints every kind of failure once, as small as it can be made."""
-    kinds = Counter(failure.kind for failure in failures)
-    for kind, count in kinds.most_common():
-        first = min((each for each in failures if each.kind == kind), key=lambda each: (len(each.text), each.number))
-        print(f"\n=== {count} × {kind}, --only {first.number} ({', '.join(first.slips)})\n{first.detail}")
-        if "process" not in kind:
-            print(f"--- in place of {first.path}:\n{bench.smaller(first)}")
+    """Prints every cause of failures once, with a text that is as small as it can be made."""
+    causes = Counter((failure.sort, failure.cause) for failure in failures)
+    for (sort, cause), count in causes.most_common():
+        same = [failure for failure in failures if failure.cause == cause]
+        first = min(same, key=lambda each: (len(each.text), each.number))
+        print(f"\n=== {count} × {sort}, {cause}: --only {first.number} ({', '.join(first.slips)})\n{first.detail}")
+        if first.path:
+            in_process = not cause.startswith("the process")
+            print(f"--- in place of {first.path}:\n{bench.smaller(first) if in_process else first.text}")
 
 
 def main() -> int:
@@ -347,7 +244,7 @@ def main() -> int:
     parser.add_argument("--only", type=int, help="make this mutant again, and try it alone")
     options = parser.parse_args()
     specs = shipped_specs() + (case_specs() if options.cases else [])
-    bench = Bench(specs, scraps_of(shipped_specs() + case_specs()), options.seed, options.limit, options.format_every)
+    bench = Bench(specs, scraps(), options.seed, options.limit, options.format_every)
     broken = [spec.main for spec in specs if compile_kept(spec.files, spec.main, bench.data).plan is None]
     if broken:
         print(f"this does not compile as it is: {', '.join(broken)}", file=sys.stderr)
@@ -356,12 +253,11 @@ def main() -> int:
     numbers = range(options.count) if options.only is None else range(options.only, options.only + 1)
     for counts in tried(bench, numbers, options.processes):
         whole.add(counts)
-        done = len(whole.said) + len(whole.failures)
-        if done % 5000 == 0:
-            print(f"{done:,} tried, {len(whole.failures):,} failed", file=sys.stderr)
+        if whole.tried % 5000 == 0:
+            print(f"{whole.tried:,} tried, {len(whole.failures):,} failed", file=sys.stderr)
     if options.only is not None:
         print(bench.mutant(options.only).text)
-    report(whole, time.monotonic() - began, options.processes)
+    print(report(whole, time.monotonic() - began, options.processes))
     set_limits()
     tell(bench, whole.failures)
     return 1 if whole.failures else 0

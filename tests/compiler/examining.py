@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,6 @@ from tripos_compiler.plan import Plan
 from tripos_compiler.source import Source, Span
 from tripos_compiler.syntax.parse import parse
 from tripos_runtime.datasets import DataFolders
-
 
 MENDED_BY_ITS_MESSAGE = frozenset({"E0101", "E0403", "E0301", "E0306"})
 """Codes that may come without help: what was expected is in the message, or more would fit than is worth a list."""
@@ -152,7 +152,7 @@ def _examine_diagnostic(item: Diagnostic, texts: Mapping[str, str]) -> None:
     for span in (*(label.span for label in item.labels), *(edit.span for edit in item.edits)):
         _examine_span(item, span, texts)
     edited = sorted((edit.span.source.path, edit.span.start, edit.span.end) for edit in item.edits)
-    for (path, _, end), (other, start, _) in zip(edited, edited[1:], strict=False):
+    for (path, _, end), (other, start, _) in pairwise(edited):
         if path == other and start < end:
             raise Fault(f"{item.code} has edits that overlap: {item.message!r}")
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
 from compiling import EDUBENCH, compile_file, compile_files, plan_of, read
+from examining import KeptData, compile_kept, examine, examine_format
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from mutants import Spec, case_specs, mutant, scraps, shipped_specs
+from slips import SLIPS, Slip
 
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.constructs.table import CONSTRUCTS
@@ -50,7 +53,12 @@ SCRAPS = [
 ]
 TOKENS = st.sampled_from([*KEYWORDS, *SIGNS, *WORDS, *SCRAPS])
 QUICK = settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
-SLOW = settings(deadline=None, max_examples=30, suppress_health_check=list(HealthCheck))
+SHIPPED = shipped_specs()
+
+
+def shown(spec: Spec) -> str:
+    """What a spec is called in tests: the name of its folder and its own."""
+    return "/".join(Path(spec.main).with_suffix("").parts[-2:])
 
 
 EDUBENCH_ROW = {"language": "en", "stage": "high", "subject": "physics", "question": "{{ 1 }}", "answer": None}
@@ -129,12 +137,82 @@ def mutated(draw: st.DrawFn, text: str) -> str:
     return text
 
 
-@SLOW
-@given(st.data(), st.sampled_from(sorted(SPECS)))
-def test_a_mutated_spec_is_compiled_without_an_exception(data: st.DataObject, name: str) -> None:
-    files = {**SPECS, name: data.draw(mutated(SPECS[name]))}
-    main = "published.tripos" if name == "published.tripos" else "edubench.tripos"
-    compile_quietly(files, main)
+@pytest.mark.parametrize("spec", SHIPPED, ids=shown)
+def test_what_must_hold_holds_of_a_spec_with_slips_of_a_hand(spec: Spec) -> None:
+    random, data, material = Random(shown(spec)), KeptData(), scraps()
+    for _ in range(60):
+        made = mutant(random, [spec], material)
+        examine(made.files, made.spec.main, data)
+
+
+def test_what_must_hold_holds_of_every_construct_with_slips_of_a_hand() -> None:
+    random, data, material = Random(1), KeptData(), scraps()
+    for spec in case_specs() * 3:
+        made = mutant(random, [spec], material)
+        examine(made.files, made.spec.main, data)
+
+
+@pytest.mark.parametrize("spec", SHIPPED, ids=shown)
+def test_a_spec_with_slips_is_formatted_to_the_same_plan_or_refused(spec: Spec) -> None:
+    random, data, material = Random(shown(spec)), KeptData(), scraps()
+    for _ in range(12):
+        made = mutant(random, [spec], material)
+        formatted = examine_format(made.files, made.path)
+        if formatted is not None:
+            before = compile_kept(made.files, spec.main, data).plan
+            after = compile_kept({**made.files, made.path: formatted}, spec.main, data).plan
+            assert (before is None, before and before.digest) == (after is None, after and after.digest)
+
+
+@pytest.mark.parametrize("slip", sorted(set(SLIPS), key=SLIPS.index), ids=lambda slip: slip.__name__)
+def test_every_slip_of_the_hand_changes_a_text_and_follows_from_its_seed(slip: Slip) -> None:
+    text, material = SHIPPED[0].files[SHIPPED[0].main], scraps()
+    changed = [slip(Random(seed), text, material) for seed in range(20)]
+    assert any(each != text for each in changed)
+    assert changed == [slip(Random(seed), text, material) for seed in range(20)]
+
+
+MENDED = {
+    "shots of an empty prompt in an arm": """\
+benchmark b "1.0.0" { languages en }
+role candidate compared
+arm shots { none "none", two "two" }
+dataset worked from "worked.jsonl" { question text, answer text }
+scenario s {
+  over worked as w
+  arms shots
+  ask reply by candidate {
+    prompt "{{ w.question }}"
+    shots 2 from worked as x when shots == two { prompt "", reply "{{ x.answer }}" }
+  }
+  score right = contains(reply.text, "1")
+}
+""",
+    "a version of two lines": 'benchmark b "\\n" { languages en }',
+    "a line break in three quotes": 'benchmark b """1\n2""" { languages en }',
+    "an end of a conversation that has no speakers": """\
+benchmark b "1.0.0" { languages en }
+role a compared
+scenario s { converse talk { until a says "done", limit 3 turns } }
+""",
+    "a value of no scenario": """\
+benchmark b "1.0.0" { languages en }
+role a compared
+export best {
+  best of a by m per scenario
+  rows answer
+  where scenario in (s)
+}
+""",
+}
+"""What was wrong once, as small as it could be made."""
+
+
+@pytest.mark.parametrize("text", MENDED.values(), ids=MENDED.keys())
+def test_what_must_hold_holds_of_what_was_mended(text: str, tmp_path: Path) -> None:
+    (tmp_path / "worked.jsonl").write_text('{"question": "1 + 1?", "answer": "2"}\n', "utf-8")
+    main = (tmp_path / "spec.tripos").as_posix()
+    examine({main: text}, main, KeptData())
 
 
 SMALL = """\
@@ -228,7 +306,7 @@ def fingerprints(plan: Plan) -> dict[tuple[str, str], str]:
 
 def reformatted(text: str, seed: int) -> str:
     """The text with comments after its lines and other spaces between its words, outside of long strings."""
-    choose = random.Random(seed)
+    choose = Random(seed)
     lines: list[str] = []
     for number, block in enumerate(text.split('"""')):
         if number % 2:

@@ -22,12 +22,12 @@ class KeptData:
 
     def __init__(self, folders: DataFolders) -> None:
         self.folders = folders
-        self._stamps: dict[str, Stamp] = {}
-        self._names: dict[str, tuple[str, ...]] = {}
+        self._stamps: dict[Path, Stamp] = {}
+        self._names: dict[Path, tuple[str, ...]] = {}
         """What the folders hold that were looked into: saving a file beside touches a folder, and changes nothing."""
         self._found: dict[tuple[str, str], list[FoundFile] | DataError] = {}
-        self._rows: dict[str, list[dict[str, Any]] | DataError] = {}
-        self._documents: dict[str, Any] = {}
+        self._rows: dict[Path, list[dict[str, Any]] | DataError] = {}
+        self._documents: dict[Path, Any] = {}
 
     def find(self, source: str, near: str) -> list[FoundFile]:
         """The files that `source` means. Raises `DataError`."""
@@ -49,29 +49,31 @@ class KeptData:
 
     def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
         """The raw records of a file. Raises `DataError`."""
-        stamp = self._note(Path(file.location))
+        path = Path(file.location)
+        stamp = self._note(path)
         if stamp is not None and stamp[1] > MOST_BYTES:
             yield from self.folders.rows(file)
             return
-        if file.location not in self._rows:
+        if path not in self._rows:
             try:
-                self._rows[file.location] = list(self.folders.rows(file))
+                self._rows[path] = list(self.folders.rows(file))
             except DataError as error:
-                self._rows[file.location] = error
-        kept = self._rows[file.location]
+                self._rows[path] = error
+        kept = self._rows[path]
         if isinstance(kept, DataError):
             raise kept.with_traceback(None)
         yield from kept
 
     def document(self, file: FoundFile) -> Any:
         """What a JSON or YAML file says. Raises `DataError`."""
-        self._note(Path(file.location))
-        if file.location not in self._documents:
+        path = Path(file.location)
+        self._note(path)
+        if path not in self._documents:
             try:
-                self._documents[file.location] = self.folders.document(file)
+                self._documents[path] = self.folders.document(file)
             except DataError as error:
-                self._documents[file.location] = error
-        kept = self._documents[file.location]
+                self._documents[path] = error
+        kept = self._documents[path]
         if isinstance(kept, DataError):
             raise kept.with_traceback(None)
         return kept
@@ -90,18 +92,17 @@ class KeptData:
         return other
 
     def _note(self, path: Path) -> Stamp:
-        key = str(path)
-        if key not in self._stamps:
-            self._stamps[key] = _stamp(key)
-        return self._stamps[key]
+        if path not in self._stamps:
+            self._stamps[path] = _stamp(path)
+        return self._stamps[path]
 
     def _note_folder(self, path: Path) -> None:
-        if str(path) not in self._stamps:
+        if path not in self._stamps:
             self._note(path)
-            self._names[str(path)] = _names(str(path))
+            self._names[path] = _names(path)
 
 
-def _names(path: str) -> tuple[str, ...]:
+def _names(path: Path) -> tuple[str, ...]:
     try:
         with os.scandir(path) as entries:
             return tuple(sorted(entry.name for entry in entries))
@@ -109,9 +110,9 @@ def _names(path: str) -> tuple[str, ...]:
         return ()
 
 
-def _stamp(path: str) -> Stamp:
+def _stamp(path: Path) -> Stamp:
     try:
-        found = Path(path).stat()
+        found = path.stat()
     except (OSError, ValueError):
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino

@@ -1,17 +1,16 @@
 """Counts the model calls of a plan, exactly, before any is made.
 
-A condition that only rows and axes decide is decided here, for every row; one that a reply decides leaves a span.
+Where a step takes place as rows and axes have it is decided for every row; what a reply decides leaves a span.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
+from tripos_compiler.lower.places import Case, Places
 from tripos_compiler.plan import (
     Ask,
-    Call,
     CallCount,
     Compare,
     Converse,
@@ -24,12 +23,6 @@ from tripos_compiler.plan import (
     Step,
     Verdict,
 )
-from tripos_compiler.semantics.evaluate import Unavailable, evaluate
-from tripos_compiler.semantics.library import FUNCTIONS
-from tripos_compiler.semantics.names import names_in, parts_of
-
-Case = Mapping[str, Any]
-"""The names of one case: its axes, and its row under the alias."""
 
 
 @dataclass(frozen=True)
@@ -63,12 +56,12 @@ class Span:
 @dataclass
 class Asked:
     """A step whose calls are made once for all treatments that have it: for every combination of models in `times`, so
-    many `samples` where all of one of the conditions in `whens` hold, which are those of a treatment."""
+    many `samples` in each case in which it takes place in one of the treatments."""
 
     step: Step
     times: tuple[str, ...]
     samples: int
-    whens: list[list[Expr]] = field(default_factory=list)
+    places: list[tuple[Places, Step]] = field(default_factory=list)
     arms: list[dict[str, str]] = field(default_factory=list)
 
 
@@ -97,20 +90,21 @@ class _Counter:
         self.roles = roles
         self.scorers = scorers
         self.pool = pool
+        self.embedded: list[tuple[str, Expr]] = []
+        """Which role has embedded what is looked through."""
 
     def counts(self) -> Iterator[CallCount]:
         shared: dict[str, Asked] = {}
         for treatment in self.scenario.treatments:
             times: dict[str, tuple[str, ...]] = {}
-            whens: dict[str, list[Expr]] = {}
             samples: dict[str, int] = {}
+            places = Places(treatment.steps, self.cases.names if self.cases.known is not None else frozenset())
             for step in treatment.steps:
-                own = [step.when] if step.when is not None else []
-                whens[step.name] = own + [each for name in step.needs for each in whens[name]]
                 times[step.name] = self._times(step, times)
                 samples[step.name] = max([getattr(step, "samples", 1), *(samples[name] for name in step.needs)])
                 asked = shared.setdefault(_identity(step), Asked(step, times[step.name], samples[step.name]))
-                asked.whens.append(whens[step.name])
+                asked.samples = max(asked.samples, samples[step.name])
+                asked.places.append((places, step))
                 asked.arms.extend([treatment.arms] if treatment.arms else [])
         for asked in shared.values():
             for count in self._of(asked):
@@ -131,7 +125,7 @@ class _Counter:
 
     def _of(self, asked: Asked) -> Iterator[CallCount]:
         step, times = asked.step, asked.times
-        span = self._span(asked.whens).times(asked.samples)
+        span = self._span(asked.places).times(asked.samples)
         match step:
             case Ask():
                 yield self._count(step.name, step.role, span, times)
@@ -143,10 +137,12 @@ class _Counter:
                     turns = Span(held.calls * most, held.least if opens else 0, held.most * most)
                     yield self._count(step.name, speaker.role, turns, times)
             case Retrieve() if step.using is not None:
-                pool = self.pool.get(step.name, 0)
+                texts = (step.using, step.source)
+                pool = self.pool.get(step.name, 0) if texts not in self.embedded else 0
+                self.embedded.append(texts)
                 looked_through = Span(pool, pool if span.least else 0, pool)
-                if not times:
-                    yield self._count(step.name, step.using, span.and_(looked_through), ())
+                if not times or not pool:
+                    yield self._count(step.name, step.using, span.and_(looked_through), times)
                     return
                 yield self._count(step.name, step.using, looked_through, ())
                 yield self._count(step.name, step.using, span, times)
@@ -169,39 +165,20 @@ class _Counter:
             times=times,
         )
 
-    def _span(self, whens: Sequence[Sequence[Expr]]) -> Span:
-        """In how many cases all conditions of some treatment hold; what a reply decides holds at the most."""
-        closed = [[when for when in each if self._decided(when)] for each in whens]
-        certain = [own for own, each in zip(closed, whens, strict=True) if len(own) == len(each)]
-        most = self._held(closed)
-        return Span(most, self._held(certain) if self.cases.certain else 0, most)
-
-    def _held(self, whens: Sequence[Sequence[Expr]]) -> int:
-        """In how many cases all of the conditions in some of these hold."""
-        if not all(whens):
-            return self.cases.count  # there is one without a condition
-        cases = self.cases.known or ()
-        return sum(1 for case in cases if any(all(_holds(when, case) for when in each) for each in whens))
-
-    def _decided(self, when: Expr) -> bool:
-        """Whether the compiler can say in which cases a condition holds."""
-        if self.cases.known is None or not names_in(when) <= self.cases.names:
-            return False
-        return all(_own(part) for part in parts_of(when))
+    def _span(self, places: Sequence[tuple[Places, Step]]) -> Span:
+        """In how many cases a step takes place in some treatment; where a reply decides, at the most."""
+        if any(each.always(step) for each, step in places):
+            most = certain = self.cases.count
+        elif self.cases.known is None:
+            sure = any(each.in_case(step, {}) for each, step in places)
+            most, certain = self.cases.count, self.cases.count if sure else 0
+        else:
+            found = [[each.in_case(step, case) for each, step in places] for case in self.cases.known]
+            certain = sum(1 for each in found if True in each)
+            most = sum(1 for each in found if set(each) != {False})
+        return Span(most, certain if self.cases.certain else 0, most)
 
 
 def _identity(step: Step) -> str:
     """What is asked once is counted once: a judge's reply may serve several scores."""
     return step.judgement if isinstance(step, Verdict | Grade | Compare) else step.fingerprint
-
-
-def _own(part: Expr) -> bool:
-    """Whether the compiler can evaluate it: no data set, no tree, no function of the user's."""
-    return part.op not in ("data", "tree") and (not isinstance(part, Call) or part.function in FUNCTIONS)
-
-
-def _holds(when: Expr, case: Case) -> bool:
-    try:
-        return bool(evaluate(when, case))
-    except (Unavailable, KeyError):
-        return True

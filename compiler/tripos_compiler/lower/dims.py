@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tripos_compiler.diagnostics import nearest
+from tripos_compiler.lower.noted import note_rows
 from tripos_compiler.plan import Scenario, Type
 from tripos_compiler.program import Program
 from tripos_compiler.syntax.tree import Member, Name, Syntax, described
@@ -156,7 +157,7 @@ def _no_fixed(text: str, parted: Parted) -> str:
 
 def _out_of_place(program: Program, name: Name, message: str, parted: Sequence[Parted]) -> None:
     known = known_dimensions(program, parted)
-    help_ = f"it goes by {', '.join(f'`{dim}`' for dim in known)}" if known else None
+    help_ = f"it goes by {', '.join(f'`{dim}`' for dim in known)}" if known else "leave it out"
     program.diagnostics.error("E0621", message, name.span, help=help_)
 
 
@@ -192,14 +193,9 @@ def _of_rows(program: Program, alias: Name, field: Name, parted: Sequence[Parted
             message = f"`{alias.text}.{field.text}` is `{shown(type_)}`, which nothing can go by"
             program.diagnostics.error("E0621", message, field.span, help="go by a text, a number, a bool or a choice")
             return None
-        _note_field(program, rows[0].dataset, field)
+        sharing = {s.name for s in each.scenarios if s.rows is not None and s.rows.alias == alias.text}
+        note_rows(program, alias, field, sharing)
     return f"{alias.text}.{field.text}"
-
-
-def _note_field(program: Program, dataset: str, field: Name) -> None:
-    loaded = program.rowsets.get(dataset)
-    span = loaded.spans.get(field.text) if loaded is not None else None
-    program.index.use(field.span, span)
 
 
 def fields_of(program: Program, dataset: str) -> dict[str, Type]:

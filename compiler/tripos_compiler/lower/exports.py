@@ -95,7 +95,7 @@ def _role(program: Program, role: Name) -> bool:
     if program.roles[role.text].kind == "compared":
         return True
     compared = [each.name for each in program.roles.values() if each.kind == "compared"]
-    help_ = f"write `of {compared[0]}`" if compared else None
+    help_ = f"write `of {compared[0]}`" if compared else "mark the role under test: `role candidate compared`"
     message = f"`{role.text}` is not compared, so none of its models is better than another"
     program.diagnostics.error("E0208", message, role.span, help=help_)
     return False
@@ -109,8 +109,8 @@ def _step(program: Program, step: Name, role: Name | None) -> bool:
         if len(program.scenarios) == len(program.declared.get("scenario", {})):
             names = list(dict.fromkeys(ask.name for ask in asks if role is None or ask.role == role.text))
             close = nearest(step.text, names)
-            some = ", ".join(f"`{name}`" for name in names[:8])
-            help_ = f"did you mean `{close}`?" if close else f"there is {some}" if some else None
+            some = ", ".join(f"`{name}`" for name in names[:8]) or "no such step"
+            help_ = f"did you mean `{close}`?" if close else f"there is {some}"
             message = f"no scenario asks `{step.text}`"
             program.diagnostics.error("E0201", message, step.span, help=help_, unknown=step.text)
         return False
@@ -195,7 +195,7 @@ def _where(program: Program, statement: Statement | None) -> Expr | bool | None:
     scope = {axis.name: Binding((axis.name,), axis_type(axis)) for axis in program.axes.values()}
     for name, declared in program.declared.get("axis", {}).items():
         scope[name] = replace(scope.get(name, Binding((name,))), span=declared.span)
-    scope["scenario"] = Binding(("scenario",), ChoiceType(values=names))
+    scope["scenario"] = Binding(("scenario",), ChoiceType(values=names, axis="scenario"))
     condition = statement.syntax("filter")
     program.index.scopes.append((condition.span, scope))
     typed = Elaborator(program, scope).condition(condition)

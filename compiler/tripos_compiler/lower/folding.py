@@ -118,15 +118,22 @@ def _template(
     return Template(parts=tuple(kept))
 
 
+def _hole(hole: Hole, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]], language: str) -> str | Hole:
+    """A hole with arms put in; the label of an arm where it prints nothing but the arm's value."""
+    expr = fold(hole.expr, chosen)
+    arm = hole.type.axis if hole.type.kind == "choice" else None
+    if arm is not None and arm in chosen and expr == Literal_(value=chosen[arm]):
+        return labels[arm][language]
+    return hole if expr is hole.expr else hole.model_copy(update={"expr": expr})
+
+
 def _parts(
     parts: tuple[str | Hole, ...], chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]], language: str
 ) -> tuple[str | Hole, ...]:
     found: list[str | Hole] = []
     for part in parts:
-        if isinstance(part, Hole) and isinstance(part.expr, Ref) and part.expr.path[0] in chosen:
-            found.append(labels[part.expr.path[0]][language])
-        elif isinstance(part, Hole):
-            found.append(part.model_copy(update={"expr": fold(part.expr, chosen)}))
+        if isinstance(part, Hole):
+            found.append(_hole(part, chosen, labels, language))
         else:
             found.append(part)
     merged: list[str | Hole] = []

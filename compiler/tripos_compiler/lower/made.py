@@ -281,8 +281,8 @@ def _print(making: Making, made: Made) -> str:
 
 def made_calls(program: Program, made: Made) -> list[CallCount]:
     """The calls that making the rows takes. A walk is counted as one path from the root to a leaf; at the least nothing
-    is chosen at the root, at the most every branch is. Where rows that it is made from may be refused, or the row itself
-    before a step, there may be none at all."""
+    is chosen at the root, at the most every branch is. Where rows that it is made from may be refused, or the row
+    itself before a step, there may be none at all."""
     certain = not _from_fewer(program, made)
     counts: list[CallCount] = []
     for step in made.steps:

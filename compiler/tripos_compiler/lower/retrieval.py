@@ -100,8 +100,11 @@ def _source(steps: Steps, statement: Statement, name: Name) -> tuple[Typed, Name
         return None
     fields = record_fields((alias.text,), typed.type.of, (), alias.span)
     if isinstance(written, Name):
-        ways = program.rowsets[written.text].ways
-        fields = {key: replace(binding, secret=ways.get(key, ())) for key, binding in fields.items()}
+        rows = program.rowsets[written.text]
+        fields = {
+            key: replace(binding, secret=rows.ways.get(key, ()), span=rows.spans.get(key, binding.span))
+            for key, binding in fields.items()
+        }
     return typed, alias, Binding((alias.text,), typed.type.of, (), fields, span=alias.span)
 
 

@@ -10,15 +10,16 @@ from tripos_compiler.expressions import Binding, Elaborator, record_fields
 from tripos_compiler.lower.context import Cases
 from tripos_compiler.lower.datasets import LoadedDataset, LoadedRow, lower_scenario_dataset
 from tripos_compiler.lower.made import may_shrink
-from tripos_compiler.plan import Axis, Rows
+from tripos_compiler.plan import Axis, Expr, Rows
 from tripos_compiler.plugins import known_early
 from tripos_compiler.program import KINDS, Program
-from tripos_compiler.scope import Way
+from tripos_compiler.scope import Typed, Way
 from tripos_compiler.semantics.contexts import broken_guard, guards_of
 from tripos_compiler.semantics.contexts import cells as each_cell
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.names import names_in
 from tripos_compiler.source import Span
-from tripos_compiler.syntax.tree import Name
+from tripos_compiler.syntax.tree import Name, Syntax
 from tripos_compiler.types import shown
 
 MOST_CELLS = 100_000
@@ -117,10 +118,26 @@ def _keep(
         return
     cases.rows = Rows(dataset=loaded.dataset.name, alias=alias.text, where=where.expr if where else None)
     if not loaded.known:
-        cases.count = loaded.count
-        made = loaded.made
-        cases.certain = made is not None and where is None and not may_shrink(program, made)
+        _keep_made(program, cases, loaded, where.expr if where else None)
+    elif not _keep_read(program, scenario, cases, loaded, alias, where, condition):
         return
+    if cases.count == 0:
+        span = (over or scenario).head
+        help_ = "look at `where`" if where is not None else "the file is empty"
+        program.diagnostics.error("E0603", "this scenario runs over no row", span, help=help_)
+        cases.sound = False
+
+
+def _keep_read(
+    program: Program,
+    scenario: Statement,
+    cases: Cases,
+    loaded: LoadedDataset,
+    alias: Name,
+    where: Typed | None,
+    condition: Syntax | None,
+) -> bool:
+    """Counts the rows of a file; False where the condition has no value for one, which is reported."""
     cases.kept = []
     for row in loaded.rows:
         cell = {axis.name: row.values.get(axis.name, axis.values[0].name) for axis in cases.axes}
@@ -132,18 +149,14 @@ def _keep(
             span = (condition or scenario).span
             program.diagnostics.error("E0301", message, span, help="mend the row, or guard the condition")
             cases.sound = False
-            return
+            return False
         cases.count += 1
         cases.kept.append({**cell, alias.text: row.values})
         broken = broken_guard(cell, cases.axes)
         if broken is not None and cases.sound:
             _outside(program, loaded, row, broken, cell)
             cases.sound = False
-    if cases.count == 0:
-        span = (over or scenario).head
-        help_ = "look at `where`" if where is not None else "the file is empty"
-        program.diagnostics.error("E0603", "this scenario runs over no row", span, help=help_)
-        cases.sound = False
+    return True
 
 
 def _say_their_axes(program: Program, scenario: Statement, cases: Cases, loaded: LoadedDataset) -> None:
@@ -165,6 +178,26 @@ def _say_their_axes(program: Program, scenario: Statement, cases: Cases, loaded:
             where_ = (written or scenario).head
             program.diagnostics.error("E0308", message, where_, help=help_, unknown=axis.name)
             cases.sound = False
+
+
+def _keep_made(program: Program, cases: Cases, loaded: LoadedDataset, where: Expr | None) -> None:
+    """Counts the rows of a data set that only a run will know. Where they are written in every cell, the cells of all
+    rows are known, and what is decided by them alone."""
+    made = loaded.made
+    assert made is not None, "it is sound"
+    axes = {axis.name for axis in cases.axes}
+    cases.count = loaded.count
+    cases.certain = where is None and not may_shrink(program, made)
+    own = made.scenario is not None and made.source is None
+    if not own or made.rows > MOST_CELLS or (where is not None and not names_in(where) <= axes):
+        return
+    every = [dict(cell) for cell in each_cell(cases.axes) for _ in range(made.count)]
+    try:
+        cases.kept = [cell for cell in every if where is None or evaluate(where, cell)]
+    except Unavailable:
+        return
+    cases.count = len(cases.kept)
+    cases.certain = not may_shrink(program, made)
 
 
 def _outside(program: Program, loaded: LoadedDataset, row: LoadedRow, axis: Axis, cell: dict[str, str]) -> None:

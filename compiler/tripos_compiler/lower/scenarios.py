@@ -19,7 +19,7 @@ from tripos_compiler.lower.talks import lower_converse
 from tripos_compiler.lower.treatments import treatments
 from tripos_compiler.lower.unused import unused
 from tripos_compiler.memory import Kept, Memory, apart, difference
-from tripos_compiler.plan import Column, Scenario
+from tripos_compiler.plan import Column, Compare, Grade, Scenario, Score
 from tripos_compiler.program import Program
 
 LOWERED = {
@@ -99,6 +99,11 @@ def _scenario(program: Program, statement: Statement, splits: Splits) -> Scenari
     found = treatments(steps, cases.arms)
     if not steps.good:
         return None
+    if not any(isinstance(step, Score | Grade | Compare | Column) for each in found for step in each.steps):
+        message = f"nothing scores scenario `{name}` in any arm"
+        help_ = "look at the conditions of its steps and scores"
+        program.diagnostics.error("E0601", message, statement.head, help=help_)
+        return None
     check_mentions(program, statement, cases, steps)
     scenario = Scenario(
         name=name,
@@ -111,7 +116,7 @@ def _scenario(program: Program, statement: Statement, splits: Splits) -> Scenari
         treatments=found,
     )
     unused(program, statement, scenario, steps)
-    names = frozenset({*scenario.axes, *([cases.alias] if cases.alias else [])})
+    names = frozenset({*scenario.axes, *([cases.alias] if cases.alias and cases.from_file else [])})
     counted = calls.Cases(cases.count, names, cases.kept, cases.certain)
     pool = pools(program, scenario)
     program.calls += calls.count_calls(scenario, counted, program.roles, program.scorers, pool)

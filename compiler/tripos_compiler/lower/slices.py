@@ -74,7 +74,7 @@ def _fixed(reading: Reading, known: Known, argument: Argument) -> tuple[str, str
         help_ = f"did you mean `{close}`?" if close else f"it goes by {', '.join(f'`{name}`' for name in names)}"
         message = f"`{known.measure.name}` does not go by `{key.text}`"
         code = "E0621" if key.text in (*FIXED, *program.axes, *program.arms) else "E0201"
-        reading.error(code, message, key.span, help_ if names else None, key.text)
+        reading.error(code, message, key.span, help_ if names else "leave the slice out", key.text)
         return None
     word = value.text if isinstance(value, Name) else value.value if isinstance(value, Text) else None
     if word is None:

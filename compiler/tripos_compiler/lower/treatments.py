@@ -128,7 +128,7 @@ def _under(
     for step in steps.lowered:
         folded = _fold(step, chosen, labels)
         if folded is None:
-            gone.add(step.name)
+            gone |= _yields(step)
             continue
         if isinstance(folded, Ask) and folded.continues in gone:
             folded = folded.model_copy(update={"continues": None})
@@ -138,20 +138,24 @@ def _under(
             continue
         missing = sorted(uses_of(folded) & gone)
         if missing:
-            gone.add(folded.name)
+            gone |= _yields(folded)
             if isinstance(folded, CALLING) and not isinstance(folded, Verdict):
                 _not_held(steps, folded.name, missing[0], chosen, reported)
             continue
         uses = depends(kept, uses_of(folded))
         whole = _with_needs(steps, folded, uses, kept, samples)
         if whole is None:
-            gone.add(folded.name)
             continue
         finished = prints.of(whole)
         if isinstance(finished, CALLING):
             samples[finished.name] = _samples(finished, samples)
         kept.append(finished)
     yield from kept
+
+
+def _yields(step: Step) -> set[str]:
+    """The name under which others can take what a step yields; nobody takes a score."""
+    return {step.name} if isinstance(step, CALLING) else set()
 
 
 def _not_held(steps: Steps, name: str, missing: str, chosen: Mapping[str, str], reported: set[tuple[str, str]]) -> None:
@@ -178,9 +182,9 @@ def _asks_nothing(steps: Steps, name: str, chosen: Mapping[str, str], reported: 
 
 
 def _samples(step: Step, samples: Mapping[str, int]) -> int:
-    if isinstance(step, Verdict):
+    if isinstance(step, Verdict | Retrieve):
         return max((samples[name] for name in step.needs), default=1)
-    assert isinstance(step, Ask | Converse | Retrieve)
+    assert isinstance(step, Ask | Converse)
     return step.samples
 
 
@@ -191,17 +195,21 @@ def _with_needs(
     needs = tuple(sorted(uses))
     most = max((samples[name] for name in needs), default=1)
     match step:
+        # What builds on several samples of another step is asked, or held, once for each of them.
         case Ask():
-            # What builds on several samples of another step is asked once for each of them.
             return step.model_copy(update={"needs": needs, "samples": max(step.samples, most)})
-        case Converse() | Retrieve() | Verdict():
+        case Converse():
+            return step.model_copy(update={"needs": needs, "repeat": max(step.repeat, most)})
+        case Retrieve() | Verdict():
             return step.model_copy(update={"needs": needs})
-    every = isinstance(step, Column) and not uses  # what would be right is kept with whatever is answered
+    # What is known whatever is answered, such as what would be right, or a score that an arm decides, is kept with it.
+    every = isinstance(step, Column | Score) and not uses
     called = [other for other in kept if (every or other.name in uses) and isinstance(other, Ask | Converse)]
     compared = [other for other in called if any(steps.kind(role) == "compared" for role in roles(other))]
     if not called:
         return None
-    return step.model_copy(update={"needs": needs, "of": (compared or called)[-1].name})
+    of = (compared or called)[-1]
+    return step.model_copy(update={"needs": tuple(sorted({*of.needs, of.name})) if every else needs, "of": of.name})
 
 
 def _fold(step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Step | None:

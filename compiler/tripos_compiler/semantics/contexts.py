@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import product
 
 from tripos_compiler.plan import Axis, AxisValue
@@ -27,16 +29,56 @@ def cells(axes: Sequence[Axis]) -> Iterator[dict[str, str]]:
 
 def count_cells(axes: Sequence[Axis]) -> int:
     """How many cells are allowed. Axes that no guard ties together are multiplied, not listed."""
-    total = 1
-    for tied in _components(axes):
-        unguarded = all(value.guard is None for axis in tied for value in axis.values)
-        total *= math.prod(len(axis.values) for axis in tied) if unguarded else sum(1 for _ in cells(tied))
-    return total
+    return _counted(_Same(axes))
 
 
-def guards_of(axis: Axis) -> set[str]:
+def guards_of(axis: Axis) -> frozenset[str]:
     """The axes that the guards of this one look at."""
-    return {name for value in axis.values if value.guard is not None for name in names_in(value.guard)}
+    return _looked_at(_Same([axis]))
+
+
+class _Same(tuple[Axis, ...]):
+    """Axes as a key: two are equal where they have the same objects, which are frozen, and slow to compare by all that
+    they hold. Most scenarios of a benchmark have contexts in common."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and [*map(id, self)] == [*map(id, other)]
+
+    def __hash__(self) -> int:
+        return hash(tuple(map(id, self)))
+
+
+@lru_cache(maxsize=256)
+def _counted(axes: _Same) -> int:
+    return math.prod(_count(tied) for tied in _components(axes))
+
+
+@lru_cache(maxsize=256)
+def _looked_at(axes: _Same) -> frozenset[str]:
+    guards = {id(value.guard): value.guard for axis in axes for value in axis.values if value.guard is not None}
+    return frozenset(name for guard in guards.values() for name in names_in(guard))
+
+
+def _count(axes: Sequence[Axis]) -> int:
+    """How many cells of axes are allowed. Of values that no guard tells apart one is tried for all."""
+    told_apart = {name for axis in axes for name in guards_of(axis)}
+    count = 0
+    for picked in product(*(_alike(axis, axis.name in told_apart) for axis in axes)):
+        cell = {axis.name: value.name for axis, (value, _) in zip(axes, picked, strict=True)}
+        if all(_guard_holds(value, cell) for value, _ in picked):
+            count += math.prod(number for _, number in picked)
+    return count
+
+
+def _alike(axis: Axis, told_apart: bool) -> list[tuple[AxisValue, int]]:
+    """The values of an axis, or one for all that have the same guard, with how many they are."""
+    if told_apart:
+        return [(value, 1) for value in axis.values]
+    numbers = Counter(id(value.guard) for value in axis.values)
+    firsts = {id(value.guard): value for value in reversed(axis.values)}
+    return [(value, numbers[guard]) for guard, value in firsts.items()]
 
 
 def _guard_holds(value: AxisValue, cell: Mapping[str, str]) -> bool:
