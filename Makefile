@@ -30,6 +30,8 @@ types: $(VENV)/.installed
 bench: $(VENV)/.installed
 	$(BIN)/python tests/bench/calls.py
 	$(BIN)/python tests/bench/check.py
+	$(BIN)/python tests/bench/keystroke.py
+	$(BIN)/python tests/bench/mutations.py
 
 # The extension for Visual Studio Code, editors/vscode/tripos.vsix; needs Node 20 or newer.
 vscode: $(VENV)/.installed

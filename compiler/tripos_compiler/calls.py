@@ -121,9 +121,7 @@ def _filled(free: list[Parameter], argument: Argument) -> Parameter | None:
     return parameter
 
 
-def _argument(
-    elaborator: Elaborator, argument: Argument, parameter: Parameter, given: Sequence[Given]
-) -> Typed | None:
+def _argument(elaborator: Elaborator, argument: Argument, parameter: Parameter, given: Sequence[Given]) -> Typed | None:
     element = argument.elements[0]
     wanted = parameter.type
     if wanted is None and given and isinstance(element, Name) and elaborator.is_value(element):

@@ -79,12 +79,7 @@ class Elaborator:
     def expression(self, syntax: Syntax, wanted: Type | None = None, what: str = "this") -> Typed | None:
         """The checked expression; where `wanted` is given its type must fit."""
         typed = self.any(syntax)
-        if typed is None or wanted is None:
-            return typed
-        if fits(typed.type, wanted):
-            return typed
-        self._misfit(syntax.span, typed.type, wanted, what)
-        return None
+        return typed if wanted is None else self._one(typed, syntax, wanted, what)
 
     def condition(self, syntax: Syntax) -> Typed | None:
         """A checked expression that is true or false."""
@@ -280,20 +275,20 @@ class Elaborator:
             right: Typed | None = Typed(Literal_(value=""), left.type)  # a value of it, which is no number either
         else:
             right = self.any(syntax.right)
-        if left is not None and right is not None and not fits(bare(left.type), wanted):
-            if not fits(bare(right.type), wanted):
-                one, other = shown(left.type), shown(right.type)
-                these = f"both are `{one}`" if one == other else f"these are `{one}` and `{other}`"
-                message = f"{what} must be `{shown(wanted)}`, and {these}"
-                self.error("E0301", message, syntax.span, _instead(syntax.operator, left.type))
-                return None, None
-        sides = []
-        for typed, side in ((left, syntax.left), (right, syntax.right)):
-            if typed is not None and not fits(typed.type, wanted):
-                self._misfit(side.span, typed.type, wanted, what)
-                typed = None
-            sides.append(typed)
-        return sides[0], sides[1]
+        if left is None or right is None or any(fits(bare(each.type), wanted) for each in (left, right)):
+            return self._one(left, syntax.left, wanted, what), self._one(right, syntax.right, wanted, what)
+        one, other = shown(left.type), shown(right.type)
+        these = f"both are `{one}`" if one == other else f"these are `{one}` and `{other}`"
+        message = f"{what} must be `{shown(wanted)}`, and {these}"
+        self.error("E0301", message, syntax.span, _instead(syntax.operator, left.type))
+        return None, None
+
+    def _one(self, typed: Typed | None, syntax: Syntax, wanted: Type, what: str) -> Typed | None:
+        """What was checked, where it is of the wanted type."""
+        if typed is None or fits(typed.type, wanted):
+            return typed
+        self._misfit(syntax.span, typed.type, wanted, what)
+        return None
 
     def _operation(self, syntax: BinaryExpr, left: Typed, right: Typed, type_: Type) -> Typed:
         expr = Binary(operator=syntax.operator, left=left.expr, right=right.expr)
@@ -303,7 +298,6 @@ class Elaborator:
         left, right = self._pair(syntax.left, syntax.right)
         if left is None or right is None:
             return None
-        a, b = bare(left.type), bare(right.type)
         if not _may_be_equal(left, right):
             message = f"{_of_kind(left)} and {_of_kind(right)} are never equal"
             self.error("E0301", message, syntax.span)

@@ -76,7 +76,8 @@ def read_type(program: Program, syntax: Syntax) -> Type | None:
         case RangeExpr(low=Number(value=int() as low), high=Number(value=int() as high)):
             if low < high:
                 return IntegerType(low=low, high=high)
-            program.diagnostics.error("E0302", f"the range {low}..{high} is empty", syntax.span, help="write low..high")
+            what = f"the range {low}..{high} is empty" if low > high else f"the range {low}..{high} holds one number"
+            program.diagnostics.error("E0302", what, syntax.span, help="write it from low to high: `1..5`")
             return None
         case CallExpr(function=Name(text="choice"), arguments=arguments):
             return _choice(program, syntax, arguments)

@@ -88,7 +88,15 @@ def test_a_judge_is_asked_only_of_the_rows_that_no_rule_marks() -> None:
 def test_every_concept_and_question_is_embedded_once() -> None:
     plan = plan_of("cjeval")
     questions = 5
-    concepts = {"绝对值", "一元一次方程的解法", "质数与合数", "摩擦力的大小", "增大摩擦的方法", "自由落体运动", "相反数"}
+    concepts = {
+        "绝对值",
+        "一元一次方程的解法",
+        "质数与合数",
+        "摩擦力的大小",
+        "增大摩擦的方法",
+        "自由落体运动",
+        "相反数",
+    }
     assert [count.calls for count in counted(plan, "kct", "options")] == [questions + len(concepts)]
 
 

@@ -116,15 +116,6 @@ def test_a_score_that_an_arm_decides_is_one_of_every_reply_in_it(tmp_path: Path)
     assert scores["full"][1].value.model_dump() == {"op": "literal", "value": True}
 
 
-def test_a_score_under_some_arm_does_not_take_its_name_from_a_step(tmp_path: Path) -> None:
-    steps = """
-      ask answer by candidate { prompt "{{ item.question }} {{ how }}" }
-      score answer = contains(answer.text, "42") when how == full
-      ask again by candidate { prompt "Sure? {{ answer.text }}" }
-      score right = contains(again.text, "42")"""
-    assert names(treatments(tmp_path, steps))["none"] == ["answer", "again", "right"]
-
-
 def test_what_a_step_takes_must_be_there_under_every_arm_in_which_it_is_asked(tmp_path: Path) -> None:
     steps = """
       ask told by tutor when contains(how, "h") and item.kind == "sum" { prompt "{{ item.question }}" }

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from compiling import ROOT, compile_file, plan_of
 
 from tripos_compiler.plan import Ask, Hole, Scenario
@@ -32,4 +30,4 @@ def test_what_a_let_names_is_that_of_the_shots_row_in_its_prompt_and_that_of_the
 def test_what_is_revealed_in_the_own_prompt_needs_no_secret_in_the_shots_row() -> None:
     (ask,) = [step for step in scenario("shown").steps if isinstance(step, Ask)]
     assert printed(ask) == {("worked", "question"), ("worked", "answer")}
-    assert [path for path in paths_in(ask.shots[0].reply["en"].parts[0].expr)] == [("worked", "level")]  # type: ignore[union-attr]
+    assert list(paths_in(ask.shots[0].reply["en"].parts[0].expr)) == [("worked", "level")]  # type: ignore[union-attr]

@@ -116,7 +116,7 @@ def _judge_of(steps: Steps, value: Syntax) -> Name | None:
 
 
 def free(steps: Steps, name: Name, statement: Statement) -> bool:
-    """Whether a score may have this name: no scorer or metric has it, and no other score that always holds."""
+    """Whether a score may have this name: no scorer, metric or step has it, and no other score that always holds."""
     own = scorer_name(statement.syntax("value")) if statement.construct == "score" else name
     for kind in ("scorer", "metric"):
         taken = steps.program.declared.get(kind, {}).get(name.text)
@@ -127,6 +127,11 @@ def free(steps: Steps, name: Name, statement: Statement) -> bool:
             message = f"`{name.text}` is a {kind} already, and their means would mix"
             steps.program.diagnostics.error("E0202", message, name.span, label, help="rename the score")
             return False
+    if name.text in steps.wholes:  # what is needed of a step is looked up by its name
+        label = Label(steps.wholes[name.text].span, "declared here")
+        message = f"`{name.text}` is a step of this scenario already"
+        steps.program.diagnostics.error("E0202", message, name.span, label, help="rename one")
+        return False
     earlier, first = steps.scores.setdefault(name.text, (Label(name.span, "first declared here"), statement))
     if first is not statement and not (first.find("cond") and statement.find("cond")):
         message = f"score `{name.text}` is declared twice in this scenario"

@@ -41,7 +41,14 @@ class Steps:
     """The names of the steps that call a model, as they are declared."""
 
     def named(self, name: Name) -> bool:
-        """Whether a step may have that name; reports one that is taken."""
+        """Whether a step that calls a model may have that name; reports one that is taken."""
+        scored = self.scores.get(name.text)
+        if scored is not None:
+            message = f"`{name.text}` is a score of this scenario already"
+            self.program.diagnostics.error("E0202", message, name.span, scored[0], help="rename one")
+        return self._free(name) and scored is None
+
+    def _free(self, name: Name) -> bool:
         earlier = self.spans.setdefault(name.text, Label(name.span, "first declared here"))
         if earlier.span is not name.span:
             message = f"`{name.text}` is declared twice in this scenario"
@@ -70,7 +77,7 @@ class Steps:
     def let(self, statement: Statement) -> bool:
         """`let NAME = VALUE`."""
         name = statement.name()
-        good = self.named(name)
+        good = self._free(name)
         value = statement.syntax("value")
         self.program.index.scopes.append((value.span, dict(self.scope)))
         typed = self.elaborator(name.text).expression(value)
