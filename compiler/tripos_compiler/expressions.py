@@ -136,7 +136,8 @@ class Elaborator:
         if binding is None:
             if syntax.text in self.program.declared.get("dataset", {}):
                 return None  # it was reported
-            close = nearest(syntax.text, [*self.scope, "true", "false"])
+            wholes = [*self.program.trees, *self.program.rowsets]
+            close = nearest(syntax.text, [*self.scope, "true", "false"]) or nearest(syntax.text, wholes)
             known = ", ".join(f"`{name}`" for name in sorted(self.scope)[:8])
             help_ = f"did you mean `{close}`?" if close else f"names here are {known or '`true` and `false`'}"
             self.error("E0201", f"there is no `{syntax.text}` here", syntax.span, help_, syntax.text)
@@ -155,7 +156,7 @@ class Elaborator:
     def _use(self, binding: Binding, span: Span, text: str) -> Typed | None:
         if binding.type is None:
             self.program.index.use(span, binding.span)
-            if binding.fields:
+            if binding.fields and binding.value is None:  # of a data set as a whole, something was reported
                 example = next(iter(binding.fields))
                 message = f"`{text}` has several fields, name one"
                 self.error("E0301", message, span, f"for example `{text}.{example}`")
@@ -386,8 +387,6 @@ def record_fields(path: tuple[str, ...], type_: Type, secret: Way, span: Span | 
 def _may_be_equal(left: Typed, right: Typed) -> bool:
     """Whether two values can ever be equal; of a range of whole numbers, one that is written out lies in it."""
     a, b = bare(left.type), bare(right.type)
-    if a.kind == "choice" and b.kind == "choice" and a.axis == b.axis:
-        return bool(set(a.values) & set(b.values))
     return (fits(a, b) or fits(b, a)) and _in_range(left, b) and _in_range(right, a)
 
 

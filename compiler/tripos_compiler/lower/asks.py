@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics import nearest
 from tripos_compiler.expressions import record_fields
+from tripos_compiler.lower.losses import lost_part
 from tripos_compiler.lower.questions import Question, leak, lower_question, unrevealed
 from tripos_compiler.lower.shots import lower_shots
 from tripos_compiler.lower.steps import Steps, through
@@ -42,6 +44,9 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
     condition = statement.find("cond")
     if condition is not None:
         good = unrevealed(program, role, told, condition.span, "its condition tells") and good
+    if lost_part(program, statement):  # what it returns, continues or shows is not known
+        steps.unknown(name)
+        return False
     shots = lower_shots(steps, statement, question.returns, role) if question is not None else None
     if not good or not known or when is False or question is None or chat is False or talk is False or shots is None:
         steps.unknown(name)
@@ -109,12 +114,16 @@ def _continued(steps: Steps, statement: Statement, role: Name) -> Converse | boo
     if not isinstance(found, Converse) or binding is None:
         if binding is not None and binding.type is None and not binding.fields:
             return False  # it was reported
-        help_ = "name a `converse` step that stands before"
+        talks = [step.name for step in steps.lowered if isinstance(step, Converse)]
+        close = nearest(name.text, talks)
+        help_ = f"did you mean `{close}`?" if close else "name a `converse` step that stands before"
         program.diagnostics.error(
             "E0201", f"there is no conversation `{name.text}` here", name.span, help=help_, unknown=name.text
         )
         return False
     program.index.use(name.span, binding.span)
+    if role.text not in program.roles:
+        return False  # it was reported
     if role.text not in [speaker.role for speaker in found.speakers]:
         speakers = " and ".join(f"`{speaker.role}`" for speaker in found.speakers)
         message = f"`{role.text}` took no part in `{name.text}`"

@@ -8,6 +8,7 @@ from typing import Any
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.expressions import Binding
 from tripos_compiler.lower.loaded import LoadedDataset
+from tripos_compiler.lower.losses import lost_part
 from tripos_compiler.plan import Arm, Axis, ChoiceType, Rows
 from tripos_compiler.program import Program
 from tripos_compiler.semantics.contexts import count_cells, guards_of
@@ -42,6 +43,8 @@ def lower_context(program: Program, statement: Statement) -> Cases:
     """The axes of a scenario in order; a benchmark of one language has it in every context."""
     written = statement.one_of("context")
     names = product_of(program, written.syntax("axes")) if written is not None else []
+    if written is None and lost_part(program, statement):
+        names = None  # it may have said any
     cases = Cases([], {}, sound=names is not None)
     unknown = False
     for name in names or ():
@@ -109,7 +112,8 @@ def lower_arms_of(program: Program, statement: Statement, cases: Cases) -> Cases
     for name in (product_of(program, written.syntax("arms"), "arms") or []) if written is not None else []:
         if not program.is_declared("arm", name):
             cases.sound = False
-            cases.scope.setdefault(name.text, Binding((name.text,)))
+            for meant in (name.text, *program.declared.get("arm", {})):
+                cases.scope.setdefault(meant, Binding((meant,)))
             continue
         arm = program.arms.get(name.text)
         if arm is None:  # it was reported

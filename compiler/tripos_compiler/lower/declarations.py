@@ -8,6 +8,7 @@ from tripos_compiler import reserved
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.expressions import Binding, Elaborator
+from tripos_compiler.lower.losses import forget, lost_part
 from tripos_compiler.plan import (
     Arm,
     ArmValue,
@@ -255,8 +256,14 @@ def _metric(program: Program, dimension: str, statement: Statement) -> Metric | 
         return None
     bounds = _bounds(program, scale.syntax("range"))
     labels = [label for ask in asks for label in ask.labels()]
+    mark = len(program.diagnostics.items)
     question = program.localised(labels, asks[0].head, f"the question of `{name}`")
+    if lost_part(program, statement):
+        forget(program, mark, "E0402")
+    mark = len(program.diagnostics.items)
     levels = _levels(program, statement, bounds)
+    if lost_part(program, statement):
+        forget(program, mark, "E0604")
     if title is None or bounds is None or question is None or levels is None:
         return None
     return Metric(

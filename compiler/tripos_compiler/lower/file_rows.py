@@ -30,6 +30,8 @@ class Columns:
     dataset: Dataset
     where: Span
     places: Mapping[str, tuple[Span] | tuple[Span, Label]]
+    meant: list[str] = field(default_factory=list)
+    """The columns that fields without one are likely misspelt for."""
 
 
 @dataclass
@@ -158,6 +160,8 @@ class _Reading:
         path, had = files[0]
         columns = " or ".join(f"`{column}`" for column in field.columns)
         close = nearest(field.columns[0], had)
+        if close is not None:
+            self.columns.meant.append(close)
         listed = ", ".join(f"`{column}`" for column in had[:10])
         help_ = f'did you mean `{close}`? write `from "{close}"`' if close else f"the file has {listed}"
         more = f" and {len(files) - 1} more" if len(files) > 1 else ""

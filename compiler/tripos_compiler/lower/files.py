@@ -103,7 +103,8 @@ def _read(program: Program, statement: Statement, fields: Fields, dataset: Datas
         return unsound
     read = read_files(program, columns, found) if fields.sound else None
     if read is None:
-        return unsound
+        likely = tuple(name for name in columns.meant if name not in fields.spans)
+        return replace(unsound, poisoned=(*unsound.poisoned, *likely))
     files, rows = read
     return LoadedDataset(
         dataset.model_copy(update={"files": files}),

@@ -10,7 +10,7 @@ from tripos_compiler.diagnostics import Label
 from tripos_compiler.lower.questions import unrevealed
 from tripos_compiler.lower.steps import Steps, through
 from tripos_compiler.plan import Column, Expr, Grade, Ref, Score, Scorer, Type, Verdict
-from tripos_compiler.program import NamedColumn
+from tripos_compiler.program import NamedColumn, Program
 from tripos_compiler.resolve import scorer_name
 from tripos_compiler.scope import Typed, joined
 from tripos_compiler.semantics.names import names_in
@@ -216,6 +216,8 @@ def _metrics(steps: Steps, scorer: Scorer, statement: Statement, name: Name | No
             return None
         return ()
     tables = [table for table in program.of("allocate") if table.name("scorer").text == scorer.name]
+    if not tables and any(not _declared(program, table) for table in program.of("allocate")):
+        return None  # it is the one that names no scorer, which is reported
     if not tables:
         message = f"no table allocates the metrics of `{scorer.name}`"
         help_ = f"write `allocate {scorer.name} {{ | | METRIC | … }}`"
@@ -232,6 +234,10 @@ def _metrics(steps: Steps, scorer: Scorer, statement: Statement, name: Name | No
     if any(metric not in program.metrics for metric in declared[steps.scenario]):
         return None
     return declared[steps.scenario]
+
+
+def _declared(program: Program, table: Statement) -> bool:
+    return table.name("scorer").text in program.declared.get("scorer", {})
 
 
 def lower_column(steps: Steps, hint: str, syntax: Syntax) -> NamedColumn | None:

@@ -6,6 +6,7 @@ from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.lower.files import lower_key
 from tripos_compiler.lower.loaded import LoadedDataset
+from tripos_compiler.lower.losses import lost_part
 from tripos_compiler.lower.made_source import (
     bind_axis,
     count_rows,
@@ -210,7 +211,7 @@ def _retries(making: Making) -> int:
     value = written.syntax("count") if written is not None else None
     if written is None or not isinstance(value, Number):
         return RETRIES if _asks(making) else 0
-    if not _asks(making):
+    if not _asks(making) and not lost_part(making.program, making.statement):
         message = "nobody is asked for these rows, so another attempt would be the same"
         making.error("E0107", message, written.head, help="leave it out: a row that is refused is left out")
     elif value.value > MOST_RETRIES:

@@ -39,6 +39,15 @@ def is_arithmetic(call: CallExpr) -> bool:
     return False
 
 
+def takes_unknown(program: Program, statement: Statement) -> bool:
+    """Whether a measure is taken by an aggregate that there is none of, which is reported with the measure."""
+    value = statement.find("value")
+    if statement.construct != "measure" or not isinstance(value, CallExpr) or not isinstance(value.function, Name):
+        return False
+    declared = (*program.declared.get("function", {}), *program.declared.get("scorer", {}))
+    return value.function.text not in (*AGGREGATES, *FUNCTIONS, *declared)
+
+
 def column_arguments(program: Program, value: Syntax) -> Iterator[tuple[str, Syntax]]:
     """The arguments of aggregates in a figure that may be expressions over a scenario's names, each with the word that
     the aggregate has for it."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
+from tripos_compiler.lower.losses import forget, lost_part
 from tripos_compiler.lower.templates import FilledHole, Localised, lower_texts
 from tripos_compiler.plan import RecordType, Settings, Type
 from tripos_compiler.program import Program
@@ -38,9 +39,12 @@ def lower_question(
     """The question of a block with `prompt`, `system`, `returns` and settings; whether it needs a prompt is for whoever
     asks to say. None where anything of it is wrong, which is reported; nothing secret is told to the compared role."""
     prompts, systems = statement.of("prompt"), statement.of("system")
+    mark = len(program.diagnostics.items)
     sound: list[FilledHole] = []
     prompt = lower_texts(program, scope, prompts, "the prompt", place, sound) if prompts else None
     system = lower_texts(program, scope, systems, "the system message", place, sound) if systems else None
+    if lost_part(program, statement):
+        forget(program, mark, "E0402")  # what was left out may be the text in the other language
     returns = lower_returns(program, statement)
     told = tuple({hole.span: hole for hole in sound}.values())
     kept = keeps_secrets(program, role, told)

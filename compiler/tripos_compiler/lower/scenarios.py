@@ -10,6 +10,7 @@ from tripos_compiler.lower.context import lower_arms_of, lower_context
 from tripos_compiler.lower.grades import lower_grade, lower_score
 from tripos_compiler.lower.measures import collect_columns
 from tripos_compiler.lower.mentions import check_mentions
+from tripos_compiler.lower.phrases import takes_unknown
 from tripos_compiler.lower.pools import pools
 from tripos_compiler.lower.retrieval import lower_retrieve
 from tripos_compiler.lower.rows import lower_rows
@@ -87,7 +88,7 @@ def _scenario(program: Program, statement: Statement, splits: Splits) -> Scenari
         steps.good = collect_columns(program, steps, measure) and steps.good
     for expect in statement.of("expect"):
         collect_columns(program, steps, expect)
-    scored = any(inner.construct in SCORING for inner in statement.body)
+    scored = any(inner.construct in SCORING or takes_unknown(program, inner) for inner in statement.body)
     if not scored and not any(isinstance(step, Column) for step in steps.lowered) and steps.good:
         help_ = "add `score NAME = …` or `score SCORER(…)`"
         lacking = statement.block.span if statement.block is not None else None

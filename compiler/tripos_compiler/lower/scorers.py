@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.lower.formulas import lower_formula, lower_formulas
 from tripos_compiler.lower.functions import free_name, lower_python_scorer
+from tripos_compiler.lower.losses import forget, lost_part
 from tripos_compiler.lower.parameters import Parameters, lower_parameters
 from tripos_compiler.lower.questions import keeps_secrets, lower_settings
 from tripos_compiler.lower.templates import FilledHole, lower_texts
@@ -88,11 +89,16 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
             message = "`metrics` are the allocated ones here"
             program.diagnostics.error("E0202", message, scope["metrics"].span or name.span, help="rename the parameter")
         scope["metrics"] = Binding(("metrics",), MetricsType())
+    if given is None:
+        scope.setdefault("metrics", Binding(("metrics",)))  # what it gives was reported
     place = ("", name.text)
+    mark = len(program.diagnostics.items)
     sound: list[FilledHole] = []
     prompt = lower_texts(program, scope, prompts, "the prompt", place, sound)
     systems = statement.of("system")
     system = lower_texts(program, scope, systems, "the system message", place, sound) if systems else None
+    if lost_part(program, statement):
+        forget(program, mark, "E0402")  # what was left out may be the text in the other language
     settings = lower_settings(program, statement)
     kept = keeps_secrets(program, role, sound)
     if prompt is None or given is None or not fair or (systems and system is None) or not kept:

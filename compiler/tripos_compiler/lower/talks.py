@@ -116,6 +116,9 @@ def _role(steps: Steps, role: Name, names: list[Name]) -> bool:
         declared = steps.program.declared.get("role", {}).get(role.text)
         steps.program.index.use(role.span, declared.span if declared is not None else None)
         return True
+    roles = steps.program.declared.get("role", {})
+    if role.text in roles and any(name not in roles for name in spoken):
+        return False  # it is the one whose name was reported
     close = nearest(role.text, spoken)
     help_ = f"its speakers are {', '.join(f'`{name}`' for name in spoken)}" if spoken else "give it a block of its own"
     help_ = f"did you mean `{close}`?" if close else help_
