@@ -1,61 +1,155 @@
-"""`tripos.toml`: what a project runs its benchmarks with. Flags win over it; keys never stand in it."""
+"""`tripos.toml`: the settings that a project can have, and the file they stand in. Keys never stand in it."""
 
 from __future__ import annotations
 
-import tomllib
+import os
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Annotated, Any
+from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-
-from tripos.failure import Failure
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
 NAME = "tripos.toml"
 
 
+def _listed(value: Any) -> Any:
+    """One text stands for a list of one."""
+    return (value,) if isinstance(value, str) else value
+
+
+Texts = Annotated[tuple[str, ...], BeforeValidator(_listed)]
+Rate = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Cost = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
 class EndpointConfig(BaseModel):
-    """Where a model, or every model of a provider, is reached. `api_key_env` names an environment variable."""
+    """Where a model, or every model of a provider, is reached, and how hard. `api_key_env` names an environment
+    variable."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     base_url: str
     api_key_env: str | None = None
+    requests_per_minute: Rate | None = None
+    tokens_per_minute: Rate | None = None
+    max_connections: int | None = Field(default=None, ge=1, le=4096)
+
+    @field_validator("base_url")
+    @classmethod
+    def _is_address(cls, text: str) -> str:
+        parts = urlsplit(text)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError("an address begins with http:// or https://")
+        return text.rstrip("/")
+
+
+class PriceConfig(BaseModel):
+    """What a model costs, in USD a million tokens. `max_output`: how many tokens a reply of it may have."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    input: Cost
+    output: Cost
+    cached_input: Cost | None = None
+    max_output: int | None = Field(default=None, ge=1)
+
+
+class LimitsConfig(BaseModel):
+    """How calls are let out. Rates hold for each endpoint that has none of its own; seconds and minutes are of the
+    clock."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+    max_connections: int = Field(default=16, ge=1, le=4096)
+    max_retries: int = Field(default=5, ge=0, le=100)
+    timeout_s: float = Field(default=600.0, gt=0, le=86400)
+    patience_s: float = Field(default=900.0, ge=0, le=604800)
+    requests_per_minute: Rate | None = None
+    tokens_per_minute: Rate | None = None
 
 
 class CheckConfig(BaseModel):
     """What a spec is held to. `deny` has the codes of warnings that count as errors, or `warnings` for all."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    deny: tuple[str, ...] = ()
+    deny: Texts = ()
 
 
-class Config(BaseModel):
-    """The settings of a project. Paths are relative to the file."""
+SHORT = ("max_connections", "max_retries")
+"""Settings of `[limits]` that may also stand at the top."""
+
+
+class Settings(BaseModel):
+    """What a file and each of its profiles may set. Paths are relative to the file."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    data: tuple[str, ...] = ()
+    data: Texts = ()
     store: str = "results"
-    models: tuple[str, ...] = ()
-    roles: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+    models: Texts = ()
+    roles: dict[str, Texts] = Field(default_factory=dict)
     endpoints: dict[str, EndpointConfig] = Field(default_factory=dict)
+    prices: dict[str, PriceConfig] = Field(default_factory=dict)
+    limits: LimitsConfig = LimitsConfig()
+    budget: Texts = ()
     check: CheckConfig = CheckConfig()
-    max_connections: int = Field(default=16, ge=1, le=4096)
-    max_retries: int = Field(default=5, ge=0, le=100)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _at_length(cls, table: Any) -> Any:
+        return at_length(table) if isinstance(table, Mapping) else table
 
 
-def load_config(folder: Path) -> Config:
-    """The settings in `tripos.toml` of a folder, or the defaults where there is none. Raises `Failure`."""
-    path = folder / NAME
-    if not path.is_file():
-        return Config()
-    try:
-        config = Config.model_validate(tomllib.loads(path.read_text("utf-8")))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise Failure("R0203", f"cannot read {path}: {error}", "mend the file; it is TOML in UTF-8") from error
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        known = ", ".join(Config.model_fields)
-        raise Failure("R0203", f"{path}: `{where}`: {first['msg'].lower()}", f"settings are {known}") from error
-    base = path.parent
-    return config.model_copy(
-        update={"data": tuple(str(base / each) for each in config.data), "store": str(base / config.store)}
-    )
+class Config(Settings):
+    """The settings of a project.
+
+    >>> Config.model_validate({"models": "openai/gpt-4o", "limits": {"max_retries": 2}}).max_retries
+    2
+    """
+
+    profile: str | None = None
+    profiles: dict[str, Settings] = Field(default_factory=dict)
+
+    @property
+    def max_connections(self) -> int:
+        """At most so many calls at a time to an endpoint."""
+        return self.limits.max_connections
+
+    @property
+    def max_retries(self) -> int:
+        """Tries after a call that failed in passing."""
+        return self.limits.max_retries
+
+
+def at_length(table: Mapping[str, Any]) -> dict[str, Any]:
+    """A table of settings with the short forms of `[limits]` where they belong.
+
+    >>> at_length({"max_connections": 4, "limits": {"timeout_s": 9}})
+    {'limits': {'timeout_s': 9, 'max_connections': 4}}
+    """
+    short = {name: table[name] for name in SHORT if name in table}
+    limits = table.get("limits", {})
+    if not short or not isinstance(limits, Mapping):
+        return dict(table)
+    twice = sorted(short.keys() & limits.keys())
+    if twice:
+        raise ValueError(f"`{twice[0]}` stands at the top and in [limits]; one of them must go")
+    rest = {name: value for name, value in table.items() if name not in SHORT}
+    return {**rest, "limits": {**limits, **short}}
+
+
+def find_file(folder: Path) -> Path | None:
+    """The `tripos.toml` of a folder or of the nearest one above it."""
+    for each in (folder.absolute(), *folder.absolute().parents):
+        if (each / NAME).is_file():
+            return each / NAME
+    return None
+
+
+def load_config(folder: Path, *, profile: str | None = None, environ: Mapping[str, str] | None = None) -> Config:
+    """The settings that hold in a folder: those of the nearest `tripos.toml` from there upwards, of the profile that is
+    chosen, and of the environment (`os.environ` where nothing is handed in). Raises `Failure`.
+
+    >>> load_config(Path("/"), environ={"TRIPOS_STORE": "/tmp/kept", "TRIPOS_MODEL": "mock/careful"}).store
+    '/tmp/kept'
+    """
+    from tripos.settings import load_settings
+
+    return load_settings(folder, profile=profile, environ=os.environ if environ is None else environ).config

@@ -1,4 +1,4 @@
-"""One question to one model: the messages, the call, the reading of the reply, and one repair of a bad one."""
+"""One question to one model: the call, the reading of the reply, and one repair of a bad one."""
 
 from __future__ import annotations
 
@@ -7,26 +7,55 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from tripos_compiler.plan import Axis, Metric, Settings, Texts
-from tripos_compiler.semantics.render import render
-from tripos_runtime.calling import Caller
-from tripos_runtime.models.base import Message, ModelError, Request
-from tripos_runtime.reading import format_note
+import orjson
+
+from tripos_compiler.plan import Settings, Texts
+from tripos_runtime.calling import Called, Caller
+from tripos_runtime.models.base import Message, ModelError, Reply, Request
+from tripos_runtime.statuses import OK, REFUSED, status_of_text
 
 REPAIR = {
     "en": "That reply could not be used: {error}. Reply again, with nothing but the JSON asked for.",
     "zh": "上面的回复无法使用：{error}。请重新回复，只输出所要求的 JSON。",
 }
+UNUSED: dict[str, Any] = {
+    "attempts": 0,
+    "tokens_in": None,
+    "tokens_out": None,
+    "tokens_reasoning": None,
+    "cost_usd": None,
+    "latency_s": None,
+}
+NOTHING: dict[str, Any] = dict.fromkeys(("reply", "parsed", "error", "finish_reason", "model_served")) | UNUSED
+
+Lane = tuple[str, str]
+"""The role and the scenario that a call is made for."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a reader makes of a reply: a value, or why it is not usable and with what status."""
+
+    value: Any
+    parsed: Any
+    error: str | None = None
+    status: str = OK
+
+
+Reader = Callable[[str, str | None], Outcome]
+"""Reads the text of a reply, given why the provider says that it ended."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is sent: texts, what fills them, and the JSON Schema that the reply should fit, if any."""
+    """What is sent: texts, what fills them, and the JSON Schema that the reply should fit, if any; and how the reply is
+    read."""
 
     system: Texts | None
     prompt: Texts | None
     settings: Settings
     schema: dict[str, Any] | None
+    reader: Reader
 
 
 @dataclass(frozen=True)
@@ -37,98 +66,117 @@ class Answer:
     text: str | None
     value: Any
     prompt: str
-    columns: dict[str, Any]
+    columns: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
-class Outcome:
-    """What a reader makes of a reply: a value, or why it is not usable and with what status."""
+class Draft:
+    """A first reply that could not be used, and what it took to get it, as columns of the store."""
 
-    value: Any
-    parsed: Any
-    error: str | None = None
-    status: str = "ok"
+    columns: Mapping[str, Any]
 
 
-Reader = Callable[[str], Outcome]
+Keep = Callable[[Draft], None]
 
 
-def messages(
-    question: Question,
-    names: Mapping[str, Any],
-    language: str,
-    axes: Mapping[str, Axis],
-    metrics: Sequence[Metric] = (),
-) -> tuple[Message, ...]:
-    """The messages of a question in a language, with the note on the reply's format at the end."""
-    sent: list[Message] = []
-    if question.system is not None:
-        system = render(question.system[language], names, language, axes, metrics)
-        if system:  # no condition of its texts may hold
-            sent.append(Message("system", system))
-    prompt = render(question.prompt[language], names, language, axes, metrics) if question.prompt is not None else ""
-    if question.schema is not None:
-        prompt = f"{prompt}\n\n{format_note(question.schema, language)}"
-    sent.append(Message("user", prompt))
-    return tuple(sent)
+@dataclass(frozen=True)
+class Asking:
+    """One question on its way to one model."""
 
+    caller: Caller
+    question: Question
+    sent: tuple[Message, ...]
+    language: str
+    lane: Lane
 
-async def put(caller: Caller, question: Question, sent: tuple[Message, ...], language: str, read: Reader) -> Answer:
-    """Asks, reads, and repairs once. A call that fails for good is an answer with a status, never an exception; only
-    `Stopped` is raised, where no other call could succeed."""
-    request = Request(
-        model=caller.model.name,
-        messages=sent,
-        temperature=question.settings.temperature,
-        max_tokens=question.settings.max_tokens,
-        stop=question.settings.stop,
-        schema=question.schema if caller.model.structured else None,
-    )
-    columns: dict[str, Any] = {
-        "messages": _dumps([{"role": m.role, "content": m.content} for m in sent]),
-        "reply": None, "parsed": None, "error": None, "finish_reason": None, "model_served": None,
-        "attempts": 0, "tokens_in": None, "tokens_out": None, "cost_usd": None, "latency_s": None,
-    }  # fmt: skip
-    prompt = "\n\n".join(message.content for message in sent)
-    best: tuple[Outcome, str] | None = None
-    for repair in (False, True):
+    @property
+    def prompt(self) -> str:
+        """What is sent, as one text."""
+        return self.sent[0].content if len(self.sent) == 1 else "\n\n".join(each.content for each in self.sent)
+
+    async def first(self, samples: int = 1, number: int = 0) -> list[Called | ModelError]:
+        """The first replies to the question for so many samples from `number` on, one request for all of them, or why
+        there are none. Only `Stopped` is
+        raised, where no other call could succeed."""
         try:
-            called = await caller.call(request)
+            called = await self.caller.call(self._request(self.sent, samples, number), self.lane)
         except ModelError as error:
+            return [error] * samples
+        # The attempts and the wait were the same for all of them.
+        replies = (called.reply, *called.reply.others)[:samples]
+        found: list[Called | ModelError] = [Called(reply, called.attempts, called.latency_s) for reply in replies]
+        missing = ModelError("R0111", f"`{self.caller.model.name}` sent fewer replies than it was asked for", "")
+        return found + [missing] * (samples - len(found))
+
+    async def settle(self, first: Called | ModelError | Draft, keep: Keep, number: int = 0) -> Answer:
+        """The answer that the first reply to sample `number` gives, asked for once more where it cannot be used. `keep`
+        is given such a reply before that, since it must not be asked for again."""
+        prompt = self.prompt
+        columns: dict[str, Any] = {"messages": _messages(self.sent), **NOTHING}
+        if isinstance(first, ModelError):
+            columns |= {"attempts": 1, "error": f"{first.code} {first.message}", "status": first.status}
+            return Answer(first.status, None, None, prompt, columns)
+        columns |= first.columns if isinstance(first, Draft) else _columns(first)
+        outcome = self.question.reader(columns["reply"], columns["finish_reason"])
+        if outcome.error is not None and self.question.schema is not None and outcome.status != REFUSED:
+            if not isinstance(first, Draft):
+                keep(Draft({**_columns(first), "error": outcome.error}))
+            outcome = await self._repair(outcome, columns, number)
+        columns["parsed"] = None if outcome.parsed is None else dumps(outcome.parsed)
+        columns |= {"error": outcome.error, "status": outcome.status}
+        return Answer(outcome.status, columns["reply"], outcome.value, prompt, columns)
+
+    async def _repair(self, before: Outcome, columns: dict[str, Any], number: int) -> Outcome:
+        """The better outcome of the one before and the one of a second reply; `columns` become those of both."""
+        note = REPAIR.get(self.language, REPAIR["en"]).format(error=before.error)
+        again = (*self.sent, Message("assistant", columns["reply"]), Message("user", note))
+        try:
+            called = await self.caller.call(self._request(again, 1, number), self.lane)
+        except ModelError:
             columns["attempts"] += 1
-            if best is not None:
-                break  # the repair failed: what the first reply gave stands
-            columns["error"] = f"{error.code} {error.message}"
-            return Answer(error.status, None, None, prompt, columns | {"status": error.status})
-        reply = called.reply
-        outcome = read(reply.text)
-        if best is None or outcome.error is None or _usable(outcome) > _usable(best[0]):
-            best = (outcome, reply.text)
-        columns["attempts"] += called.attempts
-        columns |= {"finish_reason": reply.finish_reason, "model_served": reply.model_served}
-        for key, more in (
-            ("tokens_in", reply.tokens_in),
-            ("tokens_out", reply.tokens_out),
-            ("cost_usd", reply.cost_usd),
-            ("latency_s", called.latency_s),
-        ):
-            columns[key] = _sum(columns[key], more, first=not repair)
-        if outcome.error is None or question.schema is None or outcome.status == "refused":
-            break
-        note = REPAIR.get(language, REPAIR["en"]).format(error=outcome.error)
-        request = Request(
-            model=request.model,
-            messages=(*sent, Message("assistant", reply.text), Message("user", note)),
-            temperature=request.temperature,
-            max_tokens=request.max_tokens,
-            stop=request.stop,
-            schema=request.schema,
+            return before  # what the first reply gave stands
+        second = _columns(called)
+        for key in UNUSED:
+            columns[key] = _sum(columns[key], second[key])
+        columns["model_served"] = second["model_served"]
+        after = self.question.reader(second["reply"], second["finish_reason"])
+        if after.error is not None and _usable(after) <= _usable(before):
+            return before
+        columns |= {"reply": second["reply"], "finish_reason": second["finish_reason"]}
+        return after
+
+    def _request(self, sent: tuple[Message, ...], samples: int = 1, number: int = 0) -> Request:
+        settings, model = self.question.settings, self.caller.model
+        return Request(
+            model=model.name,
+            messages=sent,
+            temperature=settings.temperature,
+            max_tokens=settings.max_tokens,
+            stop=settings.stop,
+            schema=self.question.schema if model.structured else None,
+            samples=samples,
+            number=number,
         )
-    assert best is not None
-    outcome, text = best
-    columns |= {"reply": text, "parsed": None if outcome.parsed is None else _dumps(outcome.parsed)}
-    columns |= {"error": outcome.error, "status": outcome.status}
-    return Answer(outcome.status, text, outcome.value, prompt, columns)
+
+
+def text_reader(text: str, finish_reason: str | None) -> Outcome:
+    """Takes a reply as it is."""
+    return Outcome(text, None, None, status_of_text(finish_reason))
+
+
+def _columns(called: Called) -> dict[str, Any]:
+    reply: Reply = called.reply
+    return {
+        "reply": reply.text,
+        "finish_reason": reply.finish_reason,
+        "model_served": reply.model_served,
+        "attempts": called.attempts,
+        "tokens_in": reply.tokens_in,
+        "tokens_out": reply.tokens_out,
+        "tokens_reasoning": reply.tokens_reasoning,
+        "cost_usd": reply.cost_usd,
+        "latency_s": called.latency_s,
+    }
 
 
 def _usable(outcome: Outcome) -> int:
@@ -136,11 +184,30 @@ def _usable(outcome: Outcome) -> int:
     return len(outcome.parsed) if isinstance(outcome.parsed, Mapping) else int(outcome.parsed is not None)
 
 
-def _sum(before: float | None, more: float | None, *, first: bool) -> float | None:
-    if first:
-        return more
+def _sum(before: float | None, more: float | None) -> float | None:
     return None if before is None or more is None else before + more
 
 
-def _dumps(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False, sort_keys=True, default=sorted)
+def _messages(sent: Sequence[Message]) -> str:
+    return dumps([{"role": message.role, "content": message.content} for message in sent])
+
+
+def dumps(value: Any) -> str:
+    """JSON text; sets are sorted lists. Slower where a text has what UTF-8 cannot hold.
+
+    >>> dumps({"b": {2, 1}, "a": "é"})
+    '{"a":"é","b":[1,2]}'
+    """
+    try:
+        return orjson.dumps(value, default=_plain, option=orjson.OPT_SORT_KEYS).decode()
+    except (TypeError, orjson.JSONEncodeError):
+        return json.dumps(value, ensure_ascii=False, sort_keys=True, default=sorted, separators=(",", ":"))
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, frozenset | set):
+        return sorted(value)
+    raise TypeError(type(value).__name__)
+
+
+__all__ = ["Answer", "Asking", "Draft", "Outcome", "Question", "Reader"]

@@ -8,17 +8,17 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos_compiler.data import FoundFile
 from tripos_compiler.plan import Axis, Dataset, Plan, Rows, Scenario, digest
 from tripos_compiler.semantics.contexts import cells
 from tripos_compiler.semantics.evaluate import evaluate
-from tripos_compiler.semantics.rows import Misfit, item_id, read_row
-from tripos_runtime.datasets import DataFolders, files_of
+from tripos_runtime.datasets import DataFolders
+from tripos_runtime.sources import Origin, SourceRow, Sources
 
 
 @dataclass(frozen=True)
 class Case:
-    """One row of one scenario: `context` maps each axis to a value, `names` is what expressions see."""
+    """One row of one scenario: `context` maps each axis to a value, `names` is what expressions see. `origin` is where
+    the row stands, `None` where there are only axes."""
 
     scenario: Scenario
     item_id: str
@@ -26,6 +26,7 @@ class Case:
     fields: Mapping[str, Any]
     dataset: str | None
     names: Mapping[str, Any]
+    origin: Origin | None = None
 
     @property
     def language(self) -> str:
@@ -61,9 +62,12 @@ class CaseSource:
     reader: DataFolders
     spec_files: tuple[str, ...]
     axes: Mapping[str, Axis] = field(init=False)
+    sources: Sources = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "axes", {axis.name: axis for axis in self.plan.axes})
+        axes = {axis.name: axis for axis in self.plan.axes}
+        object.__setattr__(self, "axes", axes)
+        object.__setattr__(self, "sources", Sources(self.plan, self.reader, self.spec_files, axes))
 
     def cases(self, selection: Selection) -> Iterator[Case]:
         """The cases in turn, one of each scenario at a time, so that a run that is cut short has some of each."""
@@ -105,32 +109,21 @@ class CaseSource:
         if scenario.rows is None:
             axes = [self.axes[name] for name in scenario.axes]
             for cell in cells(axes):
-                yield Case(scenario, digest(cell), cell, {}, None, cell)
+                yield Case(scenario, digest(cell), cell, {}, None, {**cell, **self.sources.names})
             return
-        rows = scenario.rows
-        dataset = self.plan.dataset(rows.dataset)
-        repeats = {(file.path, number) for file in dataset.files for number in file.repeats}
-        for file in self._files(dataset):
-            for number, record in enumerate(self.reader.rows(file), 1):
-                if (file.path, number) in repeats:
-                    continue
-                row = read_row(dataset, {**file.captures, **record}, self.axes)
-                if isinstance(row, Misfit):
-                    raise AssertionError(f"row of {file.path} did not fit after compilation: {row}")
-                case = self._case(scenario, rows, dataset, row)
-                if case is not None:
-                    yield case
+        dataset = self.plan.dataset(scenario.rows.dataset)
+        for row in self.sources.stream(dataset):
+            case = self._case(scenario, scenario.rows, dataset, row)
+            if case is not None:
+                yield case
 
-    def _case(self, scenario: Scenario, rows: Rows, dataset: Dataset, row: dict[str, Any]) -> Case | None:
-        context = {name: row[name] if name in row else self.axes[name].values[0].name for name in scenario.axes}
-        names = {**context, rows.alias: row}
+    def _case(self, scenario: Scenario, rows: Rows, dataset: Dataset, row: SourceRow) -> Case | None:
+        said = row.values
+        context = {name: said[name] if name in said else self.axes[name].values[0].name for name in scenario.axes}
+        names = {**context, rows.alias: said, **self.sources.names}
         if rows.where is not None and not evaluate(rows.where, names):
             return None
-        return Case(scenario, item_id(row), context, row, dataset.name, names)
-
-    def _files(self, dataset: Dataset) -> Iterator[FoundFile]:
-        wanted = {file.path: file.sha256 for file in dataset.files}
-        return files_of(self.reader, dataset.source, self.spec_files, wanted)
+        return Case(scenario, row.item_id, context, said, dataset.name, names, row.origin)
 
 
 @dataclass(frozen=True)

@@ -1,36 +1,35 @@
-"""Runs a plan: workers pull cases from an iterator, ask, read, score, and hand rows to the ledger.
+"""Runs a plan: workers pull cases from an iterator and take them through their steps, with the ledger as memory.
 
-Nothing that was answered is asked again: a call whose result the ledger has is read from there. Memory does not grow
-with the run, since cases are made one at a time and results leave with every flush.
+Nothing that was answered is asked again: what the ledger has is read from there. What arrives is in the ledger before
+anything else happens, so a run that is killed loses nothing. Memory does not grow with the run: cases are made and
+looked up in batches, and results leave with every flush.
 """
 
 from __future__ import annotations
 
 import asyncio
-import itertools
-import json
 import time
-from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from tripos_compiler.plan import Ask, Axis, Grade, Plan, Score, digest
-from tripos_compiler.semantics.evaluate import Unavailable, calling, evaluate
-from tripos_runtime.asking import Answer, Outcome, Question, messages, put
-from tripos_runtime.binding import Binding
-from tripos_runtime.calling import Caller, Stopped
-from tripos_runtime.cases import Case, CaseSource, Selection, planned_calls
-from tripos_runtime.grading import grade_reader, grade_schema, score_rows
-from tripos_runtime.ledger import Ledger, Row
-from tripos_runtime.models.base import Message
-from tripos_runtime.reading import read, schema_of
-from tripos_runtime.tally import Tally
-from tripos_runtime.units import AGAIN, FAILED, Names, Unit
+import orjson
 
-PREFETCH = 64
-"""So many cases are looked up in the ledger at once."""
+from tripos_compiler.plan import Plan, digest
+from tripos_compiler.semantics.evaluate import calling
+from tripos_runtime.binding import Binding
+from tripos_runtime.calling import Caller, Sleep, Stopped
+from tripos_runtime.cases import Case, CaseSource, Selection, planned_calls
+from tripos_runtime.ledger import Ledger
+from tripos_runtime.lookup import Lookup, Task, wirings
+from tripos_runtime.shared import Shared, together
+from tripos_runtime.stepping import Stepper
+from tripos_runtime.tally import Tally
+
 FLUSH_S = 2.0
+WAIT_S = 0.5
+"""Between looks at what another process works on."""
 
 
 @dataclass
@@ -45,12 +44,13 @@ class Engine:
     ledger: Ledger
     run_id: str
     workers: int
+    """How many units are under way at once, about."""
     tally: Tally = field(default_factory=Tally)
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """The plug-ins of the plan by name, from `load_plugins`."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    sleep: Sleep = asyncio.sleep
     stopping: bool = False
-    known: dict[str, dict[str, str]] = field(default_factory=dict)
     trouble: Exception | None = None
     """What stopped the run, if anything did."""
 
@@ -58,23 +58,56 @@ class Engine:
         """Runs to the end. Raises `Stopped` where a model cannot be had, and what the ledger raises where it cannot
         keep results; what was answered before is kept in every case."""
         self._plan_calls()
-        prints = {each for scenario in self.plan.scenarios for each in scenario.fingerprints}
-        tables = ("samples", "judgements", "scores")
-        self.known = {table: dict(self.ledger.known(table, prints)) for table in tables}
-        pending = self._units()
-        with calling(self.functions):  # tasks keep what holds where they are made
-            workers = [asyncio.create_task(self._work(pending)) for _ in range(self.workers)]
+        chosen = self.selection.chosen(self.plan)
+        self.lookup = Lookup(self.ledger, wirings(chosen, self.plan, self.binding), self.binding)
+        work = self.ledger.work(work_name(self.plan, self.binding, self.selection))
+        self.stepper = Stepper(
+            self.plan, self.source.sources, self.callers, self.ledger, self.tally, work, self.run_id, self.now
+        )
         flusher = asyncio.create_task(self._flush_often())
+        try:
+            await self._passes()
+        finally:
+            flusher.cancel()
+            await asyncio.gather(flusher, return_exceptions=True)
+            self.ledger.flush()
+            if self.stepper.whole and not self.stopping and self.trouble is None and not self.lookup.put_off:
+                work.finish({"run_id": self.run_id, **self.tally.summed()})
+            else:
+                work.abandon()
+        if self.trouble is not None:
+            raise self.trouble
+
+    async def _passes(self) -> None:
+        """Goes through all cases, then again through those that someone else worked on, until there are none."""
+        await self._pass(self.lookup.tasks(self.source.cases(self.selection)))
+        while self.lookup.put_off and not self.stopping:
+            put_off, self.lookup.put_off = self.lookup.put_off, set()
+            self.ledger.flush()
+            self.ledger.refresh()
+            await self._pass(self.lookup.tasks(self.source.cases(self.selection), put_off))
+            self.tally.waiting = len(self.lookup.put_off)
+            if len(self.lookup.put_off) == len(put_off):
+                await self.sleep(WAIT_S)
+        self.tally.waiting = 0
+
+    async def _pass(self, tasks: Iterator[Task]) -> None:
+        """Does every task. Each is finished before a pass ends, also where another one failed."""
+        with calling(self.functions):  # coroutines keep what holds where they are made into tasks
+            workers = [asyncio.create_task(self._work(tasks)) for _ in range(self._worker_count())]
         try:
             await asyncio.gather(*workers)
         finally:
-            flusher.cancel()
             for worker in workers:
                 worker.cancel()
-            await asyncio.gather(flusher, *workers, return_exceptions=True)
-            self.ledger.flush()
-        if self.trouble is not None:
-            raise self.trouble
+            await asyncio.gather(*workers, return_exceptions=True)
+
+    def _worker_count(self) -> int:
+        """So many cases at once as make the wanted number of units, and two more to fill the gaps."""
+        wirings = [wiring for each in self.lookup.wirings.values() for wiring in each]
+        models = len(self.binding.of(self.binding.compared))
+        fewest = min((wiring.samples * models for wiring in wirings), default=1)
+        return -(-self.workers // fewest) + 2
 
     def _plan_calls(self) -> None:
         models = {role: len(names) for role, names in self.binding.models.items()}
@@ -82,43 +115,14 @@ class Engine:
             for role, calls in by_role.items():
                 self.tally.planned[role, scenario] += calls
 
-    def _units(self) -> Iterator[tuple[Case, Mapping[str, Row]]]:
-        """Cases with the rows of the ledger that they need, looked up in batches."""
-        cases = self.source.cases(self.selection)
-        while batch := list(itertools.islice(cases, PREFETCH)):
-            wanted: dict[str, set[str]] = {"samples": set(), "judgements": set()}
-            for case in batch:
-                for unit in self._of(case):
-                    if not self._complete(unit):
-                        for table, name, _ in unit.calls(self.plan):
-                            if self._kept(table, name):
-                                wanted[table].add(name)
-            rows: dict[str, Row] = {}
-            for table, names in wanted.items():
-                if names:
-                    rows.update(self.ledger.rows(table, names))
-            for case in batch:
-                yield case, rows
-
-    def _of(self, case: Case) -> list[Unit]:
-        samples = max((s.samples for s in case.scenario.steps if isinstance(s, Ask)), default=1)
-        models = self.binding.of(self.binding.compared)
-        return [Unit(case, model, number, self.binding) for model in models for number in range(samples)]
-
-    def _kept(self, table: str, name: str) -> bool:
-        return self.known[table].get(name, FAILED) not in AGAIN
-
-    def _complete(self, unit: Unit) -> bool:
-        """Whether the ledger has every result of a unit."""
-        calls = all(self._kept(table, name) for table, name, _ in unit.calls(self.plan))
-        return calls and all(self._kept("scores", name) for name in unit.scores(self.plan))
-
-    async def _work(self, pending: Iterator[tuple[Case, Mapping[str, Row]]]) -> None:
-        for case, rows in pending:
+    async def _work(self, tasks: Iterator[Task]) -> None:
+        for task in tasks:
             if self.stopping:
+                self.lookup.give_back(task)
                 return
             try:
-                await self._case(case, rows)
+                await self._do(task)
+                self.lookup.give_back(task)
             except asyncio.CancelledError:
                 raise
             except Exception as error:  # the other workers finish what they have under way
@@ -126,221 +130,22 @@ class Engine:
                 self.stopping = True
                 return
 
-    async def _case(self, case: Case, rows: Mapping[str, Row]) -> None:
-        self._add_case(case)
-        shared = Shared(rows)
-        todo: list[Coroutine[Any, Any, None]] = []
-        for unit in self._of(case):
-            if self._complete(unit):
-                self._reuse(unit, shared)
-            else:
-                todo.append(self._unit(unit, shared))
-        await _together(todo)
+    async def _do(self, task: Task) -> None:
+        shared = Shared(task.kept, task.rows, task.drafts)
+        self._add_case(task)
+        for unit in task.complete:
+            self.stepper.reuse(unit, shared)
+        if task.todo:
+            await together([self.stepper.go_through(unit, shared) for unit in task.todo])
         await asyncio.sleep(0)  # let the others in where nothing had to be awaited
 
-    def _add_case(self, case: Case) -> None:
-        scenario = case.scenario.name
-        item = {
-            "item_id": case.item_id,
-            "benchmark": self.plan.benchmark.name,
-            "scenario": scenario,
-            "dataset": case.dataset,
-            "language": case.language,
-            "context": dict(case.context),
-            "fields": json.dumps(case.fields, ensure_ascii=False, sort_keys=True, default=sorted),
-        }
-        membership = {"run_id": self.run_id, "scenario": scenario, "item_id": case.item_id}
-        self.ledger.add_all({"items": [item], "run_items": [membership]})
-
-    def _reuse(self, unit: Unit, shared: Shared) -> None:
-        for table, name, role in unit.calls(self.plan):
-            if shared.first(name):
-                self.tally.reused[role, unit.case.scenario.name] += 1
-                if table == "samples":
-                    self.tally.samples[self.known[table][name]] += 1
-
-    async def _unit(self, unit: Unit, shared: Shared) -> None:
-        names = Names(dict(unit.case.names))
-        for step in unit.case.scenario.steps:
-            match step:
-                case Ask():
-                    await self._ask(unit, step, names, shared)
-                case Score():
-                    self._score(unit, step, names, shared)
-                case Grade():
-                    await self._grade(unit, step, names, shared)
-
-    async def _ask(self, unit: Unit, step: Ask, names: Names, shared: Shared) -> None:
-        name = unit.sample_of(step)
-        status = names.holds(step)
-        if status is not None:
-            if shared.first(name):
-                self.tally.skipped[step.role, unit.case.scenario.name] += 1
-            names.skipped(step, status)
-            return
-        answer = await shared.once(name, lambda: self._sample(unit, step, names, name, shared.rows))
-        names.answered(step, answer.text, answer.value, answer.status, answer.prompt)
-
-    async def _sample(self, unit: Unit, step: Ask, names: Names, name: str, rows: Mapping[str, Row]) -> Answer:
-        key = (step.role, unit.case.scenario.name)
-        schema = schema_of(step.returns) if step.returns is not None else None
-        question = Question(step.system, step.prompt, step.settings, schema)
-        reader = _reply_reader(step, tuple(self.source.axes.values()))
-        try:
-            sent = messages(question, names.values, unit.case.language, self.source.axes)
-        except Unavailable as reason:
-            self.tally.skipped[key] += 1
-            return Answer(reason.status, None, None, "", {})
-        prompt = "\n\n".join(message.content for message in sent)
-        if self._kept("samples", name):
-            row = rows[name]
-            self.tally.reused[key] += 1
-            self.tally.samples[row["status"]] += 1
-            text = row["reply"]
-            value = reader(text).value if text is not None and row["status"] == "ok" else None
-            return Answer(row["status"], text, value, prompt, {})
-        model = unit.model_of(step)
-        answer = await put(self.callers[model], question, sent, unit.case.language, reader)
-        self._count(key, answer)
-        self.tally.samples[answer.status] += 1
-        row = {
-            "sample_id": name,
-            **self._common(unit, step.fingerprint),
-            "step": step.name,
-            "item_id": unit.case.item_id,
-            "context": dict(unit.case.context),
-            "role": step.role,
-            "model": model,
-            "sample_number": unit.number_of(step),
-            **answer.columns,
-        }
-        self.ledger.add_all({"samples": [row]})
-        return answer
-
-    def _common(self, unit: Unit, fingerprint: str) -> dict[str, Any]:
-        return {
-            "run_id": self.run_id,
-            "benchmark": self.plan.benchmark.name,
-            "scenario": unit.case.scenario.name,
-            "fingerprint": fingerprint,
-            "created_at": self.now(),
-        }
-
-    def _count(self, key: tuple[str, str], answer: Answer) -> None:
-        columns = answer.columns
-        if answer.status == FAILED:
-            self.tally.failed[key] += 1
-            self.tally.errors[str(columns["error"]).split(" ", 1)[0]] += 1
-            return
-        self.tally.asked[key] += 1
-        self.tally.tokens_in += columns["tokens_in"] or 0
-        self.tally.tokens_out += columns["tokens_out"] or 0
-        if columns["cost_usd"] is None:
-            self.tally.cost_unknown += 1
-        else:
-            self.tally.cost_usd += columns["cost_usd"]
-
-    def _score(self, unit: Unit, step: Score, names: Names, shared: Shared) -> None:
-        status = names.holds(step) or "scored"
-        value: float | None = None
-        if status == "scored":
-            try:
-                value = float(evaluate(step.value, names.values))
-            except Unavailable as reason:
-                status = reason.status
-        scores = self._scores(unit, step, None, None, {step.name: (value, status)}, shared)
-        self.ledger.add_all({"scores": scores})
-
-    async def _grade(self, unit: Unit, step: Grade, names: Names, shared: Shared) -> None:
-        scorer = self.plan.scorer(step.scorer)
-        metrics = [self.plan.metric(metric) for metric in step.metrics]
-        status = names.holds(step)
-        question = Question(scorer.system, scorer.prompt, scorer.settings, grade_schema(scorer, metrics))
-        sent: tuple[Message, ...] = ()
-        if status is None:
-            try:
-                args = {param: evaluate(expr, names.values) for param, expr in step.args.items()}
-                sent = messages(question, args, unit.case.language, self.source.axes, metrics)
-            except Unavailable as reason:
-                status = reason.status
-        titles = [metric.name for metric in metrics] or [step.name]
-
-        async def judge(evaluator: str) -> None:
-            name = unit.judgement_of(step, evaluator)
-            if status is not None:
-                if shared.first(name):
-                    self.tally.skipped[scorer.role, unit.case.scenario.name] += 1
-                empty = dict.fromkeys(titles, (None, status))
-                self.ledger.add_all({"scores": self._scores(unit, step, None, evaluator, empty, shared)})
-                return
-            asked = (question, sent, grade_reader(scorer, metrics))
-            answer = await shared.once(name, lambda: self._judge(unit, step, evaluator, asked, shared.rows))
-            values = score_rows(step, answer)
-            self.ledger.add_all({"scores": self._scores(unit, step, name, evaluator, values, shared)})
-
-        await _together([judge(evaluator) for evaluator in unit.evaluators(step, self.plan)])
-
-    async def _judge(
-        self,
-        unit: Unit,
-        step: Grade,
-        evaluator: str,
-        asked: tuple[Question, tuple[Message, ...], Callable[[str], Outcome]],
-        rows: Mapping[str, Row],
-    ) -> Answer:
-        """A judgement: the one that the ledger has, or else a new one."""
-        question, sent, reader = asked
-        key = (self.plan.scorer(step.scorer).role, unit.case.scenario.name)
-        name = unit.judgement_of(step, evaluator)
-        if self._kept("judgements", name):
-            self.tally.reused[key] += 1
-            row = rows[name]
-            outcome = reader(row["reply"]) if row["reply"] is not None else Outcome(None, None)
-            return Answer(row["status"], row["reply"], outcome.value, "", {})
-        answer = await put(self.callers[evaluator], question, sent, unit.case.language, reader)
-        self._count(key, answer)
-        judgement = {
-            "judgement_id": name,
-            "sample_id": unit.sample_of(unit.case.scenario.ask(step.of)),
-            **self._common(unit, step.judgement),
-            "scorer": step.scorer,
-            "evaluator": evaluator,
-            **answer.columns,
-        }
-        self.ledger.add_all({"judgements": [judgement]})
-        return answer
-
-    def _scores(
-        self,
-        unit: Unit,
-        step: Score | Grade,
-        judgement: str | None,
-        evaluator: str | None,
-        values: Mapping[str, tuple[float | None, str]],
-        shared: Shared,
-    ) -> list[Row]:
-        """The rows of scores that the ledger has not yet."""
-        names = unit.scores_of(step, evaluator)
-        new = {title: each for title, each in values.items() if shared.first(names[title])}
-        self.tally.scores.update(status for _, status in new.values())
-        sample = unit.sample_of(unit.case.scenario.ask(step.of))
-        return [
-            {
-                "score_id": names[title],
-                "sample_id": sample,
-                "judgement_id": judgement,
-                **self._common(unit, step.fingerprint),
-                "item_id": unit.case.item_id,
-                "model": unit.model,
-                "scorer": step.scorer if isinstance(step, Grade) else step.name,
-                "metric": title,
-                "evaluator": evaluator,
-                "value": value,
-                "status": status,
-            }
-            for title, (value, status) in new.items()
-            if not self._kept("scores", names[title])
-        ]
+    def _add_case(self, task: Task) -> None:
+        case = task.case
+        membership = {"run_id": self.run_id, "scenario": case.scenario.name, "item_id": case.item_id}
+        rows: dict[str, list[Mapping[str, Any]]] = {"run_items": [membership]}
+        if task.todo:  # otherwise whoever completed the case has kept its item
+            rows["items"] = [_item(self.plan, case)]
+        self.ledger.keep(rows)
 
     async def _flush_often(self) -> None:
         while True:
@@ -353,59 +158,22 @@ class Engine:
                 return
 
 
-@dataclass
-class Shared:
-    """What the units of one case have in common: rows of the ledger, and what one of them has done for all."""
-
-    rows: Mapping[str, Row]
-    answers: dict[str, asyncio.Future[Answer]] = field(default_factory=dict)
-    seen: set[str] = field(default_factory=set)
-
-    def first(self, name: str) -> bool:
-        """Whether this name comes up for the first time."""
-        new = name not in self.seen
-        self.seen.add(name)
-        return new
-
-    async def once(self, name: str, make: Callable[[], Coroutine[Any, Any, Answer]]) -> Answer:
-        """The answer of that name, made by whoever asks for it first."""
-        if name in self.answers:
-            return await asyncio.shield(self.answers[name])
-        future = self.answers[name] = asyncio.get_running_loop().create_future()
-        self.seen.add(name)
-        try:
-            answer = await make()
-        except BaseException as error:
-            future.set_exception(error)
-            future.exception()  # seen: nobody else may be waiting
-            raise
-        future.set_result(answer)
-        return answer
+def _item(plan: Plan, case: Case) -> dict[str, Any]:
+    return {
+        "item_id": case.item_id,
+        "benchmark": plan.benchmark.name,
+        "scenario": case.scenario.name,
+        "dataset": case.dataset,
+        "language": case.language,
+        "context": dict(case.context),
+        "fields": orjson.dumps(case.fields, default=sorted, option=orjson.OPT_SORT_KEYS).decode(),
+    }
 
 
-async def _together(todo: list[Coroutine[Any, Any, None]]) -> None:
-    """Runs all to their end, also where one fails, and then raises what the first of those raised: a reply under way is
-    worth waiting for."""
-    if len(todo) == 1:
-        await todo[0]
-        return
-    for outcome in await asyncio.gather(*todo, return_exceptions=True):
-        if isinstance(outcome, BaseException):
-            raise outcome
-
-
-def _reply_reader(step: Ask, axes: Sequence[Axis]) -> Callable[[str], Outcome]:
-    returns = step.returns
-    if returns is None:
-        return lambda text: Outcome(text, None)
-
-    def reader(text: str) -> Outcome:
-        found = read(returns, text, axes)
-        if found.error is not None:
-            return Outcome(None, None, found.error, found.status)
-        return Outcome(found.value, found.value)
-
-    return reader
+def work_name(plan: Plan, binding: Binding, selection: Selection) -> str:
+    """The name of everything that a run of this plan by these models over these cases consists of."""
+    chosen = [selection.scenarios, selection.limit, selection.seed, dict(selection.only)]
+    return digest([plan.digest, {role: list(models) for role, models in binding.models.items()}, chosen])
 
 
 def new_run_id(now: datetime) -> str:
@@ -413,4 +181,4 @@ def new_run_id(now: datetime) -> str:
     return f"{now:%Y%m%d-%H%M%S}-{digest([now.isoformat(), time.perf_counter_ns()])[:4]}"
 
 
-__all__ = ["Engine", "Stopped", "new_run_id"]
+__all__ = ["Engine", "Stopped", "new_run_id", "work_name"]

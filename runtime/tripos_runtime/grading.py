@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tripos_compiler.plan import Grade, Metric, Scorer
-from tripos_runtime.asking import Answer, Outcome
+from tripos_runtime.asking import Answer, Outcome, Reader
 from tripos_runtime.reading import metrics_schema, read, read_metrics, schema_of
+from tripos_runtime.statuses import PARSE_FAILURE, REFUSED, SCORED, status_of_reply
 
 VERDICT = "verdict"
 """What the one value of a judge is called in its reply; a step gives it a name of its own."""
@@ -18,28 +19,30 @@ def grade_schema(scorer: Scorer, metrics: Sequence[Metric]) -> dict[str, Any]:
     return metrics_schema(metrics) if scorer.gives is None else schema_of(scorer.gives)
 
 
-def grade_reader(scorer: Scorer, metrics: Sequence[Metric]) -> Callable[[str], Outcome]:
+def grade_reader(scorer: Scorer, metrics: Sequence[Metric]) -> Reader:
     """Reads a judge's reply to `{metric: (value, status)}`; a scorer that gives one value gives it for `VERDICT`."""
     gives = scorer.gives
     if gives is not None:
 
-        def read_one(text: str) -> Outcome:
+        def read_one(text: str, finish_reason: str | None) -> Outcome:
             found = read(gives, text)
             if found.error is not None:
-                return Outcome({VERDICT: (None, found.status)}, {}, found.error, found.status)
-            return Outcome({VERDICT: (float(found.value), "scored")}, {VERDICT: {"score": float(found.value)}})
+                status = status_of_reply(found.status, finish_reason)
+                return Outcome({VERDICT: (None, status)}, {}, found.error, status)
+            return Outcome({VERDICT: (float(found.value), SCORED)}, {VERDICT: {"score": float(found.value)}})
 
         return read_one
 
-    def read_all(text: str) -> Outcome:
+    def read_all(text: str, finish_reason: str | None) -> Outcome:
         found = read_metrics(metrics, text)
-        values = {metric: (one.value, one.status) for metric, one in found.items()}
+        values = {metric: (one.value, status_of_reply(one.status, finish_reason)) for metric, one in found.items()}
         parsed = {m: {"score": one.value, "reason": one.reason} for m, one in found.items() if one.value is not None}
         bad = [f"{metric}: {one.error}" for metric, one in found.items() if one.value is None]
         if not bad:
             return Outcome(values, parsed)
-        refused = all(one.status == "refused" for one in found.values())
-        return Outcome(values, parsed, "; ".join(bad[:3]), "refused" if refused else "parse_failure")
+        refused = all(one.status == REFUSED for one in found.values())
+        status = REFUSED if refused else status_of_reply(PARSE_FAILURE, finish_reason)
+        return Outcome(values, parsed, "; ".join(bad[:3]), status)
 
     return read_all
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Protocol
 
 from tripos_compiler.plan import digest
@@ -10,23 +10,64 @@ from tripos_compiler.plan import digest
 Row = Mapping[str, Any]
 
 
-class Ledger(Protocol):
-    """Keeps rows. Rows added between two flushes become visible together."""
+class Work(Protocol):
+    """The names of everything that one piece of work consists of: what `Ledger.work` gives."""
 
-    def known(self, table: str, fingerprints: set[str] | None = None) -> Mapping[str, str]:
-        """The status of every kept row of a table, by its id."""
+    def finished(self) -> Mapping[str, Any] | None:
+        """What was said of this work when it was finished, where it was and the ledger still has every result of it."""
+        ...
+
+    def add(self, ids: Iterable[str]) -> None:
+        """Takes further names."""
+        ...
+
+    def finish(self, said: Mapping[str, Any]) -> None:
+        """Says that every name is kept, and none failed; `said` is JSON."""
+        ...
+
+    def abandon(self) -> None:
+        """Forgets the names of a run that did not finish."""
+        ...
+
+
+class Ledger(Protocol):
+    """Keeps rows by the names of results."""
+
+    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
+        """The status of each of these rows; `None` for those that are not kept."""
         ...
 
     def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Row]:
         """Whole rows, by id."""
         ...
 
-    def add_all(self, rows: Mapping[str, Sequence[Row]]) -> None:
-        """Takes rows that belong together, by table; they are durable after the next `flush`."""
+    def drafts(self, ids: Collection[str]) -> Mapping[str, Row]:
+        """Of the units named so: the unreadable first reply, which must not be asked for again."""
+        ...
+
+    def claim(self, key: str) -> bool:
+        """Whether this process may work on what `key` names; false while another one does."""
+        ...
+
+    def release(self, key: str) -> None:
+        """Lets others have `key` once what was kept so far can be read by them."""
+        ...
+
+    def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
+        """Takes rows that belong together, by table. They outlive this process from the moment that this returns, and
+        are visible to others after the next `flush`."""
         ...
 
     def flush(self) -> object:
-        """Makes the rows added so far durable and visible."""
+        """Makes the rows kept so far visible."""
+        ...
+
+    def refresh(self) -> bool:
+        """Takes in what other processes made visible; whether there was anything."""
+        ...
+
+    def work(self, name: str) -> Work:
+        """The list of names that makes up the work called `name`."""
         ...
 
 

@@ -3,33 +3,48 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+from tripos_runtime.asking import Answer, Lane
+from tripos_runtime.statuses import FAILED
 
 
 @dataclass
 class Tally:
-    """Counts of model calls, by `role scenario`, and of what became of them.
+    """Counts of model calls, by role and scenario, and of what became of them.
 
     `planned` counts what was planned, `asked` the calls that were answered in this run, `reused` those answered by an
     earlier one, `skipped` those that a `when` or a failure before them made needless, `failed` those without an answer.
     """
 
-    planned: Counter[tuple[str, str]] = field(default_factory=Counter)
-    asked: Counter[tuple[str, str]] = field(default_factory=Counter)
-    reused: Counter[tuple[str, str]] = field(default_factory=Counter)
-    skipped: Counter[tuple[str, str]] = field(default_factory=Counter)
-    failed: Counter[tuple[str, str]] = field(default_factory=Counter)
+    planned: Counter[Lane] = field(default_factory=Counter)
+    asked: Counter[Lane] = field(default_factory=Counter)
+    reused: Counter[Lane] = field(default_factory=Counter)
+    skipped: Counter[Lane] = field(default_factory=Counter)
+    failed: Counter[Lane] = field(default_factory=Counter)
     samples: Counter[str] = field(default_factory=Counter)
-    """Replies of the compared role by status."""
+    """Replies to asks by status."""
+    judgements: Counter[str] = field(default_factory=Counter)
+    """Replies of judges by status."""
     scores: Counter[str] = field(default_factory=Counter)
     """Scores by status."""
     errors: Counter[str] = field(default_factory=Counter)
     """Failed calls by the code of their error."""
+    repaired: int = 0
+    """Replies that could not be read and were asked for once more."""
     tokens_in: int = 0
     tokens_out: int = 0
     cost_usd: float = 0.0
     cost_unknown: int = 0
     """Answered calls whose price is not known."""
+    unpriced: set[str] = field(default_factory=set)
+    """The models of those calls."""
+    waiting: int = 0
+    """Items that another process works on."""
+    notes: list[str] = field(default_factory=list)
+    """What whoever watches should know, in the order in which it came up."""
 
     @property
     def done(self) -> int:
@@ -40,3 +55,34 @@ class Tally:
     def total(self) -> int:
         """All planned calls."""
         return sum(self.planned.values())
+
+    def summed(self) -> dict[str, Any]:
+        """What a finished run came to, as JSON, for a later one that has nothing to add."""
+        lanes = sorted(self.planned.keys() | self.skipped.keys() | self.asked.keys() | self.reused.keys())
+        calls = [[*lane, self.planned[lane], self.skipped[lane], self.asked[lane] + self.reused[lane]] for lane in lanes]
+        statuses = {name: dict(getattr(self, name)) for name in ("samples", "judgements", "scores")}
+        return {"calls": calls, **statuses}
+
+    def reuse(self, summed: Mapping[str, Any]) -> None:
+        """Counts everything of a finished run as reused."""
+        for role, scenario, planned, skipped, answered in summed["calls"]:
+            lane = (role, scenario)
+            self.planned[lane], self.skipped[lane], self.reused[lane] = planned, skipped, answered
+        for name in ("samples", "judgements", "scores"):
+            getattr(self, name).update(summed[name])
+
+    def count(self, lane: Lane, model: str, answer: Answer) -> None:
+        """Counts what came of a call that this run made."""
+        columns = answer.columns
+        if answer.status == FAILED:
+            self.failed[lane] += 1
+            self.errors[str(columns["error"]).split(" ", 1)[0]] += 1
+            return
+        self.asked[lane] += 1
+        self.tokens_in += columns["tokens_in"] or 0
+        self.tokens_out += columns["tokens_out"] or 0
+        if columns["cost_usd"] is None:
+            self.cost_unknown += 1
+            self.unpriced.add(model)
+        else:
+            self.cost_usd += columns["cost_usd"]

@@ -1,89 +1,140 @@
-"""A unit: one case answered by one model, with everything that its steps need and yield."""
+"""A unit: one case answered by one model in one treatment, with everything that its steps need and yield."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, NamedTuple
 
-from tripos_compiler.plan import Ask, Grade, Plan, Score
+from tripos_compiler.plan import Ask, Grade, Plan, Scenario, Score, Treatment
 from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case
 from tripos_runtime.ledger import judgement_id, sample_id, score_id
-from tripos_runtime.plugins import FUNCTION_ERROR
 
-FAILED = "provider_error"
-"""The status of a call without an answer."""
-AGAIN = frozenset({FAILED, FUNCTION_ERROR})
-"""What is tried again by a later run."""
+
+class Call(NamedTuple):
+    """One model call of a unit: the table that keeps it, its name there, and who makes it."""
+
+    table: str
+    name: str
+    role: str
+    model: str
+    step: Ask | Grade
 
 
 @dataclass(frozen=True)
-class Unit:
-    """`model` fills the compared role; `number` counts the samples from 0."""
+class Wiring:
+    """A treatment with its roles filled: what of a unit's names depends on neither its case nor its model."""
 
-    case: Case
-    model: str
-    number: int
+    scenario: Scenario
+    treatment: Treatment
+    plan: Plan
     binding: Binding
 
-    def model_of(self, ask: Ask) -> str:
-        """The model that answers a step of this unit."""
-        return self.model if ask.role == self.binding.compared else self.binding.of(ask.role)[0]
+    @cached_property
+    def asks(self) -> dict[str, Ask]:
+        """The asks by name."""
+        return {step.name: step for step in self.treatment.steps if isinstance(step, Ask)}
 
-    def number_of(self, ask: Ask) -> int:
-        """Which sample of a step this unit uses; a step asked once serves every sample."""
-        return self.number % ask.samples
+    @cached_property
+    def samples(self) -> int:
+        """How many times a row is gone through for each model."""
+        return max((ask.samples for ask in self.asks.values()), default=1)
 
-    def sample_of(self, ask: Ask) -> str:
-        """The name of the reply that answers a step, which depends on the replies that the step builds on."""
-        upstream = self.samples_of(ask.needs)
-        return sample_id(ask.fingerprint, self.case.item_id, self.model_of(ask), self.number_of(ask), upstream)
+    @cached_property
+    def evaluators(self) -> dict[str, tuple[str, ...]]:
+        """The models that judge each grade."""
+        grades = [step for step in self.treatment.steps if isinstance(step, Grade)]
+        return {step.fingerprint: self.binding.of(self.role_of(step)) for step in grades}
 
-    def samples_of(self, needs: Sequence[str]) -> list[str]:
-        """The names of the replies to several steps."""
-        return [self.sample_of(self.case.scenario.ask(name)) for name in needs]
+    @cached_property
+    def alone(self) -> dict[str, bool]:
+        """Whether every sample of an ask is sent the same, since nothing before it is sampled."""
+        return {name: all(self.asks[need].samples == 1 for need in ask.needs) for name, ask in self.asks.items()}
 
-    def judgement_of(self, grade: Grade, evaluator: str) -> str:
+    def role_of(self, step: Ask | Grade) -> str:
+        """Who makes the calls of a step."""
+        return step.role if isinstance(step, Ask) else self.plan.scorer(step.scorer).role
+
+    def model_of(self, ask: Ask, compared: str) -> str:
+        """The model that answers a step where `compared` fills the compared role."""
+        return compared if ask.role == self.binding.compared else self.binding.of(ask.role)[0]
+
+
+class Unit:
+    """`model` fills the compared role; `number` counts the samples from 0. Names are made once, when it is."""
+
+    __slots__ = ("calls", "case", "model", "number", "samples", "scores", "wiring")
+
+    def __init__(self, case: Case, wiring: Wiring, model: str, number: int) -> None:
+        self.case = case
+        self.wiring = wiring
+        self.model = model
+        self.number = number
+        self.samples: dict[str, str] = {}
+        """The name of the reply to every ask."""
+        self.calls: list[Call] = []
+        """Every model call, in the order of the steps."""
+        self.scores: dict[tuple[str, str | None], dict[str, str]] = {}
+        """The names of the scores by fingerprint of the step and evaluator, each by metric: steps may share a name."""
+        for step in wiring.treatment.steps:
+            match step:
+                case Ask():
+                    answers = wiring.model_of(step, model)
+                    name = self.samples[step.name] = self._sample(step, answers, number)
+                    self.calls.append(Call("samples", name, step.role, answers, step))
+                case Grade():
+                    self._name_grade(step)
+                case Score():
+                    names = {step.name: score_id(step.fingerprint, self._of(step.needs), step.name, None)}
+                    self.scores[step.fingerprint, None] = names
+
+    def _name_grade(self, step: Grade) -> None:
+        role, samples = self.wiring.role_of(step), self._of(step.needs)
+        titles = step.metrics or (step.name,)
+        for evaluator in self.wiring.evaluators[step.fingerprint]:
+            self.calls.append(
+                Call("judgements", judgement_id(step.judgement, samples, evaluator), role, evaluator, step)
+            )
+            names = {title: score_id(step.fingerprint, samples, title, evaluator) for title in titles}
+            self.scores[step.fingerprint, evaluator] = names
+
+    def _sample(self, ask: Ask, model: str, number: int) -> str:
+        """The name of a reply, which depends on the replies that the step builds on. A step asked once serves every
+        sample of a later one."""
+        return sample_id(ask.fingerprint, self.case.item_id, model, number % ask.samples, self._of(ask.needs))
+
+    def _of(self, needs: Sequence[str]) -> list[str]:
+        return [self.samples[name] for name in needs]
+
+    def all_samples(self, ask: Ask) -> list[tuple[int, str]]:
+        """Every sample of a step that is sent what this one is sent, with its name."""
+        if ask.samples == 1 or not self.wiring.alone[ask.name]:
+            return [(self.number % ask.samples, self.samples[ask.name])]
+        model = self.wiring.model_of(ask, self.model)
+        return [(number, self._sample(ask, model, number)) for number in range(ask.samples)]
+
+    def scored(self, step: Score | Grade) -> str:
+        """The model that a score is about: the compared one where that took part, or else the one whose reply it is."""
+        asks = self.wiring.asks
+        if any(asks[name].role == self.wiring.binding.compared for name in step.needs):
+            return self.model
+        return self.wiring.model_of(asks[step.of], self.model)
+
+    def judgement(self, step: Grade, evaluator: str) -> str:
         """The name of a judge's reply."""
-        return judgement_id(grade.judgement, self.samples_of(grade.needs), evaluator)
-
-    def scores_of(self, step: Score | Grade, evaluator: str | None) -> dict[str, str]:
-        """The names of the scores that a step gives, by metric."""
-        samples = self.samples_of(step.needs)
-        titles = (step.metrics or (step.name,)) if isinstance(step, Grade) else (step.name,)
-        return {title: score_id(step.fingerprint, samples, title, evaluator) for title in titles}
-
-    def evaluators(self, grade: Grade, plan: Plan) -> tuple[str, ...]:
-        """The models that judge a step."""
-        return self.binding.of(plan.scorer(grade.scorer).role)
-
-    def calls(self, plan: Plan) -> Iterator[tuple[str, str, str]]:
-        """Every model call of the unit: its table, its name in the store, and its role."""
-        for step in self.case.scenario.steps:
-            if isinstance(step, Ask):
-                yield "samples", self.sample_of(step), step.role
-            elif isinstance(step, Grade):
-                role = plan.scorer(step.scorer).role
-                for evaluator in self.evaluators(step, plan):
-                    yield "judgements", self.judgement_of(step, evaluator), role
-
-    def scores(self, plan: Plan) -> Iterator[str]:
-        """The name of every score of the unit."""
-        for step in self.case.scenario.steps:
-            if isinstance(step, Score):
-                yield from self.scores_of(step, None).values()
-            elif isinstance(step, Grade):
-                for evaluator in self.evaluators(step, plan):
-                    yield from self.scores_of(step, evaluator).values()
+        return next(call.name for call in self.calls if call.step is step and call.model == evaluator)
 
 
-@dataclass
 class Names:
     """The names that a unit's expressions see, growing step by step."""
 
-    values: dict[str, Any]
+    __slots__ = ("values",)
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = dict(values)
 
     def answered(self, ask: Ask, text: str | None, value: Any, status: str, prompt: str) -> None:
         """Adds a reply. What it did not yield is `Missing`, with the reply's status."""

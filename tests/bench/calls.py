@@ -1,36 +1,21 @@
-"""Calls a second and CPU a call: `tripos run` as a whole process beside a bare aiohttp client in the same session.
+"""CPU and memory of a call: `tripos run` as a whole process beside a bare aiohttp client, in the same session.
 
-    python tests/bench/calls.py [--calls 2000] [--concurrency 64] [--server ../shared/bench/mock_openai.py]
+    python tests/bench/calls.py [--calls 5000 20000] [--concurrency 64] [--rounds 3] [--server ../shared/bench/mock_openai.py]
 
-The server is any OpenAI-compatible mock that takes `--port`. Medians of three, in turn; the ratio is what to quote.
+The two take turns, the medians are printed, and the ratio is what to quote. With two numbers of calls the CPU of one
+more call is printed too: the difference of the two, so that what a process takes to start is in neither. The server is
+any OpenAI-compatible mock that takes `--port`; it has a core of its own where there are two.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import resource
-import socket
-import statistics
-import subprocess
 import sys
 import tempfile
-import time
-import urllib.request
 from pathlib import Path
 
-SPEC = """\
-benchmark calls "1.0.0" { languages en }
-role candidate compared
-dataset item from "items.jsonl" { question text }
-scenario echo {
-  over item
-  ask answer by candidate { prompt "{{ item.question }}" }
-  score correct = contains(answer.text, "ANSWER: 42")
-}
-measure accuracy = mean(correct)
-"""
+import exact_match
+from processes import Server, Taken, median, more_files, server_option, serving, take
 
 BARE = """\
 import asyncio, sys, aiohttp, orjson
@@ -45,77 +30,54 @@ async def main():
                 headers = {"content-type": "application/json"}
                 async with session.post(url, data=orjson.dumps(body), headers=headers) as reply:
                     text = orjson.loads(await reply.read())["choices"][0]["message"]["content"]
-                    right += "ANSWER: 42" in text
+                    right += text.endswith("ANSWER: 42")
         await asyncio.gather(*(work() for _ in range(concurrency)))
     assert right == calls
 asyncio.run(main())
 """
 
 
-def timed(command: list[str], folder: Path) -> tuple[float, float]:
-    """Wall and CPU seconds of a process."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    started = time.perf_counter()
-    env = os.environ | {"OPENAI_API_KEY": "x"}
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, env=env, check=False)
-    wall = time.perf_counter() - started
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        sys.exit(f"{' '.join(command)} failed:\n{done.stdout}\n{done.stderr}")
-    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--calls", type=int, default=2000)
+    parser.add_argument("--calls", type=int, nargs="+", default=[5000, 20000])
     parser.add_argument("--concurrency", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--server", default="../shared/bench/mock_openai.py")
+    server_option(parser)
     options = parser.parse_args()
-    if not Path(options.server).exists():
-        sys.exit(f"no mock server at {options.server}: name one with --server")
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    server = subprocess.Popen([sys.executable, options.server, "--port", str(port)], stdout=subprocess.PIPE)
-    try:
-        assert server.stdout is not None
-        server.stdout.readline()
-        with tempfile.TemporaryDirectory() as name:
-            measure(options, port, Path(name))
-    finally:
-        server.terminate()
+    more_files()
+    counts = sorted(options.calls)
+    with serving(options.server) as server, tempfile.TemporaryDirectory() as name:
+        taken = {calls: measure(Path(name) / str(calls), calls, options, server) for calls in counts}
+    for calls in counts:
+        tripos, bare = taken[calls]
+        show("tripos", tripos, calls)
+        show("bare aiohttp", bare, calls)
+        print(f"CPU ratio {tripos.cpu_s / bare.cpu_s:.2f} with {calls:,} calls, starting included")
+    for less, more in zip(counts, counts[1:], strict=False):
+        one_more = [(taken[more][who].cpu_s - taken[less][who].cpu_s) / (more - less) * 1000 for who in (0, 1)]
+        told = f"one more call, {less:,} to {more:,}: tripos {one_more[0]:.3f} ms CPU, bare {one_more[1]:.3f} ms"
+        print(f"{told}, ratio {one_more[0] / one_more[1]:.2f}")
 
 
-def measure(options: argparse.Namespace, port: int, folder: Path) -> None:
-    base = f"http://127.0.0.1:{port}/v1"
-    (folder / "calls.tripos").write_text(SPEC)
+def measure(folder: Path, calls: int, options: argparse.Namespace, server: Server) -> tuple[Taken, Taken]:
+    """The medians of Tripos and of the bare client for so many calls."""
+    exact_match.write(folder, calls, server)
     (folder / "bare.py").write_text(BARE)
-    (folder / "tripos.toml").write_text(f'[endpoints."openai/mock-model"]\nbase_url = "{base}"\n')
-    rows = (json.dumps({"question": f"question {number}"}) for number in range(options.calls))
-    (folder / "items.jsonl").write_text("\n".join(rows))
-    tripos: list[tuple[float, float]] = []
-    bare: list[tuple[float, float]] = []
-    run = [sys.executable, "-m", "tripos", "run", "calls.tripos", "--model", "openai/mock-model", "--json"]
+    client = [sys.executable, "bare.py", f"{server.base_url}/chat/completions", str(calls), str(options.concurrency)]
+    tripos: list[Taken] = []
+    bare: list[Taken] = []
     for turn in range(options.rounds):
-        urllib.request.urlopen(f"http://127.0.0.1:{port}/reset").read()
-        limit = ["--max-connections", str(options.concurrency), "--store", f"results{turn}"]
-        tripos.append(timed([*run, *limit], folder))
-        asked = json.loads(urllib.request.urlopen(f"http://127.0.0.1:{port}/stats").read())["requests"]
-        assert asked == options.calls, f"the server counted {asked} requests"
-        client = [sys.executable, "bare.py", f"{base}/chat/completions", str(options.calls), str(options.concurrency)]
-        bare.append(timed(client, folder))
-    start, _ = timed([sys.executable, "-c", "import litellm, duckdb, pyarrow"], folder)
-    show("tripos", tripos, options.calls)
-    show("bare aiohttp", bare, options.calls)
-    ratio = statistics.median(cpu for _, cpu in tripos) / statistics.median(cpu for _, cpu in bare)
-    print(f"CPU ratio {ratio:.1f}; importing litellm, duckdb and pyarrow alone takes {start:.1f} s of each tripos run")
+        server.asked()
+        tripos.append(take(exact_match.run(f"results{turn}", options.concurrency), folder))
+        exact_match.check(tripos[-1].out, calls, server.asked())
+        bare.append(take(client, folder))
+    return median(tripos), median(bare)
 
 
-def show(name: str, times: list[tuple[float, float]], calls: int) -> None:
-    wall = statistics.median(each for each, _ in times)
-    cpu = statistics.median(each for _, each in times)
-    print(f"{name:13} {calls / wall:8.0f} calls/s  {cpu / calls * 1000:6.2f} ms CPU a call  {wall:6.2f} s wall")
+def show(name: str, taken: Taken, calls: int) -> None:
+    """Prints a line of figures."""
+    a_call = f"{calls / taken.wall_s:8,.0f} calls/s  {taken.cpu_s / calls * 1000:6.3f} ms CPU a call"
+    print(f"{name:13} {calls:7,} calls  {a_call}  {taken.wall_s:6.2f} s wall  {taken.rss_mb:5.0f} MB")
 
 
 if __name__ == "__main__":

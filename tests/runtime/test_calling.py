@@ -1,125 +1,231 @@
-"""Retries, Retry-After, and when a run is stopped. Nothing here sleeps."""
+"""Retries, delays, Retry-After, time limits, and when a run is stopped. Time is virtual."""
 
 from __future__ import annotations
 
 import asyncio
-import random
+from itertools import pairwise
 
 import pytest
 
-from tripos_runtime.calling import DEAD_AFTER, Caller, Stopped
-from tripos_runtime.models.base import Message, ModelError, Reply, Request
-
-REQUEST = Request("test/model", (Message("user", "hello"),))
-REPLY = Reply("hi", "test/model", "stop", 1, 1, None)
+from tests.runtime.virtual_time import REPLY, REQUEST, USUAL, Scripted, broken, busy, callers_of, down, now, run
+from tripos_runtime.calling import Called, Limits, Stopped, snapshot
+from tripos_runtime.models.base import ModelError, Reply
 
 
-class Scripted:
-    """A model that does what it is told, call by call."""
+def call(model: Scripted, limits: Limits = USUAL) -> Called:
+    """One call, alone."""
 
-    name = "test/model"
-    structured = False
-    slots = None
+    async def main() -> Called:
+        return await callers_of(model, limits=limits)[model.name].call(REQUEST)
 
-    def __init__(self, *script: Reply | ModelError) -> None:
-        self.script = list(script)
-        self.most_at_once = 0
-        self.under_way = 0
-
-    async def ask(self, request: Request) -> Reply:
-        self.under_way += 1
-        self.most_at_once = max(self.most_at_once, self.under_way)
-        await asyncio.sleep(0)
-        self.under_way -= 1
-        step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
-        if isinstance(step, ModelError):
-            raise step
-        return step
-
-    async def close(self) -> None:
-        pass
+    return run(main())
 
 
-def busy(retry_after_s: float | None = None) -> ModelError:
-    return ModelError("R0104", "rate limited", "wait", retryable=True, retry_after_s=retry_after_s)
+def gaps(model: Scripted) -> list[float]:
+    """How long it was from each request to the next, in seconds."""
+    return [after - before for before, after in pairwise(model.asked_at)]
 
 
-def down() -> ModelError:
-    return ModelError("R0101", "unreachable", "check", retryable=True)
+def test_a_reply_says_how_many_attempts_and_how_long_the_last_one_took() -> None:
+    model = Scripted([busy(), REPLY], latency_s=0.25)
+    called = call(model)
+    assert (called.reply, called.attempts, called.latency_s) == (REPLY, 2, pytest.approx(0.25))
 
 
-class Setup:
-    def __init__(self, *script: Reply | ModelError, retries: int = 5, connections: int = 4) -> None:
-        self.slept: list[float] = []
-        self.model = Scripted(*script)
-
-        async def sleep(seconds: float) -> None:
-            self.slept.append(seconds)
-
-        self.caller = Caller(self.model, asyncio.Semaphore(connections), retries, sleep, rng=random.Random(7))
-
-    def call(self) -> tuple[Reply, int]:
-        called = asyncio.run(self.caller.call(REQUEST))
-        return called.reply, called.attempts
+def test_a_passing_failure_is_tried_again_after_random_delays_with_growing_bounds() -> None:
+    model = Scripted([broken()] * 5 + [REPLY])
+    assert call(model).attempts == 6
+    waits = gaps(model)
+    assert all(0 <= wait <= bound for wait, bound in zip(waits, (0.5, 1, 2, 4, 8), strict=True))
+    assert max(waits) > 1.0 and len(set(waits)) == 5
 
 
-def test_a_passing_failure_is_tried_again_after_growing_delays() -> None:
-    setup = Setup(busy(), busy(), busy(), REPLY)
-    assert setup.call() == (REPLY, 4)
-    assert len(setup.slept) == 3
-    assert all(bound / 2 <= delay <= bound for delay, bound in zip(setup.slept, (0.5, 1, 2), strict=True))
+def test_a_delay_may_be_anything_from_nothing_to_its_bound() -> None:
+    model = Scripted([broken()] * 200 + [REPLY])
+    limits = Limits(max_retries=1)
+
+    async def main() -> None:
+        caller = callers_of(model, limits=limits)[model.name]
+        for _ in range(100):  # each alone, two attempts
+            with pytest.raises(ModelError):
+                await caller.call(REQUEST)
+            caller.gate.circuit.answered(now())  # not what this is about
+
+    run(main())
+    firsts = gaps(model)[::2]
+    assert min(firsts) < 0.05 and max(firsts) > 0.45
+    assert sum(firsts) / len(firsts) == pytest.approx(0.25, abs=0.05)
 
 
-def test_retry_after_is_honoured_up_to_a_minute() -> None:
-    setup = Setup(busy(7), busy(3600), REPLY)
-    setup.call()
-    assert setup.slept == [7, 60]
+@pytest.mark.parametrize("wait_s", [7.0, 130.0])
+def test_a_call_is_made_again_when_the_endpoint_says(wait_s: float) -> None:
+    model = Scripted([busy(wait_s), REPLY])
+    assert call(model).attempts == 2
+    assert gaps(model) == [pytest.approx(wait_s)]
+
+
+def test_retry_after_holds_back_every_call_to_the_endpoint() -> None:
+    model = Scripted([busy(30.0), REPLY], latency_s=0.01)
+    other = Scripted([REPLY], name="test/other")
+
+    async def main() -> None:
+        callers = callers_of(model, other)
+        first = asyncio.create_task(callers["test/model"].call(REQUEST))
+        await asyncio.sleep(1)
+        await asyncio.gather(first, callers["test/other"].call(REQUEST), callers["test/model"].call(REQUEST))
+
+    run(main())
+    assert min(model.asked_at[1:] + other.asked_at) == pytest.approx(30.01)
+
+
+def test_retry_after_of_one_endpoint_holds_back_no_other() -> None:
+    model, other = Scripted([busy(30.0), REPLY]), Scripted([REPLY], name="test/other", endpoint="elsewhere")
+
+    async def main() -> None:
+        callers = callers_of(model, other)
+        first = asyncio.create_task(callers["test/model"].call(REQUEST))
+        await asyncio.sleep(1)
+        await callers["test/other"].call(REQUEST)
+        await first
+
+    run(main())
+    assert other.asked_at == [1.0]
+
+
+def test_retry_after_is_waited_for_no_longer_than_the_run_is_patient() -> None:
+    model = Scripted([busy(86_000.0), REPLY])
+    call(model, Limits(patience_s=100))
+    assert gaps(model) == [pytest.approx(100)]
 
 
 def test_it_gives_up_after_so_many_retries() -> None:
-    setup = Setup(REPLY, busy(), retries=2)
-    setup.call()
+    model = Scripted([busy(1.0)])
     with pytest.raises(ModelError, match="rate limited"):
-        setup.call()
-    assert len(setup.slept) == 2
+        call(model, Limits(max_retries=2))
+    assert len(model.asked_at) == 3
 
 
 def test_what_cannot_pass_is_not_tried_again() -> None:
-    setup = Setup(ModelError("R0107", "context exceeded", "shorten"))
+    model = Scripted([ModelError("R0107", "context exceeded", "shorten")])
     with pytest.raises(ModelError, match="context exceeded"):
-        setup.call()
-    assert setup.slept == []
+        call(model)
+    assert len(model.asked_at) == 1
 
 
-def test_a_refused_key_stops_the_run_at_once() -> None:
-    setup = Setup(ModelError("R0102", "key refused", "set it", fatal=True))
-    with pytest.raises(Stopped) as stopped:
-        setup.call()
-    assert (stopped.value.code, stopped.value.hint, setup.slept) == ("R0102", "set it", [])
+def test_a_refused_key_stops_the_run_at_once_and_is_not_tried_by_calls_that_wait() -> None:
+    model = Scripted([ModelError("R0102", "key refused", "set it", fatal=True)], latency_s=1)
+
+    async def main() -> list[Called | BaseException]:
+        caller = callers_of(model, limits=Limits(max_connections=1))[model.name]
+        return await asyncio.gather(*(caller.call(REQUEST) for _ in range(3)), return_exceptions=True)
+
+    outcomes = run(main())
+    assert [(type(each), getattr(each, "code", None), getattr(each, "hint", None)) for each in outcomes] == [
+        (Stopped, "R0102", "set it")
+    ] * 3
+    assert len(model.asked_at) == 1
 
 
 def test_an_address_that_never_answered_stops_the_run_after_two_more_tries() -> None:
-    setup = Setup(down(), retries=9)
-    with pytest.raises(Stopped, match="unreachable"):
-        setup.call()
-    assert len(setup.slept) == 2
+    model = Scripted([down()])
+    with pytest.raises(Stopped, match="unreachable") as stopped:
+        call(model, Limits(max_retries=9))
+    assert (stopped.value.code, len(model.asked_at)) == ("R0101", 3)
 
 
-def test_an_address_that_answered_before_is_dead_after_ten_units_in_a_row() -> None:
-    setup = Setup(REPLY, down(), retries=0)
-    setup.call()
-    for _ in range(DEAD_AFTER - 1):
+def test_a_call_that_hangs_ends_when_its_time_is_up() -> None:
+    model = Scripted([REPLY], latency_s=10_000)
+
+    async def main() -> float:
+        with pytest.raises(ModelError) as error:
+            await callers_of(model, limits=Limits(timeout_s=60))[model.name].call(REQUEST)
+        assert error.value.code == "R0109"
+        return now()
+
+    assert run(main()) == pytest.approx(60)
+
+
+def test_the_time_limit_holds_for_all_attempts_together() -> None:
+    model = Scripted([broken()], latency_s=25)
+
+    async def main() -> float:
         with pytest.raises(ModelError):
-            setup.call()
-    with pytest.raises(Stopped):
-        setup.call()
+            await callers_of(model, limits=Limits(timeout_s=60, max_retries=99))[model.name].call(REQUEST)
+        return now()
+
+    assert run(main()) <= 60
+    assert len(model.asked_at) in {2, 3}
 
 
-def test_no_more_calls_than_connections_are_under_way() -> None:
-    setup = Setup(REPLY, connections=3)
+def test_waiting_for_a_turn_does_not_count_as_time_of_the_call() -> None:
+    model = Scripted([REPLY], latency_s=50)
 
-    async def many() -> None:
-        await asyncio.gather(*(setup.caller.call(REQUEST) for _ in range(20)))
+    async def main() -> list[Called]:
+        caller = callers_of(model, limits=Limits(max_connections=1, timeout_s=60))[model.name]
+        return await asyncio.gather(*(caller.call(REQUEST) for _ in range(5)))
 
-    asyncio.run(many())
-    assert setup.model.most_at_once == 3
+    assert [called.latency_s for called in run(main())] == [50.0] * 5
+
+
+def test_a_cancelled_call_frees_its_place() -> None:
+    model = Scripted([REPLY], latency_s=50)
+
+    async def main() -> tuple[int, int]:
+        callers = callers_of(model, limits=Limits(max_connections=2))
+        calls = [asyncio.create_task(callers[model.name].call(REQUEST)) for _ in range(4)]
+        await asyncio.sleep(1)
+        for each in (calls[0], calls[2]):  # one under way, one that waits
+            each.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        (state,) = snapshot(callers)
+        return state.in_flight, state.waiting
+
+    assert run(main()) == (0, 0)
+    assert len(model.asked_at) == 3
+
+
+def test_a_call_cancelled_in_the_moment_of_its_turn_passes_it_on() -> None:
+    model = Scripted([REPLY], latency_s=1)
+
+    async def main() -> float:
+        caller = callers_of(model, limits=Limits(max_connections=1))[model.name]
+        second, third = (asyncio.create_task(caller.call(REQUEST)) for _ in range(2))
+        await caller.call(REQUEST)  # the place is the second's by now, and it has not moved yet
+        assert caller.gate.in_flight == 1 and not second.done()
+        second.cancel()
+        await third
+        return now()
+
+    assert run(main()) == pytest.approx(2)
+    assert len(model.asked_at) == 2
+
+
+def test_a_bug_in_a_model_frees_its_place_too() -> None:
+    class Buggy(Scripted):
+        async def ask(self, request: object) -> Reply:
+            raise ZeroDivisionError
+
+    async def main() -> int:
+        callers = callers_of(Buggy([REPLY]), limits=Limits(max_connections=1))
+        for _ in range(3):
+            with pytest.raises(ZeroDivisionError):
+                await callers["test/model"].call(REQUEST)
+        return snapshot(callers)[0].in_flight
+
+    assert run(main()) == 0
+
+
+def test_a_snapshot_says_how_things_stand() -> None:
+    model, other = Scripted([broken(), REPLY], latency_s=5), Scripted([REPLY], name="test/other", latency_s=5)
+
+    async def main() -> None:
+        callers = callers_of(model, other, limits=Limits(max_connections=2))
+        calls = [asyncio.create_task(callers[name].call(REQUEST)) for name in ("test/model", "test/other") * 2]
+        await asyncio.sleep(1)
+        (state,) = snapshot(callers)
+        assert (state.endpoint, state.models) == ("test", ("test/model", "test/other"))
+        assert (state.in_flight, state.limit, state.waiting, state.retries, state.state) == (2, 2, 2, 0, "ready")
+        await asyncio.gather(*calls)
+        assert snapshot(callers)[0].retries == 1
+
+    run(main())

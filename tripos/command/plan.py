@@ -1,8 +1,8 @@
-"""`tripos plan`: the contexts, items and model calls of a benchmark, before any is made."""
+"""`tripos plan`: the contexts, items and model calls of a benchmark, before any is made, and what they would take."""
 
 from __future__ import annotations
 
-import shutil
+import textwrap
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,10 +11,14 @@ from typing import TYPE_CHECKING
 
 from tripos.command.check import compile_given
 from tripos.command.choices import chosen_binding, chosen_cases, has_models, warn_of_kin
-from tripos.config import load_config
+from tripos.config import Config, load_config
+from tripos.command.forecasts import dry_run
+from tripos.command.terminal import columns
 from tripos.failure import GOOD, USAGE
 from tripos_compiler.plan import Plan, Scenario
-from tripos_runtime.cases import CaseSource, Planned, planned_steps
+from tripos_runtime.binding import Binding
+from tripos_runtime.cases import CaseSource, Planned, Selection, planned_steps
+from tripos_runtime.runnable import NotRunnable, check_runnable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -33,14 +37,28 @@ def main(options: Namespace) -> int:
     if options.json:
         print(plan.to_json(), end="")
         return GOOD
-    models = {role.name: 1 for role in plan.roles}
-    if has_models(options, config):
-        binding = chosen_binding(options, config, plan)
-        warn_of_kin(plan, binding, options, config)
-        models = {role: len(names) for role, names in binding.models.items()}
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
-    show_plan(plan, source.counts(chosen_cases(options, plan)), models)
-    return GOOD
+    selection = chosen_cases(options, plan)
+    if not has_models(options, config):
+        show_plan(plan, source.counts(selection), {role.name: 1 for role in plan.roles})
+        return GOOD
+    binding = chosen_binding(options, config, plan)
+    warn_of_kin(plan, binding, options, config)
+    show_plan(plan, source.counts(selection), {role: len(names) for role, names in binding.models.items()})
+    print()
+    return _show_forecast(plan, source, selection, binding, options.store or config.store, config)
+
+
+def _show_forecast(
+    plan: Plan, source: CaseSource, selection: Selection, binding: Binding, store: str, config: Config
+) -> int:
+    """Prints what a run would do; of a plan that this version does not run, why there is no such forecast."""
+    try:
+        check_runnable(plan, selection.chosen(plan))
+    except NotRunnable as reason:
+        print("\n".join(textwrap.wrap(f"No forecast of reuse and cost: {reason.message}.", columns())))
+        return GOOD
+    return dry_run(plan, source, selection, binding, store, config, as_json=False)
 
 
 @dataclass(frozen=True)
@@ -58,7 +76,7 @@ def show_plan(plan: Plan, items: dict[str, int], models: dict[str, int]) -> None
     """Prints contexts, items and calls by data set, scenario and arm, and what is revealed."""
     from rich.console import Console
 
-    console = Console(width=shutil.get_terminal_size((80, 24)).columns, highlight=False, markup=False)
+    console = Console(width=columns(), highlight=False, markup=False)
     benchmark = plan.benchmark
     console.print(f"{benchmark.title} {benchmark.version}   plan {plan.digest[:12]}", style="bold")
     planned = planned_steps(plan, items, models)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import Any
 
 import pyarrow as pa
@@ -14,6 +15,7 @@ from tripos_warehouse.schemas import TABLES, Table
 Row = Mapping[str, Any]
 
 _ARROW_REFUSES = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, TypeError, ValueError, OverflowError)
+_NONE = type(None)
 
 
 def get_table(name: str) -> Table:
@@ -26,8 +28,8 @@ def get_table(name: str) -> Table:
 def to_arrow(table: str, rows: Sequence[Row]) -> pa.Table:
     """`rows` as an Arrow table with exactly the schema of `table`.
 
-    Every column must be given in every row, a nullable one as `None`; times are aware. A map column takes
-    a mapping. A lone surrogate, which a model can send and UTF-8 cannot hold, becomes `\\ufffd`.
+    A nullable column that is not given is null; times are aware. A map column takes a mapping. A lone surrogate, which
+    a model can send and UTF-8 cannot hold, becomes `\\ufffd`.
 
     Raises `StoreError` W0105 that names the table, the column and the value.
 
@@ -39,33 +41,50 @@ def to_arrow(table: str, rows: Sequence[Row]) -> pa.Table:
     """
     schema = get_table(table).schema
     names = set(schema.names)
+    whole = True
     for row in rows:
         if row.keys() != names:
-            unknown, missing = sorted(row.keys() - names), sorted(names - row.keys())
-            if unknown:
-                raise StoreError("W0105", f"`{table}` has no column `{unknown[0]}` (value `{_show(row[unknown[0]])}`)")
-            raise StoreError("W0105", f"a row of `{table}` lacks the column `{missing[0]}`")
-    columns = [_column(table, field, [row[field.name] for row in rows]) for field in schema]
+            check_columns(table, row)
+            whole = False
+    columns = []
+    for field in schema:
+        name = field.name
+        values = list(map(itemgetter(name), rows)) if whole else [row.get(name) for row in rows]
+        columns.append(_column(table, field, values))
     return pa.Table.from_arrays(columns, schema=schema)
 
 
+def check_columns(table: str, row: Row) -> None:
+    """Raises `StoreError` W0105 where a row has a column that its table lacks, or lacks one that must have a value."""
+    schema = get_table(table).schema
+    names = set(schema.names)
+    if unknown := sorted(row.keys() - names):
+        raise StoreError("W0105", f"`{table}` has no column `{unknown[0]}` (value `{_show(row[unknown[0]])}`)")
+    if missing := sorted(name for name in names - row.keys() if not schema.field(name).nullable):
+        raise StoreError("W0105", f"a row of `{table}` lacks the column `{missing[0]}`")
+
+
 def _column(table: str, field: pa.Field[Any], values: list[Any]) -> pa.Array[Any]:
+    # One pass over the types of a column says whether a closer look at its values is needed.
+    types = set(map(type, values))
     if pa.types.is_timestamp(field.type):
-        _refuse(table, field, values, lambda value: not isinstance(value, datetime) or value.tzinfo is None)
+        if types <= {datetime, _NONE}:
+            _refuse(table, field, values, lambda value: value.tzinfo is None)
+        else:
+            _refuse(table, field, values, lambda value: not isinstance(value, datetime) or value.tzinfo is None)
     elif pa.types.is_map(field.type):
-        _refuse(table, field, values, lambda value: not isinstance(value, Mapping))
+        if not types <= {dict, _NONE}:
+            _refuse(table, field, values, lambda value: not isinstance(value, Mapping))
         values = [None if value is None else list(value.items()) for value in values]
-    elif pa.types.is_floating(field.type):
+    elif pa.types.is_floating(field.type) and bool in types:
         _refuse(table, field, values, lambda value: isinstance(value, bool))
-    if not field.nullable:
-        for value in values:
-            if value is None:
-                raise StoreError("W0105", f"`{table}.{field.name}` must have a value, not `None`")
+    if not field.nullable and _NONE in types:
+        raise StoreError("W0105", f"`{table}.{field.name}` must have a value, not `None`")
     array: pa.Array[Any]
     try:
         array = pa.array(values, type=field.type)
     except UnicodeEncodeError:
-        array = pa.array([_encodable(value) for value in values], type=field.type)
+        array = pa.array([encodable(value) for value in values], type=field.type)
     except _ARROW_REFUSES:
         _refuse(table, field, values, lambda value: not _fits(value, field.type))
         raise
@@ -86,11 +105,14 @@ def _fits(value: Any, type: pa.DataType) -> bool:
     return True
 
 
-def _encodable(value: Any) -> Any:
+def encodable(value: Any) -> Any:
+    """`value` with `\\ufffd` for every lone surrogate, at any depth."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list | tuple):
-        return type(value)(_encodable(part) for part in value)
+        return type(value)(encodable(part) for part in value)
+    if isinstance(value, Mapping):
+        return {encodable(key): encodable(part) for key, part in value.items()}
     return value
 
 

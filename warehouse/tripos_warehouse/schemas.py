@@ -36,6 +36,15 @@ class Table:
     key: tuple[str, ...]
     repeating: tuple[str, ...]
 
+    @property
+    def content(self) -> tuple[str, ...]:
+        """The columns that say what was found out, and not by which run, when or how fast: equal in any two stores
+        of the same work."""
+        return tuple(name for name in self.schema.names if name not in CIRCUMSTANCES)
+
+
+CIRCUMSTANCES = frozenset(("run_id", "created_at", "started_at", "finished_at", "latency_s", "attempts"))
+
 
 def _table(name: str, version: int, key: str, repeating: str, *fields: pa.Field[Any]) -> Table:
     return Table(name, version, pa.schema(fields), tuple(key.split()), tuple(repeating.split()))
@@ -60,6 +69,7 @@ _CALL = (
     _need("attempts", pa.int64()),
     _may("tokens_in", pa.int64()),
     _may("tokens_out", pa.int64()),
+    _may("tokens_reasoning", pa.int64()),  # those of `tokens_out` that nobody sees
     _may("cost_usd", pa.float64()),
     _may("latency_s", pa.float64()),
     _need("created_at", TIMESTAMP),
@@ -67,10 +77,11 @@ _CALL = (
 
 RUNS = _table(
     "runs",
-    1,
+    2,
     "run_id",
-    "benchmark version plan_digest compared_role tool_version",
+    "items_of benchmark version plan_digest compared_role tool_version",
     _need("run_id", pa.string()),
+    _need("items_of", pa.string()),  # the run that listed the items: itself, or one that did all of the same before
     _need("benchmark", pa.string()),
     _need("version", pa.string()),
     _need("plan_digest", pa.string()),
@@ -127,7 +138,7 @@ ITEMS = _table(
 # `messages` repeats from model to model; where it does not, the encoder falls back by itself.
 SAMPLES = _table(
     "samples",
-    1,
+    2,
     "sample_id",
     "run_id benchmark scenario step fingerprint item_id role model model_served messages status finish_reason "
     + _CONTEXT_LEAVES,
@@ -151,7 +162,7 @@ SAMPLES = _table(
 
 JUDGEMENTS = _table(
     "judgements",
-    1,
+    2,
     "judgement_id",
     "run_id benchmark scenario scorer fingerprint evaluator model_served status finish_reason",
     _need("judgement_id", pa.string()),
@@ -167,6 +178,28 @@ JUDGEMENTS = _table(
     _may("reply", pa.string()),
     _may("parsed", pa.string()),  # JSON, {metric: {"score": 7, "reason": "…"}}
     *_CALL,
+)
+
+# A reply that could not be read, kept on its way to being asked once more: what it cost is in the sample or judgement.
+DRAFTS = _table(
+    "drafts",
+    1,
+    "unit_id",
+    "run_id fingerprint model_served finish_reason",
+    _need("unit_id", pa.string()),  # a sample_id or a judgement_id
+    _need("run_id", pa.string()),
+    _need("fingerprint", pa.string()),
+    _need("reply", pa.string()),
+    _may("error", pa.string()),
+    _may("finish_reason", pa.string()),
+    _may("model_served", pa.string()),
+    _need("attempts", pa.int64()),
+    _may("tokens_in", pa.int64()),
+    _may("tokens_out", pa.int64()),
+    _may("tokens_reasoning", pa.int64()),
+    _may("cost_usd", pa.float64()),
+    _may("latency_s", pa.float64()),
+    _need("created_at", TIMESTAMP),
 )
 
 SCORES = _table(
@@ -211,6 +244,6 @@ MEASURES = _table(
 )
 
 TABLES: Mapping[str, Table] = MappingProxyType(
-    {table.name: table for table in (RUNS, RUN_ENDS, RUN_ITEMS, ITEMS, SAMPLES, JUDGEMENTS, SCORES, MEASURES)}
+    {table.name: table for table in (RUNS, RUN_ENDS, RUN_ITEMS, ITEMS, SAMPLES, DRAFTS, JUDGEMENTS, SCORES, MEASURES)}
 )
 """Every table by its name."""

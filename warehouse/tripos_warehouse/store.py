@@ -2,12 +2,15 @@
 
 ```
 results/
-  tripos-store.json           says that this is a store, and of which format
-  parts/<table>/<uuid>.parquet  never changed once written
-  commits/<name>.json         lists the parts of one batch; written last, and only if the name is free
+  tripos-store.json                    says that this is a store, and of which format
+  parts/<table>/<commit>.<hex>.parquet never changed once written
+  commits/<name>.json                  lists the parts of one batch; written last, and only if the name is free
+  journal/<name>.jsonl                 rows that a run has kept and not committed yet
+  works/<name>.ids                     the names of all results of work that was finished
+  claims, ticks                        what living processes hold, and how often there was something new
 ```
-The invariant: a part counts only once a commit lists it. A process that dies half way leaves files
-that nobody reads.
+The invariant: a part counts only once a commit lists it that no other replaces. A process that dies half way leaves
+files that nobody reads, and a journal that the next one commits.
 """
 
 from __future__ import annotations
@@ -25,21 +28,26 @@ import obstore
 import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore
 
-from tripos_warehouse.commits import COMMITS, Commit, Part, check_name, publish, read_commit, sync
+from tripos_warehouse.commits import COMMITS, Commit, Part, check_name, publish, read_commit
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.index import FAILED
+from tripos_warehouse.journal import JOURNAL, SUFFIX, merge, read_segment, segments, set_aside, to_line
+from tripos_warehouse.locks import PARTS as PARTS_LOCK
+from tripos_warehouse.locks import SEGMENT, Locks, place_of
+from tripos_warehouse.parts import PARTS, check_part, conform, discard, reading, write_part
 from tripos_warehouse.rows import Row, get_table, to_arrow
-from tripos_warehouse.schemas import COMPRESSION, COMPRESSION_LEVEL, TABLES
+from tripos_warehouse.schemas import TABLES
 
 STORE_FORMAT = "tripos.store/1"
 MARKER = "tripos-store.json"
-PARTS = "parts"
+WORKS = "works"
+SILENT_S = 3600
+"""Where there are no locks, a journal that nobody has written to for so long is taken as left behind."""
 
-FAILED = "provider_error"
-"""The status of a unit that may be tried again: any other row of the same key counts before it."""
+__all__ = ["FAILED", "STORE_FORMAT", "Store", "new_name", "unwritable"]
 
 
 def _now() -> datetime:
@@ -53,10 +61,18 @@ class Store:
         self.root = root
         self._clock = clock
         self._read: dict[str, Commit] = {}
+        self._locks: Locks | None = None
+
+    @property
+    def now(self) -> datetime:
+        """What the store's clock says, with a zone."""
+        return self._clock()
 
     @classmethod
     def open(cls, root: str | Path, create: bool, *, clock: Callable[[], datetime] = _now) -> Store:
         """The store at `root`; with `create` it is made where there is none.
+
+        What a process that died had kept and not committed is committed now, if the store can be written to.
 
         Raises `StoreError`: W0101 no store there, W0102 it cannot be made, W0104 of a newer format.
 
@@ -78,7 +94,7 @@ class Store:
                         LocalStore(prefix=folder), MARKER, orjson.dumps({"format": STORE_FORMAT}) + b"\n", mode="create"
                     )
             except (OSError, BaseError) as error:
-                raise _unwritable(folder, error) from error
+                raise unwritable(folder, error) from error
         try:
             found = orjson.loads(marker.read_bytes())["format"]
         except FileNotFoundError as error:
@@ -95,7 +111,10 @@ class Store:
                 f"the store at `{folder}` has the format `{found}`; this Tripos reads `{STORE_FORMAT}`",
                 "update Tripos",
             )
-        return cls(folder, clock)
+        store = cls(folder, clock)
+        with suppress(StoreError):  # who only reads need not be able to write
+            store.recover()
+        return store
 
     def append(self, rows: Mapping[str, Sequence[Row]], name: str | None = None) -> Commit:
         """Makes the rows of all tables visible at once, under one commit.
@@ -104,32 +123,120 @@ class Store:
         `repeated` set. Raises `StoreError`: W0105 a row does not fit its table (nothing is written),
         W0102 the disk refuses (earlier commits stay as they are).
         """
+        return self.append_arrow({table: to_arrow(table, batch) for table, batch in rows.items() if batch}, name)
+
+    def append_arrow(self, tables: Mapping[str, pa.Table], name: str | None = None) -> Commit:
+        """As `append`, of rows that are Arrow tables already (`to_arrow`)."""
         now = self._clock()
-        name = f"{now:%Y%m%dT%H%M%S%f}-{uuid.uuid4().hex[:12]}" if name is None else check_name(name)
-        taken = self.root / COMMITS / f"{name}.json"
-        if taken.exists():
-            return publish(self.root, Commit(name, now, ()))
-        tables = {table: to_arrow(table, batch) for table, batch in rows.items() if batch}
+        name = new_name(now) if name is None else check_name(name)
+        try:
+            if (self.root / COMMITS / f"{name}.json").exists():
+                return publish(self.root, Commit(name, now, ()))
+            return self.commit(name, now, (write_part(self.root, table, name, tables[table]) for table in tables))
+        except (OSError, BaseError) as error:
+            raise unwritable(self.root, error) from error
+
+    def commit(self, name: str, at: datetime, write: Iterable[Part], replaces: tuple[str, ...] = ()) -> Commit:
+        """Publishes the parts that `write` makes one by one, and carries them away where that fails.
+
+        While it runs, a lock says that parts with this name have a living owner. Raises `OSError` or an error of
+        `obstore`.
+        """
+        place = place_of(PARTS_LOCK, name)
+        locks = self.locks
+        locks.share(place)
         parts: list[Part] = []
         try:
-            for table, content in tables.items():
-                parts.append(self._write_part(table, content))
-            commit = publish(self.root, Commit(name, now, tuple(parts)))
-        except (OSError, BaseError) as error:
-            self._discard(parts)
-            raise _unwritable(self.root, error) from error
+            parts.extend(write)
+            commit = publish(self.root, Commit(name, at, tuple(parts), replaces=replaces))
+        except BaseException:
+            if not (self.root / COMMITS / f"{name}.json").exists():
+                discard(self.root, parts)
+            raise
+        finally:
+            locks.free(place)
         if commit.repeated:
-            self._discard(parts)
+            discard(self.root, parts)
         return commit
 
+    @property
+    def locks(self) -> Locks:
+        """The locks of this store in this process. Raises `OSError` where the store cannot be written."""
+        if self._locks is None:
+            self._locks = Locks(self.root)
+        return self._locks
+
+    def recover(self) -> int:
+        """Commits what processes that died had kept, and says how many segments there were.
+
+        Raises `StoreError`: W0102 where the disk refuses; what was kept stays where it is.
+        """
+        found = 0
+        try:
+            for name in segments(self.root):
+                place = place_of(SEGMENT, name)
+                if self._is_left(name) and self.locks.hold(place):
+                    try:
+                        found += self._recover(name)
+                    finally:
+                        self.locks.free(place)
+        except (OSError, BaseError) as error:
+            raise unwritable(self.root, error) from error
+        return found
+
+    def _is_left(self, name: str) -> bool:
+        """Whether a segment can be one without an owner. Where there are locks, those say it."""
+        if self.locks.real:
+            return True
+        with suppress(FileNotFoundError):
+            return self._clock().timestamp() - (self.root / JOURNAL / f"{name}{SUFFIX}").stat().st_mtime > SILENT_S
+        return False
+
+    def _recover(self, name: str) -> bool:
+        path = self.root / JOURNAL / f"{name}{SUFFIX}"
+        try:
+            kept = read_segment(path)
+        except FileNotFoundError:
+            return False  # another process was faster
+        if kept.newer:
+            return False
+        rejected = list(kept.damaged)
+        if kept.lines:
+            try:
+                self.append(merge(kept.lines), name)
+            except StoreError as error:
+                if error.code != "W0105":
+                    raise
+                fitting, unfit = _sift(kept.lines)
+                self.append(merge(fitting), name)
+                rejected += [to_line(line).rstrip(b"\n") for line in unfit]
+        if rejected:
+            set_aside(self.root, name, rejected)
+        path.unlink(missing_ok=True)
+        return True
+
     def commits(self) -> list[Commit]:
-        """Every commit, oldest first. Raises `StoreError` W0103 or W0104 for one that cannot be read."""
+        """Every commit that no other replaces, oldest first.
+
+        Raises `StoreError` W0103 or W0104 for one that cannot be read.
+        """
+        commits = self.all_commits()
+        replaced = {name for commit in commits for name in commit.replaces}
+        return [commit for commit in commits if commit.name not in replaced]
+
+    def all_commits(self) -> list[Commit]:
+        """Every commit there is, also those that another replaces, oldest first. Raises what `commits` does."""
         folder = self.root / COMMITS
         names = [entry.name for entry in os.scandir(folder) if entry.name.endswith(".json")] if folder.is_dir() else []
+        found = []
         for name in names:
             if name not in self._read:
-                self._read[name] = read_commit(folder / name)
-        return sorted((self._read[name] for name in names), key=lambda commit: (commit.written_at, commit.name))
+                # Only a commit that another replaces is ever taken away, and that other one is older than the listing.
+                with suppress(FileNotFoundError):
+                    self._read[name] = read_commit(folder / name)
+            if name in self._read:
+                found.append(self._read[name])
+        return sorted(found, key=lambda commit: (commit.written_at, commit.name))
 
     def files(self) -> dict[str, list[Path]]:
         """The committed files of every table at one moment, oldest commit first.
@@ -140,13 +247,15 @@ class Store:
         for commit in self.commits():
             for part in commit.parts:
                 if part.table in found:
-                    found[part.table].append(self._check(part, commit))
+                    found[part.table].append(check_part(self.root, part, commit))
         return found
 
     def parts(self, table: str) -> list[Path]:
         """The committed files of one table, oldest commit first. Raises what `files` does, for that table."""
         known = get_table(table).name
-        return [self._check(part, each) for each in self.commits() for part in each.parts if part.table == known]
+        return [
+            check_part(self.root, part, each) for each in self.commits() for part in each.parts if part.table == known
+        ]
 
     def known(self, table: str, fingerprints: set[str] | None = None) -> dict[str, str]:
         """The status of every row of `samples` or `judgements` by its id, of some fingerprints or of all.
@@ -185,71 +294,42 @@ class Store:
     def _scan(self, table: str, columns: list[str], key: str, wanted: pa.Array[Any] | None) -> Iterable[pa.Table]:
         """The columns of each part, cut to the rows whose `key` is wanted; the key is read first, alone."""
         for path in self.parts(table):
-            try:
-                with pq.ParquetFile(path) as file:
-                    if wanted is None:
-                        content = file.read(columns)
-                    else:
-                        hits = pc.is_in(file.read([key])[key], value_set=wanted)
-                        if not pc.any(hits).as_py():
-                            continue
-                        content = file.read(columns).filter(hits)
-            except (OSError, pa.ArrowException) as error:
-                raise _broken(path, str(error)) from error
-            yield content
+            with reading(path) as file:
+                if wanted is None:
+                    content = file.read(columns)
+                else:
+                    hits = pc.is_in(file.read([key])[key], value_set=wanted)
+                    if not pc.any(hits).as_py():
+                        continue
+                    content = file.read(columns).filter(hits)
+            yield conform(table, columns, content)
 
-    def _write_part(self, table: str, content: pa.Table) -> Part:
-        path = f"{PARTS}/{table}/{uuid.uuid4().hex}.parquet"
-        full = self.root / path
-        full.parent.mkdir(parents=True, exist_ok=True)
-        known = TABLES[table]
-        options: Any = {
-            "compression": COMPRESSION,
-            "compression_level": COMPRESSION_LEVEL,
-            "use_dictionary": list(known.repeating),
-        }
+
+def new_name(now: datetime) -> str:
+    """A name for a commit that nobody else has, and that sorts by time.
+
+    >>> len(new_name(datetime(2026, 3, 1, 8, 0, tzinfo=UTC)))
+    34
+    """
+    return f"{now:%Y%m%dT%H%M%S%f}-{uuid.uuid4().hex[:12]}"
+
+
+def _sift(lines: Sequence[dict[str, list[Row]]]) -> tuple[list[dict[str, list[Row]]], list[dict[str, list[Row]]]]:
+    """The lines that fit their tables, and those that do not."""
+    fitting, unfit = [], []
+    for line in lines:
         try:
-            with full.open("xb") as file:
-                pq.write_table(content, file, **options)
-                file.flush()
-                os.fsync(file.fileno())
-            full.chmod(0o444)
-            sync(full.parent)
-        except BaseException:
-            full.unlink(missing_ok=True)
-            raise
-        return Part(table, path, content.num_rows, full.stat().st_size, known.version)
-
-    def _discard(self, parts: Iterable[Part]) -> None:
-        for part in parts:
-            (self.root / part.path).unlink(missing_ok=True)
-
-    def _check(self, part: Part, commit: Commit) -> Path:
-        path = self.root / part.path
-        if part.version > (known := TABLES[part.table].version):
-            raise StoreError(
-                "W0104",
-                f"`{part.table}` has version {part.version} in commit `{commit.name}`; this Tripos knows {known}",
-                "update Tripos",
-            )
-        try:
-            size = path.stat().st_size
-        except OSError as error:
-            raise _broken(path, f"commit `{commit.name}` lists it: {error.strerror}") from error
-        if size != part.size:
-            raise _broken(path, f"commit `{commit.name}` says {part.size} bytes, the file has {size}")
-        return path
+            for table, batch in line.items():
+                to_arrow(table, batch)
+        except StoreError:
+            unfit.append(line)
+        else:
+            fitting.append(line)
+    return fitting, unfit
 
 
-def _broken(path: Path, why: str) -> StoreError:
-    return StoreError(
-        "W0103",
-        f"the part `{path}` is missing or unreadable ({why})",
-        "restore the file from a backup, or delete the commit that lists it: its calls are then made again",
-    )
-
-
-def _unwritable(root: Path, error: Exception) -> StoreError:
+def unwritable(root: Path, error: Exception) -> StoreError:
+    """The error of a store that the disk refuses to write."""
     match error:
         case OSError(errno=errno.ENOSPC | errno.EDQUOT):
             why, hint = "the disk is full", "free some space and run the same command again"

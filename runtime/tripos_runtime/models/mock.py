@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos_runtime.models.base import ModelError, Reply, Request
+from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
 from tripos_runtime.models.mock_careless import careless_text
 from tripos_runtime.models.mock_values import draw, sentences, value_of
 
@@ -36,7 +36,14 @@ class MockModel:
     sleep: Callable[[float], Awaitable[None]]
     structured: bool = True
     slots: int | None = None
+    price: Price | None = FREE
+    most_samples: int = 1
     _asked: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def endpoint(self) -> str:
+        """A place of its own: what befalls one mock befalls no other."""
+        return self.name
 
     async def ask(self, request: Request) -> Reply:
         """The character's reply to the request. Raises `ModelError` where failing is in character."""

@@ -1,0 +1,286 @@
+"""How many tokens calls take and what they cost: low, expected and high, and what the figures rest on.
+
+- A prompt's tokens: its characters, by what a character took in kept prompts of the model, or else 4 characters of an
+  alphabet and 1.5 of Chinese to a token. Where it waits for a reply: those of kept prompts of the step, or else the
+  reply's expected length is added.
+- A reply's tokens: those of kept replies of the model to the step (10th percentile, mean, 95th), or else of other
+  models, or else a guess: 12 tokens a field and 60 a text, 400 without a schema; low is half of it, and high what the
+  settings or the model allow.
+
+Of calls that may be made, none count for low, half of them for expected, all for high. Where a reply is read into a
+schema, high counts the one repair too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tripos_compiler.plan import Ask, Grade, Plan, Settings
+from tripos_runtime.foreseeing import Asked, Fate, Foreseen, Where
+from tripos_runtime.history import History, Place, Usage
+from tripos_runtime.models.base import Price
+
+NARROW, WIDE = 1 / 4, 1 / 1.5
+"""Tokens that a character is, of an alphabet and of Chinese, where no kept prompt tells."""
+FIELD, TEXT, FREE_TEXT = 12, 60, 400
+MOST_OVER_GUESS = 4
+"""Where nothing bounds a reply, it is taken to be at most so many times as long as guessed."""
+ITEMS = 3
+"""Elements that a list of a reply is taken to have."""
+
+
+class Span(NamedTuple):
+    """Low, expected and high."""
+
+    low: float
+    expected: float
+    high: float
+
+    def plus(self, other: Span) -> Span:
+        """The sum, each by each.
+
+        >>> Span(1, 2, 3).plus(Span(1, 1, 1))
+        Span(low=2, expected=3, high=4)
+        """
+        return Span(self.low + other.low, self.expected + other.expected, self.high + other.high)
+
+
+NOTHING = Span(0, 0, 0)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Calls, tokens and USD. `cost_usd` is `None` where a price is not known; `known_usd` is then the rest."""
+
+    calls: Span = NOTHING
+    tokens_in: Span = NOTHING
+    tokens_out: Span = NOTHING
+    cost_usd: Span | None = NOTHING
+    known_usd: Span = NOTHING
+    basis: str = ""
+    """What the tokens of replies are taken from."""
+
+    @classmethod
+    def of_all(cls, parts: Iterable[Estimate]) -> Estimate:
+        """The sum.
+
+        >>> part = Estimate(calls=Span(1, 1, 1), cost_usd=None)
+        >>> Estimate.of_all([part, part]).calls.low, Estimate.of_all([part]).cost_usd
+        (2, None)
+        """
+        every = list(parts)
+        costs = [part.cost_usd for part in every]
+        return cls(
+            _sum(part.calls for part in every),
+            _sum(part.tokens_in for part in every),
+            _sum(part.tokens_out for part in every),
+            None if None in costs else _sum(cost for cost in costs if cost is not None),
+            _sum(part.known_usd for part in every),
+            ", ".join(dict.fromkeys(part.basis for part in every if part.basis)),
+        )
+
+
+@dataclass
+class _Prompts:
+    """Prompts counted together: their characters, and the replies that go into them by the model that gives each."""
+
+    calls: int = 0
+    narrow: int = 0
+    wide: int = 0
+    pending: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, seen: Foreseen) -> None:
+        self.calls += 1
+        self.narrow += seen.size.narrow
+        self.wide += seen.size.wide
+        self.pending.update((step, seen.awaits[step]) for step in seen.size.pending if step in seen.awaits)
+
+
+@dataclass
+class Load:
+    """What the calls of one place send, and what bounds their replies. Prompts that are known whole are kept apart
+    from those that wait for a reply."""
+
+    place: Place = ("", "", "")
+    settings: Settings = field(default_factory=Settings)
+    schema: Mapping[str, Any] | None = None
+    known: dict[Fate, _Prompts] = field(default_factory=dict)
+    waiting: dict[Fate, _Prompts] = field(default_factory=dict)
+
+    def open(self, step: Ask | Grade, asked: Asked, plan: Plan, scenario: str) -> None:
+        """Says which step the calls are of."""
+        table, title = ("samples", step.name) if isinstance(step, Ask) else ("judgements", step.scorer)
+        self.place = (table, scenario, title)
+        self.settings, self.schema = asked.settings, asked.schema
+
+    def add(self, seen: Foreseen) -> None:
+        """Takes in a call that would be made."""
+        kinds = self.waiting if seen.size.pending else self.known
+        kinds.setdefault(seen.fate, _Prompts()).add(seen)
+
+
+class Taking(NamedTuple):
+    """How many tokens one reply takes, and what that rests on."""
+
+    tokens: Span
+    basis: str
+    usage: Usage | None
+
+
+Key = tuple[str, str, str]
+"""Scenario, step and model: what replies are alike by."""
+
+
+def estimates(
+    loads: Mapping[Where, tuple[Load, int, int]], prices: Mapping[str, Price | None], history: History
+) -> dict[Where, Estimate]:
+    """What the calls of every place take, given their load and how many are certain and how many may be made."""
+    taking = {
+        _key(where): replies(load.place, where.model, load.settings, load.schema, prices, history)
+        for where, (load, _, _) in loads.items()
+    }
+    return {
+        where: _estimate(_key(where), load, (certain, perhaps), taking, prices, history)
+        for where, (load, certain, perhaps) in loads.items()
+        if certain or perhaps
+    }
+
+
+def _key(where: Where) -> Key:
+    return where.scenario, where.step, where.model
+
+
+def replies(
+    place: Place,
+    model: str,
+    settings: Settings,
+    schema: Mapping[str, Any] | None,
+    prices: Mapping[str, Price | None],
+    history: History,
+) -> Taking:
+    """How many tokens a reply takes."""
+    usage, basis = find_usage(place, model, history)
+    price = prices.get(model)
+    bounds = [each for each in (settings.max_tokens, price.most_out if price is not None else None) if each is not None]
+    most = min(bounds, default=math.inf)
+    if usage is not None:
+        low, mean, high = (min(each, most) for each in (usage.out_low, usage.out_mean, usage.out_high))
+        return Taking(Span(min(low, mean), mean, max(mean, high)), basis, usage)
+    guessed = min(guess(schema) if schema is not None else FREE_TEXT, most)
+    high = most if most < math.inf else guessed * MOST_OVER_GUESS
+    return Taking(Span(guessed / 2, guessed, max(high, guessed)), "a guess", None)
+
+
+def find_usage(place: Place, model: str, history: History) -> tuple[Usage | None, str]:
+    """What kept replies say of that step and model, or else of other models, and how many they are. Mock models say
+    nothing of others."""
+    by_model = history.usage.get(place, {})
+    own = by_model.get(model)
+    if own is not None:
+        return own, f"{own.replies:,} kept {'reply' if own.replies == 1 else 'replies'}"
+    mock = model.startswith("mock/")
+    others = [usage for name, usage in by_model.items() if mock or not name.startswith("mock/")]
+    count = sum(usage.replies for usage in others)
+    if not count:
+        return None, ""
+    told = [usage for usage in others if usage.tokens_in is not None]
+    weight = sum(usage.replies for usage in told)
+    mean_in = sum((usage.tokens_in or 0) * usage.replies for usage in told) / weight if weight else None
+    mean_out = sum(usage.out_mean * usage.replies for usage in others) / count
+    low, high = min(usage.out_low for usage in others), max(usage.out_high for usage in others)
+    return Usage(count, mean_in, low, mean_out, high), f"{count:,} kept replies of other models"
+
+
+def guess(schema: Mapping[str, Any]) -> int:
+    """The tokens of a reply that fits a JSON Schema.
+
+    >>> guess({"type": "object", "properties": {"why": {"type": "string"}, "score": {"type": "integer"}}})
+    72
+    """
+    match schema:
+        case {"type": "object", "properties": fields}:
+            return sum(guess(each) for each in fields.values()) or FIELD
+        case {"type": "array", "items": items}:
+            return ITEMS * guess(items)
+        case {"anyOf": options}:
+            return max(guess(option) for option in options)
+        case {"type": "string", **rest} if "enum" not in rest:
+            return TEXT
+    return FIELD
+
+
+def _estimate(
+    key: Key,
+    load: Load,
+    calls: tuple[int, int],
+    taking: Mapping[Key, Taking],
+    prices: Mapping[str, Price | None],
+    history: History,
+) -> Estimate:
+    mine = taking[key]
+    price = prices.get(key[2])
+    certain, perhaps = calls
+    span = Span(certain, certain + perhaps / 2, certain + perhaps)
+    sent = NOTHING
+    for fate, share in ((Fate.CERTAIN, Span(1, 1, 1)), (Fate.PERHAPS, Span(0, 0.5, 1))):
+        for prompts in (load.known.get(fate), load.waiting.get(fate)):
+            if prompts is not None:
+                tokens = _prompt_tokens(key, prompts, mine, taking, history)
+                sent = sent.plus(Span(*(a * b for a, b in zip(tokens, share, strict=True))))
+    got = Span(*(count * each for count, each in zip(span, mine.tokens, strict=True)))
+    if load.schema is not None:  # the repair sends the prompt and the reply, and gets another
+        sent = sent._replace(high=2 * sent.high + got.high)
+        got = got._replace(high=2 * got.high)
+    cost = _cost(price, span, sent, got, 2 if load.schema is not None else 1)
+    return Estimate(span, sent, got, cost, cost or NOTHING, mine.basis)
+
+
+def _prompt_tokens(key: Key, prompts: _Prompts, mine: Taking, taking: Mapping[Key, Taking], history: History) -> Span:
+    """The tokens of all these prompts."""
+    told = mine.usage.tokens_in if mine.usage is not None else None
+    if prompts.pending and told is not None:
+        return Span(*[told * prompts.calls] * 3)
+    density = history.density.get(key[2])
+    if density is None:
+        written = prompts.narrow * NARROW + prompts.wide * WIDE
+    else:
+        written = (prompts.narrow + prompts.wide) * density
+    sent = Span(written, written, written)
+    for (step, model), times in prompts.pending.items():
+        before = taking[key[0], step, model].tokens
+        sent = sent.plus(Span(*(times * each for each in before)))
+    return sent
+
+
+def _cost(price: Price | None, calls: Span, sent: Span, got: Span, times: int) -> Span | None:
+    """The cost of all calls. Prices may depend on the length of a prompt, so it is that of a mean call; for high each
+    is made so many `times`."""
+    if price is None:
+        return None
+    made = (calls.low, calls.expected, calls.high * times)
+    return Span(
+        *(
+            number * _one(price, into / number, out / number) if number else 0.0
+            for number, into, out in zip(made, sent, got, strict=True)
+        )
+    )
+
+
+def _one(price: Price, sent: float, got: float) -> float:
+    """The cost of a mean call, whose tokens are no whole numbers."""
+    whole_in, whole_out = int(sent), int(got)
+    base = price.cost_usd(whole_in, whole_out)
+    more_in = price.cost_usd(whole_in + 1, whole_out) - base
+    more_out = price.cost_usd(whole_in, whole_out + 1) - base
+    return base + (sent - whole_in) * more_in + (got - whole_out) * more_out
+
+
+def _sum(spans: Iterable[Span]) -> Span:
+    total = NOTHING
+    for span in spans:
+        total = total.plus(span)
+    return total

@@ -1,0 +1,291 @@
+"""What a run would do, before anything is asked: what is reused, what is called, why, and what that takes.
+
+The cases are gone through once, in batches, as a run does; memory does not grow with them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol, cast
+
+from tripos_compiler.plan import Ask, Grade, Plan, Scenario
+from tripos_compiler.semantics.evaluate import Unavailable, calling
+from tripos_runtime.binding import Binding
+from tripos_runtime.cases import Case, CaseSource, Selection
+from tripos_runtime.estimates import Estimate, Load, estimates
+from tripos_runtime.foreseeing import PENDING, Fate, Foreseen, Foresight, Where
+from tripos_runtime.history import NO_HISTORY, History
+from tripos_runtime.ledger import Ledger, Row
+from tripos_runtime.lookup import BATCH, Lookup, wirings
+from tripos_runtime.models.base import Price
+from tripos_runtime.reasons import Reason, Reasons
+from tripos_runtime.statuses import AGAIN, FAILED
+from tripos_runtime.units import Call, Unit
+
+TABLES = ("samples", "judgements", "scores")
+
+
+@dataclass
+class Line:
+    """The calls of one place: `certain` and `perhaps` would be made, `ruled_out` not. Of those that would be made,
+    `failed` counts those that failed before, by the code of the error."""
+
+    reused: int = 0
+    certain: int = 0
+    perhaps: int = 0
+    ruled_out: int = 0
+    failed: Counter[str] = field(default_factory=Counter)
+    load: Load = field(default_factory=Load)
+
+    @property
+    def most(self) -> int:
+        """The calls that are made at the most."""
+        return self.certain + self.perhaps
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a run would do. `lines` are in the order of the plan; `scores` counts those that are taken anew from replies
+    that are kept. `estimates` says what calls take, `reasons` why they are made, the most frequent first."""
+
+    lines: Mapping[Where, Line]
+    estimates: Mapping[Where, Estimate]
+    reasons: tuple[Reason, ...]
+    items: Mapping[str, int]
+    scores: int
+    unpriced: tuple[str, ...]
+    """The models of calls whose price is not known."""
+
+    @property
+    def reused(self) -> int:
+        """The calls that an earlier run made."""
+        return sum(line.reused for line in self.lines.values())
+
+    @property
+    def certain(self) -> int:
+        """The calls that are made for sure."""
+        return sum(line.certain for line in self.lines.values())
+
+    @property
+    def perhaps(self) -> int:
+        """The calls that depend on replies which are not there."""
+        return sum(line.perhaps for line in self.lines.values())
+
+    @property
+    def total(self) -> Estimate:
+        """What all calls take."""
+        return Estimate.of_all(self.estimates.values())
+
+
+def forecast(
+    plan: Plan,
+    source: CaseSource,
+    selection: Selection,
+    binding: Binding,
+    ledger: Kept,
+    prices: Mapping[str, Price | None],
+    history: History = NO_HISTORY,
+) -> Forecast:
+    """What a run of this plan by these models over these cases would do. `prices` are by model, `None` or absent where
+    nobody knows one. The Python functions of a plan are not called: what needs one is left open.
+
+    Raises `DataError` where a data file has changed since the plan was made.
+    """
+    watcher = _Watcher(plan, source, selection, binding, ledger, history)
+    with calling({plugin.name: _not_called(plugin.name) for plugin in plan.plugins}):
+        watcher.watch()
+    lines = watcher.lines
+    taken = estimates(
+        {where: (line.load, line.certain, line.perhaps) for where, line in lines.items()}, prices, history
+    )
+    models = dict.fromkeys(where.model for where, line in lines.items() if line.most)
+    return Forecast(
+        lines=lines,
+        estimates=taken,
+        reasons=watcher.reasons.told(watcher.items),
+        items=watcher.items,
+        scores=watcher.scores,
+        unpriced=tuple(model for model in models if prices.get(model) is None),
+    )
+
+
+class Kept(Protocol):
+    """Who knows what is kept: a `Ledger`, of which nothing else is needed."""
+
+    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
+        """The status of each of these rows; `None` for those that are not kept."""
+        ...
+
+    def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Row]:
+        """Whole rows, by id."""
+        ...
+
+
+class NothingKept:
+    """What is kept where nothing was ever run."""
+
+    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
+        """None of them."""
+        return [None] * len(ids)
+
+    def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Row]:
+        """None."""
+        return {}
+
+
+class _Watcher:
+    """Goes over the cases and counts."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        source: CaseSource,
+        selection: Selection,
+        binding: Binding,
+        ledger: Kept,
+        history: History,
+    ) -> None:
+        self.source, self.selection, self.ledger = source, selection, ledger
+        chosen = selection.chosen(plan)
+        # Of the lookup only its units are wanted: nothing is claimed.
+        self.lookup = Lookup(cast("Ledger", ledger), wirings(chosen, plan, binding), binding)
+        self.foresight = Foresight(plan, source.axes)
+        self.reasons = Reasons(plan, history)
+        self.arms = {scenario.name: arms_of(scenario) for scenario in chosen}
+        self.lines: dict[Where, Line] = {}
+        self.items: Counter[str] = Counter({scenario.name: 0 for scenario in chosen})
+        self.scores = 0
+        for scenario in chosen:  # in the order of the plan, whatever the order of the cases
+            self._open_lines(scenario, plan, binding)
+
+    def _open_lines(self, scenario: Scenario, plan: Plan, binding: Binding) -> None:
+        for wiring in self.lookup.wirings[scenario.name]:
+            for step in wiring.treatment.steps:
+                if isinstance(step, Ask | Grade):
+                    role = wiring.role_of(step)
+                    several = isinstance(step, Grade) or role == binding.compared
+                    for model in binding.of(role) if several else binding.of(role)[:1]:
+                        line = self.lines.setdefault(self._where(scenario.name, step, role, model), Line())
+                        line.load.open(step, self.foresight.asked(step), plan, scenario.name)
+
+    def _where(self, scenario: str, step: Ask | Grade, role: str, model: str) -> Where:
+        return Where(scenario, self.arms[scenario][step.name, step.fingerprint], step.name, role, model)
+
+    def watch(self) -> None:
+        cases = self.source.cases(self.selection)
+        while batch := list(itertools.islice(cases, BATCH)):
+            found = [(case, self.lookup.units(case)) for case in batch]
+            known = self._known([unit for _, units in found for unit in units])
+            kept = {name: status for name, status in known.items() if status not in AGAIN}
+            todo = [unit for _, units in found for unit in units if any(call.name not in kept for call in unit.calls)]
+            rows = self._rows("samples", {c.name for u in todo for c in u.calls if c.table == "samples"} & kept.keys())
+            codes = self._codes({c.name: c for u in todo for c in u.calls if known.get(c.name) == FAILED})
+            for case, units in found:
+                self._count(case, units, kept, rows, codes)
+
+    def _known(self, units: Sequence[Unit]) -> dict[str, str]:
+        """The status of everything that the ledger has of these units, by name."""
+        wanted: dict[str, dict[str, None]] = {table: {} for table in TABLES}
+        for unit in units:
+            for call in unit.calls:
+                wanted[call.table][call.name] = None
+            for names in unit.scores.values():
+                wanted["scores"].update(dict.fromkeys(names.values()))
+        known: dict[str, str] = {}
+        for table, asked in wanted.items():
+            ids = list(asked)
+            pairs = zip(ids, self.ledger.statuses(table, ids), strict=True)
+            known |= {name: status for name, status in pairs if status is not None}
+        return known
+
+    def _rows(self, table: str, names: set[str]) -> Mapping[str, Row]:
+        return self.ledger.rows(table, names) if names else {}
+
+    def _codes(self, calls: Mapping[str, Call]) -> dict[str, str]:
+        """The code of the error of every call that failed."""
+        codes: dict[str, str] = {}
+        for table in ("samples", "judgements"):
+            rows = self._rows(table, {name for name, call in calls.items() if call.table == table})
+            codes |= {name: str(row["error"] or "?").split(" ", 1)[0] for name, row in rows.items()}
+        return codes
+
+    def _count(
+        self,
+        case: Case,
+        units: Sequence[Unit],
+        kept: Mapping[str, str],
+        rows: Mapping[str, Row],
+        codes: Mapping[str, str],
+    ) -> None:
+        scenario = case.scenario.name
+        self.items[scenario] += 1
+        found = self.foresight.of(case, units, kept, rows)
+        self._count_scores(units, {seen.call.name for seen in found if seen.fate is not Fate.REUSED}, kept)
+        for seen in found:
+            call = seen.call
+            line = self.lines[self._where(scenario, call.step, call.role, call.model)]
+            match seen.fate:
+                case Fate.REUSED:
+                    line.reused += 1
+                case Fate.RULED_OUT:
+                    line.ruled_out += 1
+                case Fate.CERTAIN:
+                    line.certain += 1
+                    self._take(seen, line, codes)
+                case Fate.PERHAPS:
+                    line.perhaps += 1
+                    self._take(seen, line, codes)
+
+    def _take(self, seen: Foreseen, line: Line, codes: Mapping[str, str]) -> None:
+        code = codes.get(seen.call.name)
+        if code is not None:
+            line.failed[code] += 1
+        line.load.add(seen)
+        self.reasons.add(seen, code)
+
+    def _count_scores(self, units: Sequence[Unit], open_: set[str], kept: Mapping[str, str]) -> None:
+        """Counts the scores that nothing but the replies kept is needed for, and that are not kept."""
+        missing: set[str] = set()
+        for unit in units:
+            if all(name in kept for names in unit.scores.values() for name in names.values()):
+                continue
+            calls = {(call.step.name, call.model): call.name for call in unit.calls}
+            steps = {step.name: step for step in unit.wiring.treatment.steps}
+            for (step, evaluator), names in unit.scores.items():
+                if evaluator is not None:
+                    needed = {calls[step, evaluator]}
+                else:
+                    needed = {unit.samples[need] for need in getattr(steps[step], "needs", ())}
+                if open_.isdisjoint(needed):
+                    missing |= {name for name in names.values() if name not in kept}
+        self.scores += len(missing)
+
+
+def arms_of(scenario: Scenario) -> dict[tuple[str, str], str]:
+    """Which treatments share a step, in words, by its name and fingerprint; empty for all of them."""
+    sharing: dict[tuple[str, str], list[Mapping[str, str]]] = {}
+    for treatment in scenario.treatments:
+        for step in treatment.steps:
+            sharing.setdefault((step.name, step.fingerprint), []).append(treatment.arms)
+    return {key: _in_words(arms, scenario) for key, arms in sharing.items()}
+
+
+def _in_words(sharing: Sequence[Mapping[str, str]], scenario: Scenario) -> str:
+    if len(sharing) == len(scenario.treatments):
+        return ""
+    told: list[str] = []
+    for arm in scenario.arms:
+        values = dict.fromkeys(one[arm] for one in sharing)
+        if len(values) < len({treatment.arms[arm] for treatment in scenario.treatments}):
+            told.append(f"{arm} {', '.join(values)}")
+    return "; ".join(told)
+
+
+def _not_called(name: str) -> Callable[..., Any]:
+    def function(*_: Any, **__: Any) -> Any:
+        raise Unavailable(f"the function `{name}`", PENDING)
+
+    return function

@@ -1,0 +1,146 @@
+"""What is left to do of each case: cases in batches, looked up in the ledger and claimed before they are worked on."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tripos_compiler.plan import Plan, Scenario, digest
+from tripos_runtime.binding import Binding
+from tripos_runtime.cases import Case
+from tripos_runtime.ledger import Ledger, Row
+from tripos_runtime.statuses import AGAIN
+from tripos_runtime.units import Unit, Wiring
+
+BATCH = 64
+"""So many cases are looked up at once."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A case with its units, and what the ledger has of them: the status by name of what need not be done again, and
+    the rows that incomplete units build on."""
+
+    case: Case
+    key: str
+    todo: list[Unit]
+    complete: list[Unit]
+    kept: Mapping[str, str]
+    rows: Mapping[str, Row]
+    drafts: Mapping[str, Row]
+
+
+@dataclass
+class Lookup:
+    """Turns cases into tasks. Cases that someone else works on are put off: their keys are in `put_off`."""
+
+    ledger: Ledger
+    wirings: Mapping[str, tuple[Wiring, ...]]
+    binding: Binding
+    active: set[str] = field(default_factory=set)
+    """The keys of tasks that were handed out and not given back."""
+    put_off: set[bytes] = field(default_factory=set)
+
+    def tasks(self, cases: Iterable[Case], only: set[bytes] | None = None) -> Iterator[Task]:
+        """The tasks of these cases; with `only`, of the cases whose keys it has. What is to be worked on is claimed
+        until `give_back`."""
+        cases = iter(cases)
+        while batch := list(itertools.islice(cases, BATCH)):
+            found = [(case, self.units(case)) for case in batch]
+            if only is not None:
+                found = [(case, units) for case, units in found if bytes.fromhex(_key(units)) in only]
+            yield from self._looked_up(found)
+
+    def units(self, case: Case) -> list[Unit]:
+        """Every unit of a case, for each treatment and model in turn."""
+        models = self.binding.of(self.binding.compared)
+        return [
+            Unit(case, wiring, model, number)
+            for wiring in self.wirings[case.scenario.name]
+            for model in models
+            for number in range(wiring.samples)
+        ]
+
+    def give_back(self, task: Task) -> None:
+        """Says that a task is done with: others may have its case once they can see what came of it."""
+        if task.key in self.active:
+            self.active.discard(task.key)
+            self.ledger.release(task.key)
+
+    def _looked_up(self, found: list[tuple[Case, list[Unit]]]) -> Iterator[Task]:
+        kept = self._kept(unit for _, units in found for unit in units)
+        open_: list[tuple[Case, list[Unit]]] = []
+        done: list[Task] = []
+        for case, units in found:
+            if all(_complete(unit, kept) for unit in units):
+                done.append(Task(case, _key(units), [], units, kept, {}, {}))
+            elif self._claimed(_key(units)):
+                open_.append((case, units))
+        if open_ and self.ledger.refresh():  # what another process did before it let go of the claim
+            kept = {**kept, **self._kept(unit for _, units in open_ for unit in units)}
+        todo = [unit for _, units in open_ for unit in units if not _complete(unit, kept)]
+        rows = self._rows(todo, kept)
+        drafts = self.ledger.drafts({call.name for unit in todo for call in unit.calls if call.name not in kept})
+        yield from done
+        for case, units in open_:
+            complete = [unit for unit in units if _complete(unit, kept)]
+            todo = [unit for unit in units if not _complete(unit, kept)]
+            yield Task(case, _key(units), todo, complete, kept, rows, drafts)
+
+    def _claimed(self, key: str) -> bool:
+        """Whether a case is ours alone: another one of this run may also have the same questions."""
+        if key not in self.active and self.ledger.claim(key):
+            self.active.add(key)
+            return True
+        self.put_off.add(bytes.fromhex(key))
+        return False
+
+    def _kept(self, units: Iterable[Unit]) -> dict[str, str]:
+        """The status of what the ledger has and need not be done again, by name."""
+        wanted: dict[str, dict[str, None]] = {"samples": {}, "judgements": {}, "scores": {}}
+        for unit in units:
+            for call in unit.calls:
+                wanted[call.table][call.name] = None
+            for names in unit.scores.values():
+                for name in names.values():
+                    wanted["scores"][name] = None
+        kept: dict[str, str] = {}
+        for table, asked in wanted.items():
+            ids = list(asked)
+            for name, status in zip(ids, self.ledger.statuses(table, ids), strict=True):
+                if status is not None and status not in AGAIN:
+                    kept[name] = status
+        return kept
+
+    def _rows(self, units: Iterable[Unit], kept: Mapping[str, str]) -> dict[str, Row]:
+        wanted: dict[str, set[str]] = {"samples": set(), "judgements": set()}
+        for unit in units:
+            for call in unit.calls:
+                if call.name in kept:
+                    wanted[call.table].add(call.name)
+        rows: dict[str, Row] = {}
+        for table, names in wanted.items():
+            if names:
+                rows.update(self.ledger.rows(table, names))
+        return rows
+
+
+def wirings(scenarios: Iterable[Scenario], plan: Plan, binding: Binding) -> dict[str, tuple[Wiring, ...]]:
+    """The treatments of every scenario with their roles filled."""
+    return {each.name: tuple(Wiring(each, one, plan, binding) for one in each.treatments) for each in scenarios}
+
+
+def _key(units: list[Unit]) -> str:
+    """What a case is claimed under: its item and its first question, whoever is asked, so that specs and runs that have
+    both in common share their claims."""
+    first = units[0]
+    about = first.calls[0].step.fingerprint if first.calls else first.case.scenario.name
+    return digest([about, first.case.item_id])
+
+
+def _complete(unit: Unit, kept: Mapping[str, str]) -> bool:
+    """Whether the ledger has every result of a unit."""
+    return all(call.name in kept for call in unit.calls) and all(
+        name in kept for names in unit.scores.values() for name in names.values()
+    )

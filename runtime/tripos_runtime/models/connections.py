@@ -1,0 +1,156 @@
+"""The way to models over HTTP: one pool of connections for all models of an event loop, and one post at a time."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import importlib.util
+import ssl
+import urllib.request
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import aiohttp
+from multidict import CIMultiDict, CIMultiDictProxy
+from yarl import URL
+
+from tripos_runtime.models.base import ModelError
+
+LARGEST_BYTES = 64 << 20
+"""A reply beyond this is no reply: it would only fill the memory."""
+CONNECT_S = 30.0
+NAMES_KEPT_S = 300
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+UNASKED = ("Accept-Encoding",)
+"""A reply is a few kilobytes: packing and unpacking it costs more than sending it."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a server sent: the status, the headers and the body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass
+class _Pool:
+    session: aiohttp.ClientSession
+    users: int = 0
+
+
+_pools: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Pool] = weakref.WeakKeyDictionary()
+
+
+class Line:
+    """The way from one model to its address. Nothing is opened before the first post.
+
+    `timeout_s` is for a whole call, from the connection to the last byte of the reply.
+    """
+
+    def __init__(self, url: str, headers: Mapping[str, str], timeout_s: float) -> None:
+        self.url = url
+        self._target = URL(url, encoded=True)
+        self._headers = CIMultiDict(headers)
+        self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=min(CONNECT_S, timeout_s))
+        parts = urlsplit(url)
+        self._proxy = _proxy(parts.scheme, parts.hostname or "")
+        self._secure = parts.scheme == "https"
+        self._pool: _Pool | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def post(self, body: bytes, headers: CIMultiDict[str] | None = None) -> Answer:
+        """What the server answers. Raises what aiohttp raises, `TimeoutError` included, and `ModelError` R0111 for an
+        answer of more than `LARGEST_BYTES`."""
+        async with self._session().post(
+            self._target,
+            data=body,
+            headers=self._headers if headers is None else headers,
+            timeout=self._timeout,
+            proxy=self._proxy,
+            ssl=_trusted() if self._secure else True,
+            allow_redirects=False,
+        ) as response:
+            length = response.content_length
+            if length is not None and length <= LARGEST_BYTES and "Content-Encoding" not in response.headers:
+                data = await response.read()
+            else:
+                data = await _bounded(response, self.url)
+            return Answer(response.status, response.headers, data)
+
+    async def close(self) -> None:
+        """Lets go of the pool; the last model to do so closes it."""
+        pool, self._pool, loop = self._pool, None, self._loop
+        if pool is None:
+            return
+        pool.users -= 1
+        if pool.users == 0:
+            if loop is not None and _pools.get(loop) is pool:
+                del _pools[loop]
+            await pool.session.close()
+
+    def _session(self) -> aiohttp.ClientSession:
+        loop = asyncio.get_running_loop()
+        if self._pool is None or self._loop is not loop:
+            pool = _pools.get(loop)
+            if pool is None:
+                pool = _pools[loop] = _Pool(_new_session())
+            pool.users += 1
+            self._pool, self._loop = pool, loop
+        return self._pool.session
+
+
+def _new_session() -> aiohttp.ClientSession:
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=NAMES_KEPT_S),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        skip_auto_headers=UNASKED,
+        max_line_size=65_536,
+        max_field_size=65_536,
+    )
+
+
+async def _bounded(response: aiohttp.ClientResponse, url: str) -> bytes:
+    """The body, unpacked, unless it grows too large."""
+    parts: list[bytes] = []
+    size = response.content_length or 0
+    if size <= LARGEST_BYTES:
+        size = 0
+        async for part in response.content.iter_any():
+            size += len(part)
+            if size > LARGEST_BYTES:
+                break
+            parts.append(part)
+    if size > LARGEST_BYTES:
+        response.close()
+        megabytes = LARGEST_BYTES >> 20
+        raise ModelError(
+            "R0111", f"the reply from {url} is larger than {megabytes} MB", "set `max_tokens`, or check the address"
+        )
+    return b"".join(parts)
+
+
+def _proxy(scheme: str, host: str) -> str | None:
+    """The proxy that the environment names for a host; a server of this machine is reached without one."""
+    if host in LOOPBACK or urllib.request.proxy_bypass(host):
+        return None
+    return urllib.request.getproxies().get(scheme)
+
+
+@functools.cache
+def _trusted() -> ssl.SSLContext:
+    """The authorities of the system, those of `SSL_CERT_FILE`, and those that come with certifi."""
+    context = ssl.create_default_context()
+    if importlib.util.find_spec("certifi") is not None:
+        import certifi
+
+        context.load_verify_locations(certifi.where())
+    return context
+
+
+def headers_of(headers: CIMultiDictProxy[str] | Mapping[str, str]) -> dict[str, str]:
+    """The headers by their names in small letters."""
+    return {str(name).lower(): str(value) for name, value in headers.items()}

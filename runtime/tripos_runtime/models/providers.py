@@ -1,0 +1,100 @@
+"""The providers whose chat completions have OpenAI's form: where they are and what is particular to them.
+
+What stands here is held to litellm by tests/runtime/test_transport_contract.py, so that a model answers the same
+whichever way it is reached.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+SAMPLES = 16
+"""How many replies one request asks for at most: a request that is lost loses all of them."""
+
+
+@dataclass(frozen=True)
+class Provider:
+    """`base_url` is where it is reached; `None`: it has no place of its own. `keys` are the environment variables that
+    may hold its key, the first set one counts, and `base_urls` those that say another place."""
+
+    base_url: str | None
+    keys: tuple[str, ...]
+    base_urls: tuple[str, ...] = ()
+    key_unset: str | None = None
+    """What is sent as the key where none is set; `None`: a key is needed."""
+    ends_with: str = ""
+    """What its address has to end with, and gets where it does not."""
+    seed: str = "seed"
+    """The name of the setting."""
+    body: Mapping[str, Any] = field(default_factory=dict)
+    """What every request has besides."""
+    headers: tuple[tuple[str, str, str | None], ...] = ()
+    """Further headers: the name, the environment variable of the value, and the value where that is not set."""
+    without_stop: re.Pattern[str] | None = None
+    """The models that take no `stop`."""
+    samples: int = 1
+    """How many replies one request may ask for where the prompt is paid once."""
+
+
+PROVIDERS: Mapping[str, Provider] = {
+    "openai": Provider(
+        "https://api.openai.com/v1",
+        ("OPENAI_API_KEY",),
+        ("OPENAI_BASE_URL", "OPENAI_API_BASE"),
+        headers=(
+            ("OpenAI-Organization", "OPENAI_ORGANIZATION", None),
+            ("OpenAI-Organization", "OPENAI_ORG_ID", None),
+            ("OpenAI-Project", "OPENAI_PROJECT_ID", None),
+        ),
+        samples=SAMPLES,
+    ),
+    "hosted_vllm": Provider(
+        None, ("HOSTED_VLLM_API_KEY",), ("HOSTED_VLLM_API_BASE",), key_unset="fake-api-key", samples=SAMPLES
+    ),
+    "mistral": Provider(
+        "https://api.mistral.ai/v1",
+        ("MISTRAL_API_KEY", "MISTRAL_AZURE_API_KEY"),
+        ("MISTRAL_AZURE_API_BASE",),
+        ends_with="/v1",
+        seed="random_seed",
+    ),
+    "deepseek": Provider("https://api.deepseek.com/beta", ("DEEPSEEK_API_KEY",), ("DEEPSEEK_API_BASE",)),
+    "groq": Provider("https://api.groq.com/openai/v1", ("GROQ_API_KEY",), ("GROQ_API_BASE",)),
+    "together_ai": Provider(
+        "https://api.together.ai/v1",
+        ("TOGETHER_API_KEY", "TOGETHER_AI_API_KEY", "TOGETHERAI_API_KEY", "TOGETHER_AI_TOKEN"),
+        ("TOGETHER_AI_API_BASE",),
+    ),
+    "openrouter": Provider(
+        "https://openrouter.ai/api/v1",
+        ("OPENROUTER_API_KEY", "OR_API_KEY"),
+        ("OPENROUTER_API_BASE",),
+        body={"usage": {"include": True}},
+        headers=(("HTTP-Referer", "OR_SITE_URL", "https://litellm.ai"), ("X-Title", "OR_APP_NAME", "liteLLM")),
+    ),
+    "xai": Provider(
+        "https://api.x.ai/v1",
+        ("XAI_API_KEY",),
+        ("XAI_API_BASE",),
+        without_stop=re.compile(r"grok-3-mini|grok-4|grok-code-fast"),
+    ),
+}
+
+FOREIGN: Mapping[str, Provider] = {
+    "anthropic": Provider(
+        "https://api.anthropic.com/v1/messages", ("ANTHROPIC_API_KEY",), ("ANTHROPIC_API_BASE", "ANTHROPIC_BASE_URL")
+    ),
+    "azure": Provider(None, ("AZURE_API_KEY",), ("AZURE_API_BASE",), samples=SAMPLES),
+    "gemini": Provider("https://generativelanguage.googleapis.com", ("GEMINI_API_KEY", "GOOGLE_API_KEY")),
+    "ollama": Provider("http://localhost:11434", ("OLLAMA_API_KEY",), ("OLLAMA_API_BASE",), key_unset=""),
+    "ollama_chat": Provider("http://localhost:11434", ("OLLAMA_API_KEY",), ("OLLAMA_API_BASE",), key_unset=""),
+}
+"""Providers with a form of their own, which litellm translates to and we send."""
+
+PARTICULAR = re.compile(
+    r"^(ft:)?o\d|gpt-([5-9]|\d\d)|audio|search|realtime|deep-research|computer-use|codex|(^|/)responses/"
+)
+"""Names of models of `openai/` that take other settings than the rest, wherever they are reached."""

@@ -1,0 +1,163 @@
+"""Reading a reply in OpenAI's form: its texts, why each ended, and what the call took."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import orjson
+
+from tripos_runtime.models.base import ModelError, Price, Reply
+
+ENDED = {"eos": "stop", "eos_token": "stop", "end_turn": "stop", "max_tokens": "length", "model_length": "length"}
+"""Words of some providers for what the rest call otherwise."""
+TICKS_PER_USD = 10_000_000_000
+"""What xAI counts costs in."""
+
+
+def parsed(body: bytes) -> Any:
+    """The JSON value of a body. Raises `ValueError`.
+
+    >>> parsed(b'{"a": 1}')
+    {'a': 1}
+    """
+    try:
+        return orjson.loads(body)
+    except ValueError:
+        # Half a surrogate pair, or a number beyond 64 bits, is no reason to lose a reply.
+        try:
+            return json.loads(body)
+        except RecursionError as error:
+            raise ValueError("nested too deeply") from error
+
+
+def whole(text: str) -> str:
+    """The text as it can be stored and sent: half a surrogate pair becomes U+FFFD.
+
+    >>> whole("a\\ud800b") == "a\\ufffdb"
+    True
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def read_reply(body: Mapping[str, Any], name: str, price: Price | None, *, own_price: bool = False) -> Reply:
+    """The reply in a body that has `choices`; further ones are its `others`.
+
+    What a call cost is what the provider says it did, where it says so and the price is not the user's (`own_price`);
+    else what the price makes of its tokens. Raises `ModelError` R0108 where the provider withheld the reply and R0111
+    where there is none.
+
+    >>> message = {"content": "hello"}
+    >>> usage = {"prompt_tokens": 10, "completion_tokens": 2}
+    >>> body = {"model": "m", "choices": [{"message": message, "finish_reason": "stop"}], "usage": usage}
+    >>> read_reply(body, "openai/m", Price(0.5, 1.0)).cost_usd
+    7.0
+    """
+    choices = body.get("choices")
+    if not isinstance(choices, list) or not choices or not all(isinstance(choice, dict) for choice in choices):
+        raise ModelError("R0111", f"`{name}` sent a reply without a choice", "try again later", retryable=True)
+    model = body.get("model")
+    served = model if isinstance(model, str) and model else name
+    usage = body.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    tokens_in, tokens_out = _count(usage, "prompt_tokens") or None, _count(usage, "completion_tokens")
+    reasoning = _count(_part(usage, "completion_tokens_details"), "reasoning_tokens")
+    if tokens_in is None or tokens_out is None:
+        cost = None
+        tokens_out = None if tokens_in is None else tokens_out
+    else:
+        if reasoning and _count(usage, "total_tokens") == tokens_in + tokens_out + reasoning:
+            tokens_out += reasoning  # xAI counts them apart
+        cost = None if own_price else _told_cost(usage)
+        if cost is None and price is not None:
+            cost = price.cost_usd(
+                tokens_in, tokens_out, min(_cached(usage), tokens_in), min(reasoning or 0, tokens_out)
+            )
+    texts = [_text(choice) for choice in choices]
+    if not any(texts) and all(choice.get("finish_reason") == "content_filter" for choice in choices):
+        hint = "the sample is kept as refused"
+        raise ModelError("R0108", f"the provider of `{name}` withheld the reply", hint, status="refused")
+    endings = [_ending(choice) for choice in choices]
+    if len(choices) == 1:
+        return Reply(texts[0], served, endings[0], tokens_in, tokens_out, cost, reasoning)
+    prompt_cost = price.cost_usd(tokens_in or 0, 0, min(_cached(usage), tokens_in or 0)) if price is not None else 0.0
+    outs, hidden = _shares(tokens_out, texts), _shares(reasoning, texts)
+    costs = _cost_shares(cost, prompt_cost, outs)
+    others = tuple(
+        Reply(texts[at], served, endings[at], None if tokens_in is None else 0, outs[at], costs[at], hidden[at])
+        for at in range(1, len(texts))
+    )
+    return Reply(texts[0], served, endings[0], tokens_in, outs[0], costs[0], hidden[0], others)
+
+
+def _cost_shares(cost: float | None, prompt_cost: float, outs: Sequence[int | None]) -> list[float | None]:
+    """What each of several replies cost: the first has the prompt, and each its share of the rest."""
+    if cost is None:
+        return [None] * len(outs)
+    written = sum(out or 0 for out in outs) or 1
+    a_token = max(cost - prompt_cost, 0.0) / written
+    shares: list[float | None] = [a_token * (out or 0) for out in outs]
+    shares[0] = cost - sum(share or 0.0 for share in shares[1:])
+    return shares
+
+
+def _shares(total: int | None, texts: Sequence[str]) -> list[int | None]:
+    """The parts of a total in proportion to the length of the texts; they add up to it."""
+    if total is None:
+        return [None] * len(texts)
+    lengths = [len(text) + 1 for text in texts]
+    shares: list[int | None] = [total * length // sum(lengths) for length in lengths]
+    shares[0] = total - sum(share or 0 for share in shares[1:])
+    return shares
+
+
+def _text(choice: Mapping[str, Any]) -> str:
+    message = _part(choice, "message")
+    content = message.get("content")
+    if isinstance(content, list):  # parts, of which those that think are left out
+        content = "".join(str(part.get("text", "")) for part in content if _is_text(part))
+    found = content or message.get("refusal")
+    return whole(found) if isinstance(found, str) else ""
+
+
+def _is_text(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") in {"text", "output_text"}
+
+
+def _ending(choice: Mapping[str, Any]) -> str | None:
+    ending = choice.get("finish_reason")
+    return ENDED.get(ending, ending) if isinstance(ending, str) and ending else None
+
+
+def _cached(usage: Mapping[str, Any]) -> int:
+    return (
+        _count(_part(usage, "prompt_tokens_details"), "cached_tokens")
+        or _count(usage, "prompt_cache_hit_tokens")
+        or _count(usage, "cached_tokens")
+        or 0
+    )
+
+
+def _told_cost(usage: Mapping[str, Any]) -> float | None:
+    """What the provider says a call cost: OpenRouter in USD, xAI in ticks."""
+    cost, ticks = usage.get("cost"), usage.get("cost_in_usd_ticks")
+    if isinstance(cost, int | float) and not isinstance(cost, bool) and cost >= 0:
+        return float(cost)
+    if isinstance(ticks, int) and not isinstance(ticks, bool) and ticks >= 0:
+        return ticks / TICKS_PER_USD
+    return None
+
+
+def _part(value: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = value.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _count(value: Mapping[str, Any], name: str) -> int | None:
+    count = value.get(name)
+    return count if isinstance(count, int) and not isinstance(count, bool) and count >= 0 else None

@@ -1,0 +1,120 @@
+"""Models that litellm translates for and we send to: its words for a provider, over our own connections."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+
+from tripos_runtime.models.base import Endpoint, Message, Price, Reply, Request
+from tripos_runtime.models.catalog import allows
+from tripos_runtime.models.connections import Line, headers_of
+from tripos_runtime.models.direct import base_url_of, key_of
+from tripos_runtime.models.litellm_client import library, settings_of
+from tripos_runtime.models.litellm_errors import Place, answer_error, model_error
+from tripos_runtime.models.messages import without_system
+from tripos_runtime.models.providers import FOREIGN, PARTICULAR, PROVIDERS
+from tripos_runtime.models.replies import whole
+from tripos_runtime.models.routes import is_here
+from tripos_runtime.models.translations import FORMS
+
+MOST_SKELETONS = 256
+OLLAMA = ("ollama", "ollama_chat")
+
+
+@dataclass(frozen=True)
+class _Skeleton:
+    """What requests of the same settings share. `parameters` are JSON, copied for each call; `kept` are those that
+    JSON cannot hold."""
+
+    parameters: bytes
+    kept: dict[str, Any] | None
+    line: Line
+    headers: dict[str, str]
+
+    def own_parameters(self) -> dict[str, Any]:
+        found: dict[str, Any] = orjson.loads(self.parameters) if self.kept is None else copy.deepcopy(self.kept)
+        return found
+
+
+class TranslatedModel:
+    """A model of a provider in `FORMS`. Raises `ModelError` R0102 where the key is not set and R0101 where nothing says
+    where the provider is. `own_price`: the price is the user's."""
+
+    slots: int | None = None
+
+    def __init__(
+        self,
+        name: str,
+        endpoint: Endpoint | None = None,
+        *,
+        price: Price | None = None,
+        own_price: bool = False,
+        timeout_s: float = 300.0,
+    ) -> None:
+        self.name = name
+        self.price = price
+        self._own_price = own_price
+        self._timeout_s = timeout_s
+        provider_name, _, model = name.partition("/")
+        provider = FOREIGN.get(provider_name) or PROVIDERS[provider_name]
+        base_url = base_url_of(name, provider, endpoint)
+        variable, key = key_of(name, provider, endpoint)
+        self.endpoint = f"{base_url} {variable}".strip()
+        self.structured = is_here(endpoint) or _structured(name, provider_name, model)
+        reasons = allows(provider_name, model, "supports_reasoning") is not False or PARTICULAR.search(model)
+        self.most_samples = provider.samples if provider_name == "azure" and not reasons else 1
+        self._folds_system = allows(provider_name, model, "supports_system_messages") is False
+        self._place = Place(name, base_url, variable, (key,))
+        self._form = FORMS[provider_name](provider_name, model, key, self._place)
+        self._skeletons: dict[tuple[object, ...], _Skeleton] = {}
+
+    async def ask(self, request: Request) -> Reply:
+        """The reply to the request, with `others` where it asks for several samples. Raises `ModelError`."""
+        try:
+            skeleton = self._skeleton(request)
+            parameters = skeleton.own_parameters()
+            messages = self._messages(request.messages)
+            body = self._form.body(messages, parameters, skeleton.headers)
+            answer = await skeleton.line.post(orjson.dumps(body))
+            if answer.status != 200:
+                raise answer_error(answer.status, answer.body, headers_of(answer.headers), self._place)
+            return self._form.reply(answer, messages, skeleton.own_parameters(), self.price, self._own_price)
+        except Exception as error:
+            # litellm lets its own slips through as any exception, as it does where it sends for itself.
+            place = self._place
+            raise model_error(error, self.name, place.address, place.key_variables, place.secrets) from error
+
+    async def close(self) -> None:
+        """Lets go of the connections."""
+        for skeleton in self._skeletons.values():
+            await skeleton.line.close()
+
+    def _messages(self, messages: tuple[Message, ...]) -> list[dict[str, Any]]:
+        folded = without_system(messages) if self._folds_system else messages
+        return [{"role": message.role, "content": whole(message.content)} for message in folded]
+
+    def _skeleton(self, request: Request) -> _Skeleton:
+        schema = None if request.schema is None or not self.structured else orjson.dumps(request.schema)
+        samples = min(request.samples, self.most_samples)
+        key = (request.temperature, request.max_tokens, request.stop, request.seed, samples, schema)
+        skeleton = self._skeletons.get(key)
+        if skeleton is None:
+            parameters = self._form.parameters(settings_of(request, structured=self.structured), samples)
+            url, headers = self._form.target(copy.deepcopy(parameters))
+            try:
+                told, kept = orjson.dumps(parameters), None
+            except TypeError:
+                told, kept = b"", parameters
+            skeleton = _Skeleton(told, kept, Line(url, headers, self._timeout_s), headers)
+            self._skeletons[key] = skeleton
+        return skeleton
+
+
+def _structured(name: str, provider: str, model: str) -> bool:
+    if provider in OLLAMA:
+        return True  # and litellm would ask the server, which may not be up yet
+    told = allows(provider, model, "supports_response_schema")
+    return bool(library().supports_response_schema(name)) if told is None else told

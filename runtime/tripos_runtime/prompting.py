@@ -1,0 +1,54 @@
+"""What is sent for a question: the system message, worked examples, a dialogue, the prompt, in that order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tripos_compiler.plan import Ask, Axis, Metric
+from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.render import render
+from tripos_runtime.asking import Question
+from tripos_runtime.cases import Case
+from tripos_runtime.chats import chat_messages, joined
+from tripos_runtime.models.base import Message
+from tripos_runtime.reading import format_note
+from tripos_runtime.shots import shot_messages
+from tripos_runtime.sources import Sources
+
+
+def ask_messages(
+    step: Ask, question: Question, case: Case, names: Mapping[str, Any], sources: Sources
+) -> tuple[Message, ...]:
+    """The messages of a step. Raises `Unavailable` where they need what an earlier step did not yield, and where there
+    is nothing to ask."""
+    shots = [message for each in step.shots for message in shot_messages(each, case, names, sources)]
+    chat = [] if step.chat is None else chat_messages(evaluate(step.chat, names), step.role)
+    sent = messages(question, names, case.language, sources.axes, before=(shots, chat))
+    if not sent:
+        raise Unavailable(step.name, "not_applicable", f"`{step.name}` has nothing to ask")
+    return sent
+
+
+def messages(
+    question: Question,
+    names: Mapping[str, Any],
+    language: str,
+    axes: Mapping[str, Axis],
+    metrics: Sequence[Metric] = (),
+    before: tuple[Sequence[Message], Sequence[Message]] = ((), ()),
+) -> tuple[Message, ...]:
+    """The messages of a question in a language, with the note on the reply's format at the end. `before` the prompt
+    stand shots and the turns of a chat; where nothing but the system message is there, it is sent as the user's, since
+    somebody has to begin."""
+    shots, chat = before
+    system = "" if question.system is None else render(question.system[language], names, language, axes, metrics)
+    asked = "" if question.prompt is None else render(question.prompt[language], names, language, axes, metrics)
+    last = [asked] if question.prompt is not None else []
+    if question.schema is not None:
+        last.append(format_note(question.schema, language))
+    prompt = [Message("user", "\n\n".join(last))] if last else []
+    said = [*shots, *joined([*chat, *prompt])]
+    if not system:  # no condition of its texts may hold
+        return tuple(said)
+    return (Message("system", system), *said) if said else (Message("user", system),)

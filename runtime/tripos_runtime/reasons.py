@@ -1,0 +1,234 @@
+"""Why calls would be made: which input changed since the earlier runs of the same benchmark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from tripos_compiler.plan import Ask, Grade, Plan, Scenario
+from tripos_runtime.differences import changes, renamed_from
+from tripos_runtime.foreseeing import Foreseen
+from tripos_runtime.history import Earlier, History
+
+MOST_PLANS = 8
+"""So many earlier plans are looked into, the newest first."""
+
+Kind = Literal[
+    "never",
+    "failed",
+    "step_new",
+    "step_changed",
+    "renamed",
+    "unknown",
+    "builds_on",
+    "model",
+    "samples",
+    "items",
+    "rest",
+]
+
+
+class Cause(NamedTuple):
+    """One reason: its kind, and the detail that its text needs."""
+
+    kind: Kind
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why so many `calls` would be made, in words, and the steps that make them as `(scenario, step)`. Of items: how
+    many of how many are meant."""
+
+    kind: Kind
+    text: str
+    calls: int
+    places: tuple[tuple[str, str], ...]
+    items: int | None = None
+    of_items: int | None = None
+
+
+@dataclass
+class _Told:
+    calls: int = 0
+    places: dict[tuple[str, str], None] = field(default_factory=dict)
+    items: Counter[str] = field(default_factory=Counter)
+    last_item: dict[str, str] = field(default_factory=dict)
+
+    def add(self, scenario: str, step: str, item: str) -> None:
+        self.calls += 1
+        self.places[scenario, step] = None
+        if self.last_item.get(scenario) != item:  # the calls of a case come together
+            self.last_item[scenario] = item
+            self.items[scenario] += 1
+
+
+@dataclass(frozen=True)
+class _Before:
+    """What earlier runs did of a step: `cause` where none did just that, else who answered, and how often."""
+
+    cause: Cause | None
+    models: frozenset[str] = frozenset()
+    samples: int = 0
+    whole: bool = True
+
+
+@dataclass
+class Reasons:
+    """Collects why calls are made. Nothing is kept of a call but its count."""
+
+    plan: Plan
+    history: History
+    _told: dict[Cause, _Told] = field(default_factory=dict)
+    _before: dict[tuple[str, str, str], _Before] = field(default_factory=dict)
+
+    def add(self, seen: Foreseen, failed: str | None) -> None:
+        """Takes in a call that would be made; `failed` is the code with which it failed before."""
+        case = seen.unit.case
+        cause = self.cause(seen, failed)
+        self._told.setdefault(cause, _Told()).add(case.scenario.name, seen.call.step.name, case.item_id)
+
+    def cause(self, seen: Foreseen, failed: str | None) -> Cause:
+        """Why a call is made. The first of several reasons that a person would want to know."""
+        call, case = seen.call, seen.unit.case
+        scenario = case.scenario
+        if failed is not None:
+            return Cause("failed", failed)
+        before = self._of(scenario, seen.unit.wiring.treatment.arms, call.step)
+        if before.cause is not None and before.cause.kind != "builds_on":
+            return before.cause
+        if seen.awaits:
+            return Cause("builds_on", next(iter(seen.awaits)))
+        if before.cause is not None:
+            return before.cause
+        if call.model not in before.models:
+            return Cause("model", f"{call.role} {call.model}")
+        if isinstance(call.step, Ask) and seen.unit.number % call.step.samples >= before.samples:
+            return Cause("samples", f"{before.samples} → {call.step.samples}")
+        if case.item_id not in self.history.items.get(scenario.name, ()):
+            return Cause("items", "" if before.whole else "left")
+        return Cause("rest")
+
+    def told(self, items: Mapping[str, int]) -> tuple[Reason, ...]:
+        """Every reason, the most frequent first; `items` are the cases of each scenario."""
+        reasons = [self._reason(cause, told, items) for cause, told in self._told.items()]
+        return tuple(sorted(reasons, key=lambda each: (-each.calls, each.text)))
+
+    def _reason(self, cause: Cause, told: _Told, items: Mapping[str, int]) -> Reason:
+        places = tuple(told.places)
+        if cause.kind == "items":
+            some, every = sum(told.items.values()), sum(items[scenario] for scenario in told.items)
+            what = "not run before" if cause.detail else "new or changed"
+            return Reason("items", f"items {what}: {some:,} of {every:,}", told.calls, places, some, every)
+        return Reason(cause.kind, self._text(cause), told.calls, places)
+
+    def _text(self, cause: Cause) -> str:
+        match cause.kind:
+            case "never":
+                return "never run"
+            case "failed":
+                return f"failed before ({cause.detail})"
+            case "step_new":
+                return f"{cause.detail} new"
+            case "step_changed":
+                return f"step changed: {cause.detail}"
+            case "renamed":
+                return f"scenario renamed: `{cause.detail}` before"
+            case "unknown":
+                return f"unknown: this version cannot read the plan of run {cause.detail}"
+            case "builds_on":
+                return f"builds on `{cause.detail}`, which is asked again"
+            case "model":
+                role, _, model = cause.detail.partition(" ")
+                compared = any(each.name == role and each.kind == "compared" for each in self.plan.roles)
+                return f"model new: {model}" if compared else f"{role} new: {model}"
+            case "samples":
+                return f"more samples: {cause.detail}"
+        return "left out or not reached by the earlier runs"
+
+    def _of(self, scenario: Scenario, arms: Mapping[str, str], step: Ask | Grade) -> _Before:
+        key = (scenario.name, step.name, _print(step))
+        if key not in self._before:
+            self._before[key] = self._look(scenario, arms, step)
+        return self._before[key]
+
+    def _look(self, scenario: Scenario, arms: Mapping[str, str], step: Ask | Grade) -> _Before:
+        earlier = [each for each in self.history.earlier if scenario.name in each.scenarios]
+        asked = _print(step)
+        same = [each for each in earlier if asked in each.fingerprints]
+        if same:
+            return self._same(same, step)
+        if not earlier:
+            return _Before(self._new_scenario(scenario))
+        return _Before(self._changed(earlier, scenario, arms, step))
+
+    def _same(self, same: list[Earlier], step: Ask | Grade) -> _Before:
+        role = step.role if isinstance(step, Ask) else self.plan.scorer(step.scorer).role
+        models: set[str] = set()
+        for each in same:
+            by_role = each.roles.get(role)
+            models.update(by_role if by_role is not None else (m for names in each.roles.values() for m in names))
+        samples = 0
+        if isinstance(step, Ask):
+            plans = [each.plan for each in same[:MOST_PLANS]]
+            counts = [ask.samples for plan in plans if plan is not None for ask in _steps(plan, step.fingerprint)]
+            samples = max(counts, default=step.samples)
+        return _Before(None, frozenset(models), samples, all(each.whole for each in same))
+
+    def _new_scenario(self, scenario: Scenario) -> Cause:
+        newest = next(iter(self.history.earlier), None)
+        if newest is None or newest.plan is None:
+            return Cause("never")
+        was = renamed_from(scenario, newest.plan, self.plan)
+        if was is not None:
+            return Cause("renamed", was)
+        return Cause("step_new", f"scenario `{scenario.name}`") if not _has(newest.plan, scenario) else Cause("never")
+
+    def _changed(self, earlier: list[Earlier], scenario: Scenario, arms: Mapping[str, str], step: Ask | Grade) -> Cause:
+        unread: str | None = None
+        for each in earlier[:MOST_PLANS]:
+            plan = each.plan
+            if plan is None:
+                unread = unread or each.run_id
+                continue
+            before = _find(plan, scenario.name, arms, step.name)
+            if before is None:
+                continue
+            found = changes(before, step, plan, self.plan)
+            if found:
+                return Cause(
+                    "step_changed", ", ".join(found[:3]) + (f" and {len(found) - 3} more" if found[3:] else "")
+                )
+            if step.needs:
+                return Cause("builds_on", step.needs[0])
+            return Cause("step_changed", "what it takes from files or functions")
+        if unread is not None:
+            return Cause("unknown", unread)
+        return Cause("step_new", f"step `{step.name}`")
+
+
+def _print(step: Ask | Grade) -> str:
+    return step.fingerprint if isinstance(step, Ask) else step.judgement
+
+
+def _steps(plan: Plan, fingerprint: str) -> list[Ask]:
+    every = (step for scenario in plan.scenarios for step in scenario.steps)
+    return [step for step in every if isinstance(step, Ask) and step.fingerprint == fingerprint]
+
+
+def _has(plan: Plan, scenario: Scenario) -> bool:
+    return any(each.name == scenario.name for each in plan.scenarios)
+
+
+def _find(plan: Plan, scenario: str, arms: Mapping[str, str], name: str) -> Ask | Grade | None:
+    """The step of that name, of the same treatment where there is one."""
+    for each in plan.scenarios:
+        if each.name == scenario:
+            treatments = sorted(each.treatments, key=lambda one: one.arms != dict(arms))
+            for treatment in treatments:
+                for step in treatment.steps:
+                    if step.name == name and isinstance(step, Ask | Grade):
+                        return step
+    return None

@@ -1,0 +1,66 @@
+"""What the units of one case have in common, and how they go on side by side."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tripos_runtime.asking import Answer
+from tripos_runtime.ledger import Row
+from tripos_runtime.models.base import Message
+
+
+@dataclass
+class Shared:
+    """Rows of the ledger, and what one unit has done for all: what several of them need is asked once."""
+
+    kept: Mapping[str, str]
+    """The status of what the ledger has of this case, by name."""
+    rows: Mapping[str, Row]
+    drafts: Mapping[str, Row]
+    answers: dict[str, asyncio.Future[Answer]] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
+    sent: dict[tuple[str, ...], tuple[Message, ...]] = field(default_factory=dict)
+    """The messages of every step, by its fingerprint and the names of the replies that it builds on."""
+
+    def first(self, name: str) -> bool:
+        """Whether this name comes up for the first time."""
+        if name in self.seen:
+            return False
+        self.seen.add(name)
+        return True
+
+    async def once(
+        self, name: str, names: Sequence[str], make: Callable[[Sequence[str]], Awaitable[Mapping[str, Answer]]]
+    ) -> Answer:
+        """The answer of that name. Whoever asks first makes it, and with it those of `names` that nobody makes yet."""
+        if name in self.answers:
+            return await asyncio.shield(self.answers[name])
+        loop = asyncio.get_running_loop()
+        mine = [each for each in names if each not in self.answers]
+        futures = {each: loop.create_future() for each in mine}
+        self.answers |= futures
+        self.seen.update(mine)
+        try:
+            answers = await make(mine)
+        except BaseException as error:
+            for future in futures.values():
+                future.set_exception(error)
+                future.exception()  # seen: nobody else may be waiting
+            raise
+        for each, future in futures.items():
+            future.set_result(answers[each])
+        return answers[name]
+
+
+async def together(todo: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Runs all to their end, also where one fails, and then raises what the first of those raised: a reply under way is
+    worth waiting for."""
+    if len(todo) == 1:
+        await todo[0]
+        return
+    for outcome in await asyncio.gather(*todo, return_exceptions=True):
+        if isinstance(outcome, BaseException):
+            raise outcome

@@ -1,0 +1,103 @@
+"""The rows and trees of a plan: streamed where a scenario runs over them, kept where every case looks into them.
+
+Shots, and expressions that take a data set or a tree as a value, look into the same rows for every case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+from tripos_compiler.data import DataError
+from tripos_compiler.plan import Axis, Dataset, Plan, Tree
+from tripos_compiler.semantics.evaluate import DATA, TREES
+from tripos_compiler.semantics.rows import Misfit, item_id, read_row
+from tripos_compiler.semantics.trees import read_tree
+from tripos_runtime.datasets import DataFolders, files_of
+
+Value = TypeVar("Value")
+
+Origin = tuple[str, int]
+"""Where a row stands: the SHA-256 of its file, and its number there, counted from 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceRow:
+    """A typed row and where it stands."""
+
+    values: Mapping[str, Any]
+    origin: Origin
+
+    @property
+    def item_id(self) -> str:
+        """The name of what the row says."""
+        return item_id(self.values)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Reads what a plan was compiled from: files beside `spec_files`, the paths of the spec's files, and in the folders
+    of the reader. A file that changed since raises `DataError`."""
+
+    plan: Plan
+    reader: DataFolders
+    spec_files: tuple[str, ...]
+    axes: Mapping[str, Axis]
+
+    def stream(self, dataset: Dataset) -> Iterator[SourceRow]:
+        """The rows of a data set in the order of its files, those that repeat another left out. Nothing is kept."""
+        wanted = {file.path: file.sha256 for file in dataset.files}
+        repeats = {(file.path, number) for file in dataset.files for number in file.repeats}
+        for file in files_of(self.reader, dataset.source, self.spec_files, wanted):
+            for number, record in enumerate(self.reader.rows(file), 1):
+                if (file.path, number) in repeats:
+                    continue
+                row = read_row(dataset, {**file.captures, **record}, self.axes)
+                if isinstance(row, Misfit):
+                    raise AssertionError(f"row of {file.path} did not fit after compilation: {row}")
+                yield SourceRow(row, (file.sha256, number))
+
+    @cached_property
+    def rows(self) -> Mapping[str, tuple[SourceRow, ...]]:
+        """The rows of every data set by its name, each read when it is first asked for."""
+        return Kept(lambda name: tuple(self.stream(self.plan.dataset(name))))
+
+    @cached_property
+    def names(self) -> Mapping[str, Any]:
+        """What expressions see of data sets and trees: `evaluate.DATA` and `evaluate.TREES`."""
+        trees = {tree.name: tree for tree in self.plan.trees}
+        data = Kept(lambda name: [row.values for row in self.rows[name]])
+        return {DATA: data, TREES: Kept(lambda name: self._tree(trees[name]))}
+
+    def _tree(self, tree: Tree) -> Mapping[str, Any]:
+        (file,) = files_of(self.reader, tree.source, self.spec_files, {tree.path: tree.sha256})
+        read = read_tree(self.reader.document(file))
+        if read.faults:
+            raise DataError(f"{tree.path}: {read.faults[0].message}", read.faults[0].help)
+        return read.tree.branches
+
+
+@dataclass(frozen=True)
+class Kept(Mapping[str, Value], Generic[Value]):
+    """A mapping that makes a value when it is first looked up, and keeps it; it lists those that were.
+
+    >>> kept = Kept(lambda name: [name])
+    >>> kept["a"], kept["a"] is kept["a"], len(kept)
+    (['a'], True, 1)
+    """
+
+    make: Callable[[str], Value]
+    _made: dict[str, Value] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Value:
+        if name not in self._made:
+            self._made[name] = self.make(name)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)

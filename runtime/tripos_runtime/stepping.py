@@ -1,0 +1,331 @@
+"""Takes a unit through its steps: asks, scores and grades what the ledger has not, and keeps what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from tripos_compiler.plan import Ask, Axis, Grade, Metric, Plan, Score
+from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_runtime.asking import Answer, Asking, Draft, Outcome, Question, Reader, text_reader
+from tripos_runtime.calling import Called, Caller
+from tripos_runtime.grading import grade_reader, grade_schema, score_rows
+from tripos_runtime.ledger import Ledger, Row, Work
+from tripos_runtime.models.base import Message, ModelError
+from tripos_runtime.prompting import ask_messages, messages
+from tripos_runtime.reading import read, schema_of
+from tripos_runtime.shared import Shared, together
+from tripos_runtime.sources import Sources
+from tripos_runtime.statuses import AGAIN, OK, SCORED, TRUNCATED, status_of_reply
+from tripos_runtime.tally import Tally
+from tripos_runtime.units import Call, Names, Unit
+
+DRAFT = (
+    "reply", "error", "finish_reason", "model_served",
+    "attempts", "tokens_in", "tokens_out", "tokens_reasoning", "cost_usd", "latency_s",
+)  # fmt: skip
+"""The columns of a draft that become those of the answer."""
+
+
+@dataclass
+class Stepper:
+    """Works on units. What it asks for is in the ledger before it goes on."""
+
+    plan: Plan
+    sources: Sources
+    callers: Mapping[str, Caller]
+    ledger: Ledger
+    tally: Tally
+    work: Work
+    run_id: str
+    now: Callable[[], datetime]
+    whole: bool = True
+    """Whether nothing failed so far that a later run would try again."""
+    _questions: dict[str, Question] = field(default_factory=dict)
+
+    def reuse(self, unit: Unit, shared: Shared) -> None:
+        """Counts a unit of which the ledger has everything."""
+        for call in unit.calls:
+            if shared.first(call.name):
+                self.tally.reused[call.role, unit.case.scenario.name] += 1
+                self._count_status(call.table, shared.kept[call.name])
+        names = [call.name for call in unit.calls]
+        for scores in unit.scores.values():
+            names += scores.values()
+            self.tally.scores.update(shared.kept[name] for name in scores.values() if shared.first(name))
+        self.work.add(names)
+
+    async def go_through(self, unit: Unit, shared: Shared) -> None:
+        """Takes a unit through all its steps."""
+        names = Names(unit.case.names)
+        for step in unit.wiring.treatment.steps:
+            match step:
+                case Ask():
+                    await self._ask(unit, step, names, shared)
+                case Score():
+                    self._score(unit, step, names, shared)
+                case Grade():
+                    await self._grade(unit, step, names, shared)
+
+    async def _ask(self, unit: Unit, step: Ask, names: Names, shared: Shared) -> None:
+        name = unit.samples[step.name]
+        status = names.holds(step)
+        sent: tuple[Message, ...] = ()
+        question = self._question_of(step)
+        if status is None and name not in shared.answers:
+            try:
+                sent = self._sent(unit, step, question, names, shared)
+            except Unavailable as reason:
+                status = reason.status
+        if status is not None:
+            if shared.first(name):
+                self.tally.skipped[step.role, unit.case.scenario.name] += 1
+            names.skipped(step, status)
+            return
+        model = unit.wiring.model_of(step, unit.model)
+        several = self.callers[model].model.most_samples if step.samples > 1 else 1
+        numbers = {name: unit.number % step.samples}
+        if several > 1:
+            numbers |= {each: number for number, each in unit.all_samples(step) if each not in shared.kept}
+
+        async def make(wanted: Sequence[str]) -> Mapping[str, Answer]:
+            asking = Asking(
+                self.callers[model], question, sent, unit.case.language, (step.role, unit.case.scenario.name)
+            )
+            calls = {each: Call("samples", each, step.role, model, step) for each in wanted}
+            return await self._answers(
+                unit, asking, calls, shared, numbers, lambda each: self._sample(unit, step, numbers, each)
+            )
+
+        answer = await shared.once(name, list(numbers), make)
+        names.answered(step, answer.text, answer.value, answer.status, answer.prompt)
+
+    def _sent(self, unit: Unit, step: Ask, question: Question, names: Names, shared: Shared) -> tuple[Message, ...]:
+        """What is sent for a step, which is the same after the same replies."""
+        key = (step.fingerprint, *(unit.samples[name] for name in step.needs))
+        if key not in shared.sent:
+            shared.sent[key] = ask_messages(step, question, unit.case, names.values, self.sources)
+        return shared.sent[key]
+
+    async def _grade(self, unit: Unit, step: Grade, names: Names, shared: Shared) -> None:
+        metrics = [self.plan.metric(metric) for metric in step.metrics]
+        status = names.holds(step)
+        sent: tuple[Message, ...] = ()
+        question = self._question_of(step, metrics)
+        if status is None:
+            try:
+                args = {param: evaluate(expr, names.values) for param, expr in step.args.items()}
+                sent = messages(question, args, unit.case.language, self.sources.axes, metrics)
+            except Unavailable as reason:
+                status = reason.status
+        titles = step.metrics or (step.name,)
+
+        async def judge(call: Call) -> None:
+            name, evaluator = call.name, call.model
+            if status is not None:
+                if shared.first(name):
+                    self.tally.skipped[call.role, unit.case.scenario.name] += 1
+                empty = dict.fromkeys(titles, (None, status))
+                self._keep_scores(unit, step, None, evaluator, empty, shared)
+                return
+
+            async def make(wanted: Sequence[str]) -> Mapping[str, Answer]:
+                asking = Asking(
+                    self.callers[evaluator], question, sent, unit.case.language, (call.role, unit.case.scenario.name)
+                )
+                return await self._answers(
+                    unit,
+                    asking,
+                    {name: call},
+                    shared,
+                    {name: 0},
+                    lambda each: self._judgement(unit, step, evaluator, each),
+                )
+
+            answer = await shared.once(name, [name], make)
+            self._keep_scores(unit, step, name, evaluator, score_rows(step, answer), shared)
+
+        await together([judge(call) for call in unit.calls if call.step is step])
+
+    async def _answers(
+        self,
+        unit: Unit,
+        asking: Asking,
+        calls: Mapping[str, Call],
+        shared: Shared,
+        numbers: Mapping[str, int],
+        row: Callable[[str], dict[str, Any]],
+    ) -> dict[str, Answer]:
+        """The answers to some calls that are sent the same: those that the ledger has, or else new ones, which it
+        has by then. `numbers` says which sample each is, and `row` gives the columns of a result beside those of the
+        answer."""
+        answers = {
+            name: self._from(shared.rows[name], asking, call) for name, call in calls.items() if name in shared.kept
+        }
+        new = [name for name in calls if name not in answers]
+        firsts: dict[str, Called | ModelError | Draft] = {
+            name: Draft({key: shared.drafts[name][key] for key in DRAFT}) for name in new if name in shared.drafts
+        }
+        fresh = [name for name in new if name not in firsts]
+        most = max(1, asking.caller.model.most_samples)
+        chunks = [fresh[start : start + most] for start in range(0, len(fresh), most)]
+
+        async def settle(name: str, first: Called | ModelError | Draft) -> None:
+            answer = await asking.settle(first, lambda draft: self._keep_draft(row(name), name, draft), numbers[name])
+            self._keep_answer(calls[name], answer, row(name), asking)
+            answers[name] = answer
+
+        async def ask(chunk: list[str]) -> None:
+            replies = await asking.first(len(chunk), numbers[chunk[0]])
+            await together([settle(name, first) for name, first in zip(chunk, replies, strict=True)])
+
+        todo = [ask(chunk) for chunk in chunks] + [settle(name, first) for name, first in firsts.items()]
+        if todo:
+            await together(todo)
+        for name, call in calls.items():
+            if name in shared.kept:
+                self.tally.reused[call.role, unit.case.scenario.name] += 1
+                self._count_status(call.table, answers[name].status)
+                self.work.add([name])
+        return answers
+
+    def _from(self, row: Row, asking: Asking, call: Call) -> Answer:
+        """The answer that the ledger has."""
+        text, value = row["reply"], None
+        if text is not None and (row["status"] in (OK, TRUNCATED) or call.table == "judgements"):
+            value = asking.question.reader(text, row["finish_reason"]).value
+        return Answer(row["status"], text, value, asking.prompt, {})
+
+    def _keep_answer(self, call: Call, answer: Answer, row: dict[str, Any], asking: Asking) -> None:
+        self.ledger.keep({call.table: [{**row, **answer.columns}]})
+        self.tally.count(asking.lane, call.model, answer)
+        self._count_status(call.table, answer.status)
+        self._settled([call.name], answer.status)
+
+    def _keep_draft(self, row: dict[str, Any], name: str, draft: Draft) -> None:
+        """Keeps a reply that is going to be asked for once more."""
+        own = {
+            "unit_id": name,
+            "run_id": self.run_id,
+            "fingerprint": row["fingerprint"],
+            "created_at": row["created_at"],
+        }
+        self.ledger.keep({"drafts": [{**own, **draft.columns}]})
+        self.tally.repaired += 1
+
+    def _sample(self, unit: Unit, step: Ask, numbers: Mapping[str, int], name: str) -> dict[str, Any]:
+        return {
+            "sample_id": name,
+            **self._common(unit, step.fingerprint),
+            "step": step.name,
+            "item_id": unit.case.item_id,
+            "context": dict(unit.case.context),
+            "role": step.role,
+            "model": unit.wiring.model_of(step, unit.model),
+            "sample_number": numbers[name],
+        }
+
+    def _judgement(self, unit: Unit, step: Grade, evaluator: str, name: str) -> dict[str, Any]:
+        return {
+            "judgement_id": name,
+            "sample_id": unit.samples[step.of],
+            **self._common(unit, step.judgement),
+            "scorer": step.scorer,
+            "evaluator": evaluator,
+        }
+
+    def _common(self, unit: Unit, fingerprint: str) -> dict[str, Any]:
+        return {
+            "run_id": self.run_id,
+            "benchmark": self.plan.benchmark.name,
+            "scenario": unit.case.scenario.name,
+            "fingerprint": fingerprint,
+            "created_at": self.now(),
+        }
+
+    def _score(self, unit: Unit, step: Score, names: Names, shared: Shared) -> None:
+        status = names.holds(step) or SCORED
+        value: float | None = None
+        if status == SCORED:
+            try:
+                value = float(evaluate(step.value, names.values))
+            except Unavailable as reason:
+                status = reason.status
+        self._keep_scores(unit, step, None, None, {step.name: (value, status)}, shared)
+
+    def _keep_scores(
+        self,
+        unit: Unit,
+        step: Score | Grade,
+        judgement: str | None,
+        evaluator: str | None,
+        values: Mapping[str, tuple[float | None, str]],
+        shared: Shared,
+    ) -> None:
+        """Keeps the scores that the ledger has not yet."""
+        names = unit.scores[step.fingerprint, evaluator]
+        rows: list[dict[str, Any]] = []
+        for title, (value, status) in values.items():
+            name = names[title]
+            if not shared.first(name):
+                continue
+            self.tally.scores[status] += 1
+            self._settled([name], status)
+            if name in shared.kept:
+                continue
+            rows.append(
+                {
+                    "score_id": name,
+                    "sample_id": unit.samples[step.of],
+                    "judgement_id": judgement,
+                    **self._common(unit, step.fingerprint),
+                    "item_id": unit.case.item_id,
+                    "model": unit.scored(step),
+                    "scorer": step.scorer if isinstance(step, Grade) else step.name,
+                    "metric": title,
+                    "evaluator": evaluator,
+                    "value": value,
+                    "status": status,
+                }
+            )
+        if rows:
+            self.ledger.keep({"scores": rows})
+
+    def _settled(self, names: Sequence[str], status: str) -> None:
+        if status in AGAIN:
+            self.whole = False
+        else:
+            self.work.add(names)
+
+    def _count_status(self, table: str, status: str) -> None:
+        (self.tally.samples if table == "samples" else self.tally.judgements)[status] += 1
+
+    def _question_of(self, step: Ask | Grade, metrics: Sequence[Metric] = ()) -> Question:
+        """The question of a step, made once."""
+        name = step.fingerprint
+        if name not in self._questions:
+            if isinstance(step, Ask):
+                schema = schema_of(step.returns) if step.returns is not None else None
+                reader = _reply_reader(step, tuple(self.sources.axes.values()))
+                self._questions[name] = Question(step.system, step.prompt, step.settings, schema, reader)
+            else:
+                scorer = self.plan.scorer(step.scorer)
+                schema, reader = grade_schema(scorer, metrics), grade_reader(scorer, metrics)
+                self._questions[name] = Question(scorer.system, scorer.prompt, scorer.settings, schema, reader)
+        return self._questions[name]
+
+
+def _reply_reader(step: Ask, axes: Sequence[Axis]) -> Reader:
+    returns = step.returns
+    if returns is None:
+        return text_reader
+
+    def reader(text: str, finish_reason: str | None) -> Outcome:
+        found = read(returns, text, axes)
+        if found.error is not None:
+            return Outcome(None, None, found.error, status_of_reply(found.status, finish_reason))
+        return Outcome(found.value, found.value)
+
+    return reader

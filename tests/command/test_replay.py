@@ -1,0 +1,254 @@
+"""`tripos run --model replay/…`: any run is a recording."""
+
+from __future__ import annotations
+
+import json
+import socket
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import QUIZ, Command
+from tripos.cassettes import find_cassette, replayed
+from tripos_runtime.models.base import Reply, Request
+from tripos_runtime.models.mock import MockModel
+from tripos_warehouse.schemas import TABLES
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect
+
+CAREFUL = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careful:b")
+CONTENT = ("items", "samples", "judgements", "scores")
+
+
+@pytest.fixture(autouse=True)
+def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: socket.socket, address: object) -> None:
+        raise AssertionError(f"a replay connects to {address}")
+
+    monkeypatch.setattr(socket.socket, "connect", refuse)
+    monkeypatch.setattr(socket.socket, "connect_ex", refuse)
+
+
+def record(tripos: Command, *options: str, store: str = "recorded") -> str:
+    """The name of a run that is recorded."""
+    done = tripos("run", "quiz.tripos", *options, "--store", store, "--json")
+    assert done.code == 0, done.err
+    return str(done.data["run_id"])
+
+
+def replay(tripos: Command, which: str, *options: str) -> Any:
+    return tripos("run", "quiz.tripos", "--model", f"replay/{which}", "--json", *options)
+
+
+def content(store: str, table: str) -> list[tuple[Any, ...]]:
+    """The rows of a table without what differs from run to run, sorted."""
+    connection = connect(Store.open(store, create=False))
+    columns = ", ".join(TABLES[table].content)
+    rows: list[tuple[Any, ...]] = connection.execute(f"select {columns} from main.{table} order by all").fetchall()
+    connection.close()
+    return rows
+
+
+def ask(tripos: Command, query: str, *options: str) -> list[dict[str, Any]]:
+    answer = tripos("sql", query, "-o", "answer.json", *options)
+    assert answer.code == 0, answer.err
+    rows: list[dict[str, Any]] = json.loads(Path("answer.json").read_text("utf-8"))
+    return rows
+
+
+@pytest.mark.parametrize("judges", ["mock/careful:a,mock/careful:b", "mock/careless:a,mock/careless:b,mock/careless:c"])
+@pytest.mark.parametrize("model", ["mock/careful", "mock/careless", "mock/broken-json", "mock/refuses"])
+def test_a_replay_finds_out_what_the_recorded_run_did(quiz: Path, tripos: Command, model: str, judges: str) -> None:
+    record(tripos, "--model", model, "--role", f"judge={judges}")
+    done = replay(tripos, "recorded", "--store", "again")
+    assert done.code == 0, done.err
+    for table in CONTENT:
+        rows = content("recorded", table)
+        assert rows
+        assert content("again", table) == rows
+
+
+def test_a_reply_that_was_repaired_is_repaired_in_the_replay(quiz: Path, tripos: Command) -> None:
+    record(tripos, "--model", "mock/careless", "--role", "judge=mock/broken-json,mock/careless:a")
+    replay(tripos, "recorded", "--store", "again")
+    drafts = content("recorded", "drafts")
+    assert drafts
+    assert content("again", "drafts") == drafts
+
+
+def test_samples_of_one_question_are_replayed_each_as_itself(
+    quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = MockModel.ask
+
+    async def numbered(self: MockModel, request: Request) -> Reply:
+        reply = await real(self, request)
+        return reply if request.schema is not None else replace(reply, text=f"{reply.text} #{request.number}")
+
+    spec = QUIZ.replace('prompt "{{ item.question }}"', 'prompt "{{ item.question }}"\n    samples 3')
+    (quiz / "quiz.tripos").write_text(spec, "utf-8")
+    with monkeypatch.context() as patch:
+        patch.setattr(MockModel, "ask", numbered)
+        record(tripos, *CAREFUL)
+    replay(tripos, "recorded", "--store", "again")
+    rows = ask(tripos, "select sample_number, reply from samples where scenario = 'sums'", "--store", "again")
+    assert {(row["sample_number"], row["reply"].rpartition("#")[2]) for row in rows} == {(0, "0"), (1, "1"), (2, "2")}
+    assert content("again", "scores") == content("recorded", "scores")
+
+
+def test_a_replay_has_the_roles_and_models_of_the_recorded_run(quiz: Path, tripos: Command) -> None:
+    record(tripos, *CAREFUL)
+    replay(tripos, "recorded", "--store", "again")
+    query = "select roles, models, compared_role from runs"
+    assert ask(tripos, query, "--store", "again") == ask(tripos, query, "--store", "recorded")
+    first, second = (tripos("report", "--json", "--store", store).data for store in ("recorded", "again"))
+    assert first["measures"] == second["measures"]
+
+
+def test_nothing_is_billed(quiz: Path, tripos: Command) -> None:
+    record(tripos, *CAREFUL)
+    done = replay(tripos, "recorded", "--store", "again")
+    assert done.data["calls"]["asked"] == 15
+    assert done.data["cost_usd"] == 0
+    assert ask(tripos, "select cost_usd from runs", "--store", "again") == [{"cost_usd": 0.0}]
+
+
+def test_a_run_is_named_by_its_beginning_in_the_store_of_the_command(quiz: Path, tripos: Command) -> None:
+    run = record(tripos, *CAREFUL, store="results")
+    done = replay(tripos, run[:-2])
+    assert done.code == 0, done.err
+    assert done.data["calls"] == {"planned": 15, "asked": 0, "reused": 15, "skipped": 0, "failed": 0}
+
+
+def test_a_run_of_a_store_elsewhere_is_named_after_its_folder(quiz: Path, tripos: Command) -> None:
+    few = record(tripos, *CAREFUL, "--limit", "1")
+    record(tripos, *CAREFUL)
+    done = replay(tripos, f"recorded:{few}", "--store", "again")
+    assert (done.code, done.data["errors"]) == (1, {"R0113": 3})  # 2 sums and 1 word that the first run left out
+    assert replay(tripos, f"recorded:{few}", "--store", "few", "--limit", "1").code == 0
+    assert replay(tripos, "./recorded/", "--store", "whole").code == 0  # its last run
+
+
+def test_replies_that_a_run_took_from_an_earlier_one_are_part_of_it(quiz: Path, tripos: Command) -> None:
+    record(tripos, *CAREFUL)
+    last = record(tripos, *CAREFUL)
+    done = replay(tripos, f"recorded:{last}", "--store", "again")
+    assert (done.code, done.data["calls"]["asked"]) == (0, 15)
+
+
+def test_a_changed_prompt_lacks_its_replies_and_nothing_else_does(quiz: Path, tripos: Command) -> None:
+    record(tripos, *CAREFUL)
+    (quiz / "quiz.tripos").write_text(QUIZ.replace("Say it in words", "Put it in words"), "utf-8")
+    done = replay(tripos, "recorded", "--store", "again")
+    assert done.code == 1
+    assert done.data["errors"] == {"R0113": 2}
+    assert done.data["samples"] == {"ok": 3, "provider_error": 2}
+    failed = ask(
+        tripos, "select distinct scenario, step from samples where status = 'provider_error'", "--store", "again"
+    )
+    assert failed == [{"scenario": "words", "step": "reply"}]
+
+
+def test_a_changed_rubric_lacks_its_judgements_and_no_sample(quiz: Path, tripos: Command) -> None:
+    record(tripos, *CAREFUL)
+    (quiz / "quiz.tripos").write_text(QUIZ.replace("Is the reply right?", "Is the reply correct?"), "utf-8")
+    done = replay(tripos, "recorded", "--store", "again")
+    assert (done.code, done.data["errors"], done.data["samples"]) == (1, {"R0113": 6}, {"ok": 5})
+
+
+def test_a_changed_setting_lacks_its_replies(quiz: Path, tripos: Command) -> None:
+    record(tripos, *CAREFUL)
+    (quiz / "quiz.tripos").write_text(
+        QUIZ.replace('prompt "{{ item.question }}"', 'prompt "{{ item.question }}"\n    temperature 0.5'), "utf-8"
+    )
+    done = replay(tripos, "recorded", "--store", "again")
+    assert (done.code, done.data["errors"]) == (1, {"R0113": 3})
+
+
+def test_a_new_row_lacks_its_replies(quiz: Path, tripos: Command) -> None:
+    record(tripos, *CAREFUL)
+    with (quiz / "items.jsonl").open("a") as file:
+        file.write("\n" + json.dumps({"question": "7 * 6", "answer": "42"}))
+    done = replay(tripos, "recorded", "--store", "again")
+    assert (done.code, done.data["errors"]) == (1, {"R0113": 2})
+
+
+def test_calls_that_failed_are_not_recorded(quiz: Path, tripos: Command) -> None:
+    options = ("--model", "mock/fails-1", "--role", "judge=mock/careful", "--max-retries", "0", "--store", "recorded")
+    assert tripos("run", "quiz.tripos", *options, "--json").code == 1
+    done = replay(tripos, "recorded", "--store", "again")
+    assert (done.code, done.data["errors"]) == (1, {"R0113": 5})
+
+
+def test_what_a_replay_lacked_a_real_run_asks(quiz: Path, tripos: Command) -> None:
+    record(tripos, *CAREFUL, "--limit", "1")
+    assert replay(tripos, "recorded", "--store", "again").code == 1
+    done = tripos("run", "quiz.tripos", *CAREFUL, "--store", "again", "--json")
+    assert done.code == 0
+    assert done.data["calls"]["reused"] == 6
+
+
+def test_a_renamed_scenario_is_replayed(quiz: Path, tripos: Command) -> None:
+    record(tripos, *CAREFUL)
+    renamed = QUIZ.replace("scenario sums", "scenario plus").replace("| sums ", "| plus ")
+    (quiz / "quiz.tripos").write_text(renamed, "utf-8")
+    done = replay(tripos, "recorded", "--store", "again")
+    assert (done.code, done.data["calls"]["asked"]) == (0, 15)
+
+
+def test_a_recording_that_was_copied_elsewhere_is_replayed(quiz: Path, tripos: Command) -> None:
+    record(tripos, *CAREFUL, "--limit", "2")
+    (quiz / "tests").mkdir()
+    (quiz / "recorded").rename(quiz / "tests/cassette")
+    assert replay(tripos, "tests/cassette", "--limit", "2").code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("--model", "mock/careful,replay/recorded"), "R0202", "cannot stand beside `mock/careful`"),
+        (("--model", "replay/recorded", "--model", "replay/other"), "R0202", "cannot stand beside `replay/other`"),
+        (("--model", "mock/careful", "--role", "judge=replay/recorded"), "R0202", "cannot fill the role `judge`"),
+        (("--model", "replay/"), "R0202", "names no run"),
+        (("--model", "replay/nowhere/at/all"), "W0101", "no store at"),
+        (("--model", "replay/recorded:1999"), "W0301", "no run `1999`"),
+    ],
+)
+def test_a_wrong_recording_says_how_to_mend_it(
+    quiz: Path, tripos: Command, arguments: tuple[str, ...], code: str, words: str
+) -> None:
+    record(tripos, *CAREFUL)
+    done = tripos("run", "quiz.tripos", *arguments)
+    assert (done.code, f"error[{code}]" in done.err, words in done.err) == (2, True, True), done.err
+    assert "help:" in done.err
+
+
+def test_a_judge_of_ones_own_judges_the_recorded_replies(quiz: Path, tripos: Command) -> None:
+    record(tripos, *CAREFUL)
+    done = replay(tripos, "recorded", "--store", "again", "--role", "judge=mock/careful:b")
+    assert (done.code, done.data["calls"]["asked"]) == (0, 10)
+    rows = ask(tripos, "select distinct evaluator from judgements", "--store", "again")
+    assert rows == [{"evaluator": "mock/careful:b"}]
+
+
+def test_opening_a_recording_reads_no_reply(quiz: Path, tripos: Command) -> None:
+    record(tripos, *CAREFUL)
+    cassette = replayed("replay/recorded", "results")
+    assert cassette is not None
+    for part in (quiz / "recorded/parts/samples").iterdir():
+        part.unlink()
+    cassette.open("mock/careful")
+    cassette.close()
+
+
+def test_a_recording_names_the_models_of_its_roles(quiz: Path, tripos: Command) -> None:
+    record(tripos, *CAREFUL)
+    cassette = find_cassette(["replay/recorded"], {}, "results")
+    assert cassette is not None
+    assert dict(cassette.binding_models) == {
+        "candidate": ("mock/careful",),
+        "judge": ("mock/careful:a", "mock/careful:b"),
+    }
+    assert cassette.models == {"mock/careful", "mock/careful:a", "mock/careful:b"}

@@ -1,0 +1,145 @@
+"""Processes of `tripos run` that are started, watched and killed: each has a folder and an address of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from tests.kills.counting_server import CountingServer
+from tests.kills.work import Work, place
+
+LONGEST_S = 120.0
+"""A run of some hundred calls that takes longer hangs."""
+
+
+@dataclass
+class Life:
+    """One process. `code` is its exit code, less than 0 where a signal ended it; `stopped_s` when it was killed."""
+
+    name: str
+    pid: int
+    output: Path
+    _ends: IO[str] | subprocess.Popen[str]
+    started_s: float
+    code: int | None = None
+    stopped_s: float | None = None
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether the process ends within the time."""
+        if self.code is not None:
+            return True
+        if isinstance(self._ends, subprocess.Popen):
+            try:
+                self.code = self._ends.wait(timeout_s)
+            except subprocess.TimeoutExpired:
+                return False
+            return True
+        if not select.select([self._ends], [], [], max(timeout_s, 0))[0]:
+            return False
+        line = self._ends.readline()
+        assert line, f"the starter is gone:\n{self.told()}"
+        self.code = json.loads(line)["code"]
+        return True
+
+    def end(self) -> int:
+        """The exit code of a process that is to end by itself."""
+        if not self.wait(LONGEST_S):
+            self.kill()
+            raise AssertionError(f"`{self.name}` did not end in {LONGEST_S:.0f} s:\n{self.told()}")
+        assert self.code is not None
+        return self.code
+
+    def kill(self) -> None:
+        """Kills the process, which cannot do anything about it."""
+        if self.code is None:
+            self.stopped_s = time.monotonic()
+            os.kill(self.pid, signal.SIGKILL)
+            assert self.wait(LONGEST_S)
+            if self.code != -signal.SIGKILL:
+                self.stopped_s = None  # it had ended by itself
+
+    def interrupt(self) -> None:
+        """What Ctrl-C does."""
+        os.kill(self.pid, signal.SIGINT)
+
+    def told(self) -> str:
+        """What the process has printed."""
+        return self.output.read_text("utf-8")
+
+
+class Starter:
+    """Starts processes, one at a time: by a fork of one that has imported everything, or with `fresh` from nothing."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        # A pool of threads for algebra would be lost in a fork.
+        self._environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "COLUMNS": "80", "OPENAI_API_KEY": "unused"}
+        self._environment["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # what Tripos sets before it imports litellm
+        self._learnt = False
+        self._process = subprocess.Popen(
+            [sys.executable, str(Path(__file__).parent / "starter.py")],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            env=self._environment,
+        )
+
+    def start(self, name: str, server: CountingServer, work: Work, store: Path, *, fresh: bool = False) -> Life:
+        """A process with that name that does the work for the store."""
+        cwd = place(self.folder / store.name / name, server.address(store.name, name))
+        output = cwd / "output.txt"
+        output.touch()
+        arguments = work.arguments(store)
+        if fresh:
+            with output.open("a") as file:
+                command = [sys.executable, "-m", "tripos", *arguments]
+                process = subprocess.Popen(
+                    command,
+                    cwd=cwd,
+                    stdin=subprocess.DEVNULL,
+                    stdout=file,
+                    stderr=file,
+                    env=self._environment,
+                    text=True,
+                )
+            return Life(name, process.pid, output, process, time.monotonic())
+        command_line = {"cwd": str(cwd), "arguments": arguments, "output": str(output)}
+        if not self._learnt:
+            command_line["learn"] = str(self.folder / "modules.txt")
+            self._learnt = True
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps(command_line) + "\n")
+        self._process.stdin.flush()
+        line = self._process.stdout.readline()
+        assert line, "the starter is gone"
+        return Life(name, json.loads(line)["pid"], output, self._process.stdout, time.monotonic())
+
+    def close(self) -> None:
+        """Lets the starter go."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(LONGEST_S)
+        self._process.stdout.close()
+
+
+@contextmanager
+def starting(folder: Path) -> Iterator[Starter]:
+    """A starter whose processes live in folders below that one."""
+    starter = Starter(folder)
+    try:
+        yield starter
+    finally:
+        starter.close()

@@ -1,0 +1,71 @@
+"""Starts `tripos` again and again from a process that has imported everything: a start costs a fork.
+
+It reads a command a line on standard input, `{"cwd": …, "arguments": […], "output": FILE}`, and writes a line when the
+child is there and one when it has ended. A child is not reaped before the next command: until then its number belongs
+to nobody else, and may be killed. With `learn` the child writes to that file which modules it needed.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+MINDS_FORKS = "jemalloc_bg_thd"
+"""A thread of pyarrow's allocator, which starts it anew in a child."""
+
+
+def main() -> None:
+    """Obeys until standard input ends."""
+    for line in sys.stdin:
+        command = json.loads(line)
+        with suppress(ChildProcessError):
+            os.waitpid(-1, os.WNOHANG)
+        child = os.fork()
+        if not child:
+            obey(command)
+        say({"pid": child})
+        ended = os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+        assert ended is not None
+        if "learn" in command:
+            learn(Path(command["learn"]))
+        say({"code": ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status})
+
+
+def obey(command: dict[str, Any]) -> None:
+    """Runs a command as the `tripos` script does, and exits."""
+    os.chdir(command["cwd"])
+    output = os.open(command["output"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for number, to in enumerate((nothing, output, output)):
+        os.dup2(to, number)
+    from tripos.command.main import run_command
+
+    code = run_command(command["arguments"])
+    if "learn" in command:
+        Path(command["learn"]).write_text("\n".join(sys.modules))
+    sys.exit(code)
+
+
+def say(what: dict[str, int]) -> None:
+    print(json.dumps(what), flush=True)
+
+
+def learn(modules: Path) -> None:
+    """Imports what a run needs. Were a thread left over from that, a forked child could wait for it for ever."""
+    for name in modules.read_text().split():
+        if not name.startswith("__"):
+            with suppress(Exception):
+                importlib.import_module(name)
+    tasks = Path("/proc/self/task")
+    threads = [(each / "comm").read_text().strip() for each in tasks.iterdir()] if tasks.is_dir() else []
+    if len(threads) - threads.count(MINDS_FORKS) > 1:
+        sys.exit(f"there are threads after the imports: {', '.join(threads)}")
+
+
+if __name__ == "__main__":
+    main()

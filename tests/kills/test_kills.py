@@ -1,0 +1,51 @@
+"""A run that is killed at any instant and started again asks only what is left, and leaves the same tables."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.kills.proof import Peace, Scene, disturbed, peace, scene, together
+from tests.kills.proving import prove
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
+KILLS = 200
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, Peace]]:
+    """A server and three starters, and what a run in peace asks and leaves."""
+    with scene(tmp_path_factory.mktemp("kills"), starters=3) as ready:
+        yield ready, peace(ready)
+
+
+def test_two_hundred_kills_cost_no_reply_and_change_no_table(tmp_path: Path) -> None:
+    tally = prove(tmp_path, kills=KILLS, seed=1, workers=3)
+    assert not tally.complaints, "\n".join(tally.complaints[:10])
+    assert tally.kills == KILLS
+    assert set(tally.instants) == {"any time", "a reply", "the end"}
+
+
+def test_two_processes_at_once_share_the_work_and_do_nothing_twice(three: tuple[Scene, Peace]) -> None:
+    ready, expected = three
+    two = Scene(ready.folder, ready.server, ready.starters[:2], ready.work)
+    for seed in range(3):
+        tally = together(two, expected, f"two{seed}", seed, kills=0)
+        assert not tally.complaints, "\n".join(tally.complaints[:10])
+        assert tally.replies == expected.wanted.total()
+
+
+def test_three_processes_of_which_any_is_killed_at_any_time_do_nothing_twice(three: tuple[Scene, Peace]) -> None:
+    ready, expected = three
+    for seed in range(3):
+        tally = together(ready, expected, f"three{seed}", seed, kills=8)
+        assert not tally.complaints, "\n".join(tally.complaints[:10])
+
+
+def test_a_process_that_is_killed_as_often_as_it_starts_gets_on_all_the_same(three: tuple[Scene, Peace]) -> None:
+    ready, expected = three
+    tally = disturbed(ready, expected, "often", seed=7, most=12)
+    assert not tally.complaints, "\n".join(tally.complaints[:10])

@@ -1,0 +1,97 @@
+"""The work that is killed: a small benchmark in every kind of step, and the folders that a process starts in."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+SPEC = """\
+benchmark kills "1.0.0" { languages en }
+role candidate compared
+role helper
+role judge panel
+dataset item from "items.jsonl" {
+  question  text
+  answer    text secret
+}
+dimension quality "Quality" {
+  metric CLEAR "Clarity" {
+    scale 1..10
+    asks "Is the reply clear?"
+  }
+  metric RIGHT "Correctness" {
+    scale 1..10
+    asks "Is the reply right?"
+  }
+}
+scorer rubric(task: text, response: text) by judge {
+  prompt "{{ metrics }} Task: {{ task }} Reply: {{ response }}"
+  gives allocated metrics
+}
+allocate rubric {
+  |       | CLEAR | RIGHT |
+  | sums  |   x   |   x   |
+  | words |   x   |   .   |
+}
+scenario sums "Sums" {
+  over item
+  ask reply by candidate {
+    prompt "{{ item.question }}"
+    samples 2
+  }
+  score long = words(reply.text) > 9
+  score rubric(task: item.question, response: reply.text)
+}
+scenario words "Words" {
+  over item where length(item.question) > 4
+  ask hint by helper {
+    prompt "Give a hint: {{ item.question }}"
+  }
+  ask reply by candidate {
+    prompt "Say it in words: {{ item.question }} Hint: {{ hint.text }}"
+    returns { said text, sure bool }
+  }
+  score sure = reply.sure
+  score rubric(task: item.question, response: reply.said)
+}
+measure by_metric = mean(rubric) by metric
+measure length = mean(long)
+"""
+
+MODELS = ("openai/a", "openai/b")
+ROLES = ("judge=openai/judge", "helper=openai/helper")
+KEPT = ("samples", "judgements", "scores", "items")
+"""The tables that the same work must leave alike."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """A spec on disk with `rows` rows, and how it is run."""
+
+    folder: Path
+    rows: int = 8
+    connections: int = 4
+
+    def write(self) -> None:
+        """Puts the spec and its rows into the folder."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        (self.folder / "kills.tripos").write_text(SPEC, "utf-8")
+        rows = ({"question": f"{3 * row}+{row % 7}" + "+1" * (row % 3), "answer": "1"} for row in range(self.rows))
+        (self.folder / "items.jsonl").write_text("\n".join(json.dumps(row) for row in rows), "utf-8")
+
+    def arguments(self, store: Path) -> list[str]:
+        """What follows `tripos` on the command line."""
+        run = ["run", str(self.folder / "kills.tripos"), "--store", str(store), "--json"]
+        run += ["--max-connections", str(self.connections), "--model", ",".join(MODELS)]
+        return [*run, *(option for role in ROLES for option in ("--role", role))]
+
+
+def place(folder: Path, base_url: str) -> Path:
+    """A working folder whose `tripos.toml` sends every model of the provider to an address: a process is known by the
+    address that it calls."""
+    folder.mkdir(parents=True)
+    names = [*MODELS, *(role.partition("=")[2] for role in ROLES)]
+    entries = (f'[endpoints."{name}"]\nbase_url = "{base_url}"\n' for name in names)
+    (folder / "tripos.toml").write_text("".join(entries), "utf-8")
+    return folder

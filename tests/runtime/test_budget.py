@@ -1,0 +1,252 @@
+"""What a budget is, what a call is debited for, and what comes back. Time is virtual."""
+
+from __future__ import annotations
+
+import asyncio
+import tomllib
+
+import pytest
+
+from tests.runtime.virtual_time import REQUEST, USUAL, Scripted, broken, callers_of, now, run
+from tripos_runtime.budget import Budget, BudgetError, OutOfBudget, check_prices
+from tripos_runtime.calling import Called, Limits, Stopped
+from tripos_runtime.models.base import FREE, Message, ModelError, Price, Reply, Request
+from tripos_runtime.models.prices import Rates, Tariff
+
+PRICE = Price(1e-6, 4e-6)
+ASKED = Request("test/model", (Message("user", "x" * 984),), max_tokens=500)
+"""At most 1,000 tokens in and 500 out: 0.003 USD."""
+
+
+def reply(tokens_in: int | None = 100, tokens_out: int | None = 50, cost_usd: float | None = None) -> Reply:
+    return Reply("hi", "test/model", "stop", tokens_in, tokens_out, cost_usd)
+
+
+def outcomes(budget: Budget, model: Scripted, count: int, limits: Limits = USUAL) -> list[Called | BaseException]:
+    """Of so many calls at once."""
+
+    async def main() -> list[Called | BaseException]:
+        caller = callers_of(model, limits=limits, budget=budget)[model.name]
+        return await asyncio.gather(*(caller.call(ASKED) for _ in range(count)), return_exceptions=True)
+
+    return run(main())
+
+
+@pytest.mark.parametrize(
+    ("text", "usd", "tokens", "calls"),
+    [
+        ("5usd", 5.0, None, None),
+        ("0.5 USD", 0.5, None, None),
+        ("$5", 5.0, None, None),
+        ("$ 2.50", 2.5, None, None),
+        ("5$", 5.0, None, None),
+        (".5usd", 0.5, None, None),
+        ("200000tokens", None, 200_000, None),
+        ("2Mtokens", None, 2_000_000, None),
+        ("1.5M tokens", None, 1_500_000, None),
+        ("200ktokens", None, 200_000, None),
+        ("1000calls", None, None, 1000),
+        (" 1 call ", None, None, 1),
+    ],
+)
+def test_amounts_are_read(text: str, usd: float | None, tokens: int | None, calls: int | None) -> None:
+    budget = Budget.parse([text])
+    assert (budget.usd, budget.tokens, budget.calls) == (usd, tokens, calls)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "5", "usd", "five usd", "-5usd", "0usd", "0calls", "5eur", "1.5calls", "0.5tokens", "$5 tokens", "5kusd",
+     "1e3tokens", "1,000calls", "5usd 3usd", "infusd", "nancalls", "٥usd", "9" * 500 + "usd"],
+)  # fmt: skip
+def test_anything_else_is_refused(text: str) -> None:
+    with pytest.raises(BudgetError) as error:
+        Budget.parse([text])
+    assert error.value.code == "R0401" and "5usd" in error.value.hint
+
+
+def test_a_unit_is_given_once() -> None:
+    with pytest.raises(BudgetError, match="two amounts of USD"):
+        Budget.parse(["5usd", "$3"])
+
+
+def test_the_highest_cost_counts_bytes_messages_the_schema_and_the_longest_reply() -> None:
+    budget, schema = Budget(usd=1.0), {"type": "object"}
+    request = Request("m", (Message("system", "é"), Message("user", "ab")), max_tokens=10, schema=schema)
+    cost = budget.highest(request, Scripted([reply()], price=PRICE))
+    sent = 2 + 16 + 2 + 16 + len('{"type":"object"}')
+    assert (cost.tokens, cost.calls) == (sent + 10, 1)
+    assert cost.pico_usd == pytest.approx((sent * 1e-6 + 10 * 4e-6) * 1e12)
+
+
+def test_the_highest_cost_is_that_of_all_samples() -> None:
+    one = Budget(usd=1.0).highest(ASKED, Scripted([reply()], price=PRICE))
+    three = Budget(usd=1.0).highest(
+        Request("test/model", ASKED.messages, max_tokens=500, samples=3), Scripted([reply()], price=PRICE)
+    )
+    assert (three.pico_usd, three.tokens, three.calls) == (3 * one.pico_usd, 3 * one.tokens, 3)
+
+
+def test_the_longest_reply_of_the_model_stands_in_for_max_tokens() -> None:
+    request = Request("m", (Message("user", ""),))
+    cost = Budget(tokens=1000).highest(request, Scripted([reply()], price=Price(1e-6, 4e-6, most_out=200)))
+    assert cost.tokens == 216
+
+
+def test_the_highest_cost_is_at_the_dearest_rates_of_a_tariff() -> None:
+    long = Rates(500, 2e-6, 8e-6, 2e-6, 8e-6)
+    price = Tariff(1e-6, 4e-6, cached_usd=5e-6, reasoning_usd=9e-6, steps=())
+    assert Budget(usd=1.0).highest(ASKED, Scripted([reply()], price=price)).pico_usd == pytest.approx(9.5e9)
+    price = Tariff(1e-6, 4e-6, steps=(long,))
+    assert Budget(usd=1.0).highest(ASKED, Scripted([reply()], price=price)).pico_usd == pytest.approx(6e9)
+
+
+@pytest.mark.parametrize("budget", [Budget(usd=1.0), Budget(tokens=1000)])
+def test_a_reply_without_a_bound_stops_the_run_before_it_is_asked_for(budget: Budget) -> None:
+    model = Scripted([reply()], price=PRICE)
+
+    async def main() -> None:
+        with pytest.raises(Stopped) as stopped:
+            await callers_of(model, budget=budget)[model.name].call(REQUEST)
+        assert stopped.value.code == "R0403" and "max_tokens" in stopped.value.hint
+
+    run(main())
+    assert model.asked_at == []
+
+
+def test_a_free_model_needs_no_bound_under_a_budget_in_usd_and_none_does_under_one_in_calls() -> None:
+    for budget, price in ((Budget(usd=1.0), FREE), (Budget(calls=1), None)):
+        model = Scripted([reply()], price=price)
+
+        async def main(model: Scripted = model, budget: Budget = budget) -> None:
+            await callers_of(model, budget=budget)[model.name].call(REQUEST)
+
+        run(main())
+        assert len(model.asked_at) == 1
+
+
+def test_what_a_reply_used_stands_in_place_of_the_debit() -> None:
+    budget = Budget(usd=1.0)
+    outcomes(budget, Scripted([reply()], price=PRICE), 3)
+    assert budget.spent_usd == pytest.approx(3 * (100 * 1e-6 + 50 * 4e-6))
+    assert (budget.spent_tokens, budget.spent_calls) == (450, 3)
+
+
+def test_the_cost_that_a_reply_says_goes_before_its_tokens() -> None:
+    budget = Budget(usd=1.0)
+    outcomes(budget, Scripted([reply(cost_usd=0.0007)], price=PRICE), 1)
+    assert budget.spent_usd == pytest.approx(0.0007)
+
+
+@pytest.mark.parametrize("unknown", [reply(None, 50), reply(100, None), reply(None, None)])
+def test_where_a_reply_does_not_say_the_debit_stands(unknown: Reply) -> None:
+    budget = Budget(usd=1.0)
+    outcomes(budget, Scripted([unknown], price=PRICE), 1)
+    assert (budget.spent_usd, budget.spent_tokens) == (pytest.approx(0.003), 1500)
+
+
+def test_further_replies_to_one_request_are_paid_for_too() -> None:
+    several = Reply("a", "m", "stop", 100, 50, None, others=(reply(0, 30), reply(0, 20)))
+    budget = Budget(usd=1.0)
+    outcomes(budget, Scripted([several], price=PRICE), 1)
+    assert (budget.spent_tokens, budget.spent_usd) == (200, pytest.approx(100 * 1e-6 + 100 * 4e-6))
+
+
+def test_a_failed_call_and_a_cancelled_one_give_their_debit_back() -> None:
+    budget = Budget(usd=0.003)
+    model = Scripted([ModelError("R0110", "no", "mend it"), reply(cost_usd=0.0)], price=PRICE, latency_s=1)
+
+    async def main() -> None:
+        caller = callers_of(model, budget=budget)[model.name]
+        with pytest.raises(ModelError):
+            await caller.call(ASKED)
+        under_way = asyncio.create_task(caller.call(ASKED))
+        await asyncio.sleep(0.5)
+        under_way.cancel()
+        await asyncio.gather(under_way, return_exceptions=True)
+        await caller.call(ASKED)
+
+    run(main())
+    assert budget.spent_usd == 0
+
+
+def test_each_attempt_is_debited() -> None:
+    budget = Budget(usd=0.003)
+    model = Scripted([broken(), broken(), reply()], price=PRICE)
+    (called,) = outcomes(budget, model, 1)
+    assert isinstance(called, Called) and called.attempts == 3
+
+
+def test_a_call_that_does_not_fit_waits_for_those_under_way_to_give_back() -> None:
+    budget = Budget(usd=0.004)
+    model = Scripted([reply(cost_usd=0.0001)], price=PRICE, latency_s=1)
+    assert all(isinstance(each, Called) for each in outcomes(budget, model, 5))
+    assert model.asked_at == [0, 1, 2, 3, 4]
+
+
+def test_what_can_never_fit_is_refused_and_the_message_says_how_things_stand() -> None:
+    budget = Budget(usd=0.004)
+    model = Scripted([reply(cost_usd=0.0015)], price=PRICE, latency_s=1)
+    ended = outcomes(budget, model, 3)
+    assert len(model.asked_at) == 1
+    error = ended[1]
+    assert isinstance(error, OutOfBudget) and isinstance(error, Stopped)
+    assert (error.code, "--budget" in error.hint) == ("R0402", True)
+    assert "0.0015 USD of 0.004 USD spent" in error.message and "could cost 0.003 USD" in error.message
+
+
+def test_a_call_that_fits_is_made_after_one_that_does_not_was_refused() -> None:
+    budget = Budget(tokens=2000)
+    model = Scripted([reply()], price=PRICE)
+    large = Request("test/model", (Message("user", "x" * 5000),), max_tokens=1)
+
+    async def main() -> None:
+        caller = callers_of(model, budget=budget)[model.name]
+        with pytest.raises(OutOfBudget):
+            await caller.call(large)
+        await caller.call(ASKED)
+
+    run(main())
+    assert budget.spent_calls == 1
+
+
+def test_calls_are_bounded_too() -> None:
+    ended = outcomes(Budget(calls=3), Scripted([reply()], price=None), 10)
+    assert sum(isinstance(each, Called) for each in ended) == 3
+    assert sum(isinstance(each, OutOfBudget) for each in ended) == 7
+
+
+def test_a_call_that_waits_for_the_budget_can_be_cancelled() -> None:
+    budget = Budget(usd=0.004)
+    model = Scripted([reply(cost_usd=0.0001)], price=PRICE, latency_s=1)
+
+    async def main() -> float:
+        caller = callers_of(model, budget=budget)[model.name]
+        calls = [asyncio.create_task(caller.call(ASKED)) for _ in range(3)]
+        await asyncio.sleep(0.5)
+        calls[1].cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        assert caller.gate.in_flight == 0
+        return now()
+
+    assert run(main()) == 2
+    assert budget.spent_calls == 2
+
+
+def test_prices_are_asked_for_before_anything_else_is_in_lines_that_can_be_pasted() -> None:
+    models = [Scripted([reply()], name="openai/mine", price=None), Scripted([reply()], price=PRICE)]
+    with pytest.raises(BudgetError) as error:
+        check_prices(models, Budget(usd=5.0))
+    assert error.value.code == "R0404" and "`openai/mine`" in error.value.message
+    lines = error.value.hint.split("\n", 1)[1].replace("…", "0.5")
+    assert tomllib.loads(lines) == {"prices": {"openai/mine": {"input": 0.5, "output": 0.5}}}
+
+
+@pytest.mark.parametrize("budget", [None, Budget(tokens=5), Budget(calls=5)])
+def test_prices_are_not_needed_without_a_budget_in_usd(budget: Budget | None) -> None:
+    check_prices([Scripted([reply()], price=None)], budget)
+
+
+def test_a_model_without_a_price_stops_a_run_with_a_budget_in_usd() -> None:
+    (ended,) = outcomes(Budget(usd=5.0), Scripted([reply()], price=None), 1)
+    assert isinstance(ended, Stopped) and ended.code == "R0404"

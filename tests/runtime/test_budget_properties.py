@@ -1,0 +1,142 @@
+"""Whatever happens in whatever order, no more is spent and debited than the budget has. Time is virtual."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from itertools import count
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.runtime.virtual_time import Scripted, callers_of, run
+from tripos_runtime.budget import Budget, OutOfBudget
+from tripos_runtime.calling import Called, Limits, Stopped
+from tripos_runtime.models.base import Message, ModelError, Price, Reply, Request
+
+
+@dataclass(frozen=True)
+class Fate:
+    """What happens to one attempt: how long it takes, whether it fails, what share of its bound the reply uses and
+    whether it says so."""
+
+    latency_s: float
+    fails: bool
+    share: float
+    tells: bool
+
+
+@dataclass(frozen=True)
+class Wish:
+    """One call: how large, for how many samples, when it is made and when, if ever, it is cancelled."""
+
+    size: int
+    max_tokens: int
+    samples: int
+    at: float
+    cancelled_after: float | None
+
+
+FATES = st.builds(Fate, st.floats(0, 3), st.booleans(), st.floats(0, 1), st.booleans())
+WISHES = st.builds(
+    Wish, st.integers(0, 2000), st.integers(0, 500), st.integers(1, 3), st.floats(0, 5), st.none() | st.floats(0, 5)
+)
+PRICE = Price(3.1e-7, 7.7e-6)
+
+
+class Fateful(Scripted):
+    """A model whose attempts go as fated, and which looks at the budget whenever anything happens."""
+
+    fates: list[Fate]
+    budget: Budget
+    highest: list[tuple[float, int, int]]
+
+    def look(self) -> None:
+        debited = self.budget._debited
+        for limit, spent, held in zip(self.budget._limits, self.budget._spent, debited, strict=True):
+            assert spent >= 0 and held >= 0
+            assert limit is None or spent + held <= limit
+
+    async def ask(self, request: Request) -> Reply:
+        fate = self.fates[next(self.numbers) % len(self.fates)]
+        self.look()
+        await asyncio.sleep(fate.latency_s)
+        self.look()
+        if fate.fails:
+            raise ModelError("R0111", "status 500", "", retryable=True)
+        sent = int(len(request.messages[0].content) * fate.share)
+        received = int((request.max_tokens or 0) * fate.share)
+        usage = (sent, received) if fate.tells else (None, None)
+        others = tuple(Reply("", "m", "stop", 0, received, None) for _ in range(request.samples - 1))
+        return Reply("", "m", "stop", *usage, None, others=others)
+
+    numbers = count()
+
+
+@given(
+    st.lists(FATES, min_size=1, max_size=8),
+    st.lists(WISHES, min_size=1, max_size=25),
+    st.none() | st.floats(0.0001, 0.05),
+    st.none() | st.integers(1, 30_000),
+    st.none() | st.integers(1, 20),
+    st.integers(1, 8),
+)
+@settings(deadline=None, max_examples=150)
+def test_no_more_is_spent_and_debited_than_the_budget_has(
+    fates: list[Fate],
+    wishes: list[Wish],
+    usd: float | None,
+    tokens: int | None,
+    calls: int | None,
+    connections: int,
+) -> None:
+    budget = Budget(usd, tokens, calls)
+    model = Fateful([Reply("", "m", "stop", 0, 0, None)], price=PRICE)
+    model.fates, model.budget, model.numbers = fates, budget, count()
+
+    async def main() -> list[Called | BaseException]:
+        caller = callers_of(model, limits=Limits(max_connections=connections, max_retries=2), budget=budget)[model.name]
+
+        async def grant(wish: Wish) -> Called:
+            await asyncio.sleep(wish.at)
+            messages = (Message("user", "x" * wish.size),)
+            request = Request("test/model", messages, max_tokens=wish.max_tokens, samples=wish.samples)
+            async with asyncio.timeout(wish.cancelled_after):
+                return await caller.call(request)
+
+        ended = await asyncio.gather(*(grant(wish) for wish in wishes), return_exceptions=True)
+        assert caller.gate.in_flight == 0
+        return ended
+
+    ended = run(main())
+    model.look()
+    assert budget._debited == [0, 0, 0] and budget._under_way == 0 and not budget._waiting
+    assert all(isinstance(each, Called | ModelError | Stopped | TimeoutError) for each in ended), ended
+    assert budget.spent_calls == sum(
+        wish.samples for wish, each in zip(wishes, ended, strict=True) if isinstance(each, Called)
+    )
+
+
+@given(st.lists(WISHES, min_size=1, max_size=25), st.integers(1, 20_000))
+@settings(deadline=None, max_examples=100)
+def test_a_call_is_refused_only_where_it_could_cost_more_than_is_left(wishes: list[Wish], tokens: int) -> None:
+    budget = Budget(tokens=tokens)
+    model = Fateful([Reply("", "m", "stop", 0, 0, None)], price=PRICE)
+    model.fates, model.budget, model.numbers = [Fate(1.0, False, 0.3, True)], budget, count()
+    left: list[tuple[int, int]] = []
+
+    async def main() -> None:
+        caller = callers_of(model, limits=Limits(max_connections=4), budget=budget)[model.name]
+
+        async def grant(wish: Wish) -> None:
+            await asyncio.sleep(wish.at)
+            request = Request("test/model", (Message("user", "x" * wish.size),), max_tokens=wish.max_tokens)
+            try:
+                await caller.call(request)
+            except OutOfBudget:
+                left.append((tokens - budget.spent_tokens, budget.highest(request, model).tokens))
+
+        await asyncio.gather(*(grant(wish) for wish in wishes))
+
+    run(main())
+    assert all(most > rest for rest, most in left)

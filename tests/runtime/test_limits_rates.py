@@ -1,0 +1,212 @@
+"""Requests and tokens a minute. Time is virtual."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.runtime.virtual_time import REPLY, REQUEST, Scripted, busy, callers_of, now, run
+from tripos_runtime.calling import Limits, snapshot
+from tripos_runtime.limits import RequestsPerMinute, TokensPerMinute
+from tripos_runtime.models.base import Message, ModelError, Reply, Request
+
+
+def most_in_a_minute(times: list[float], amounts: list[float] | None = None) -> float:
+    """The largest sum within any minute."""
+    sums = [1.0] * len(times) if amounts is None else amounts
+    return max(
+        sum(amount for at, amount in zip(times, sums, strict=True) if start <= at < start + 60) for start in times
+    )
+
+
+def test_calls_go_out_evenly_at_so_many_a_minute() -> None:
+    model = Scripted([REPLY])
+
+    async def main() -> None:
+        caller = callers_of(model, limits=Limits(requests_per_minute={"test": 30}))[model.name]
+        await asyncio.gather(*(caller.call(REQUEST) for _ in range(5)))
+
+    run(main())
+    assert model.asked_at == pytest.approx([0, 2, 4, 6, 8])
+
+
+@given(st.floats(0.5, 100_000), st.lists(st.floats(0, 40), min_size=1, max_size=150))
+@settings(deadline=None)
+def test_no_minute_has_more_calls_than_the_limit(per_minute: float, pauses: list[float]) -> None:
+    rate, at, times = RequestsPerMinute(per_minute), 0.0, []
+    for pause in pauses:
+        at += pause
+        at += rate.wait_s(at)
+        rate.enter(at, 0)
+        times.append(at)
+    assert most_in_a_minute(times) <= math.ceil(per_minute)
+
+
+@given(
+    st.integers(60, 1_000_000), st.lists(st.tuples(st.floats(0, 20), st.integers(1, 20_000)), min_size=1, max_size=100)
+)
+@settings(deadline=None)
+def test_no_minute_has_more_tokens_than_the_limit_and_a_call(per_minute: int, calls: list[tuple[float, int]]) -> None:
+    rate, at, times = TokensPerMinute(per_minute), 0.0, []
+    for pause, tokens in calls:
+        at += pause
+        at += rate.wait_s(at)
+        rate.enter(at, tokens)
+        times.append(at)
+    amounts = [float(tokens) for _, tokens in calls]
+    assert most_in_a_minute(times, amounts) <= per_minute * (1 + 1 / 600) + max(amounts) + 1
+
+
+def test_a_limit_is_used_to_the_full() -> None:
+    model = Scripted([REPLY], latency_s=0.1)
+
+    async def main() -> float:
+        caller = callers_of(model, limits=Limits(max_connections=64, requests_per_minute={"test": 6000}))[model.name]
+        await asyncio.gather(*(caller.call(REQUEST) for _ in range(6000)))
+        return now()
+
+    assert run(main()) == pytest.approx(60, rel=0.01)
+
+
+def test_tokens_taken_by_estimate_are_put_right_by_usage() -> None:
+    """Each call is thought to take 300 tokens at first and takes 6,000: one a minute is what the limit bears."""
+    reply = Reply("hi", "test/model", "stop", 5000, 1000, 0.0)
+    model = Scripted([reply], latency_s=0.5)
+
+    async def main() -> None:
+        caller = callers_of(model, limits=Limits(max_connections=1, tokens_per_minute={"test/model": 6000}))[model.name]
+        for _ in range(10):
+            await caller.call(REQUEST)
+
+    run(main())
+    assert model.asked_at[-1] == pytest.approx(9 * 60, rel=0.05)
+
+
+def test_an_estimate_learns_what_replies_take() -> None:
+    reply = Reply("hi", "test/model", "stop", 2, 8, 0.0)
+    model = Scripted([reply], latency_s=0.001)
+
+    async def main() -> float:
+        caller = callers_of(model, limits=Limits(tokens_per_minute={"test": 6000}))[model.name]
+        for _ in range(1200):
+            await caller.call(REQUEST)
+        return now()
+
+    assert run(main()) == pytest.approx(1200 * 10 / 100, rel=0.1)
+
+
+def test_a_call_with_more_tokens_than_a_minute_has_goes_out_all_the_same() -> None:
+    model = Scripted([REPLY])
+    request = Request("test/model", (Message("user", "x" * 100_000),))
+
+    async def main() -> None:
+        await callers_of(model, limits=Limits(tokens_per_minute={"test": 1000}))[model.name].call(request)
+
+    run(main())
+    assert model.asked_at == [0.0]
+
+
+def test_a_limit_of_one_model_holds_back_no_other_of_the_same_endpoint_and_lane() -> None:
+    slow, quick = Scripted([REPLY], name="test/slow"), Scripted([REPLY], name="test/quick")
+
+    async def main() -> None:
+        callers = callers_of(slow, quick, limits=Limits(requests_per_minute={"test/slow": 1}))
+        names = ["test/slow"] * 3 + ["test/quick"] * 30
+        await asyncio.gather(*(callers[name].call(REQUEST, lane=("judge", "sums")) for name in names))
+
+    run(main())
+    assert max(quick.asked_at) == 0.0
+    assert slow.asked_at == pytest.approx([0, 60, 120])
+
+
+def test_a_limit_of_a_provider_is_shared_by_its_models_at_all_their_endpoints() -> None:
+    models = [Scripted([REPLY], name=f"test/{each}", endpoint=each) for each in "ab"]
+
+    async def main() -> None:
+        callers = callers_of(*models, limits=Limits(requests_per_minute={"test": 60}))
+        await asyncio.gather(*(callers[name].call(REQUEST) for name in ["test/a", "test/b"] * 2))
+
+    run(main())
+    assert sorted(at for model in models for at in model.asked_at) == pytest.approx([0, 1, 2, 3])
+
+
+def test_the_longest_name_that_fits_is_the_limit() -> None:
+    model = Scripted([REPLY], name="test/deep/model")
+
+    async def main() -> None:
+        per_minute = {"test": 60.0, "test/deep": 30.0, "test/other": 1.0}
+        caller = callers_of(model, limits=Limits(requests_per_minute=per_minute))[model.name]
+        await asyncio.gather(*(caller.call(REQUEST) for _ in range(3)))
+
+    run(main())
+    assert model.asked_at == pytest.approx([0, 2, 4])
+
+
+def test_a_star_is_for_each_endpoint_by_itself_that_nothing_else_names() -> None:
+    models = [Scripted([REPLY], name=f"{each}/a", endpoint=each) for each in ("one", "two", "own")]
+
+    async def main() -> None:
+        callers = callers_of(*models, limits=Limits(requests_per_minute={"*": 60, "own": 30}))
+        await asyncio.gather(*(caller.call(REQUEST) for caller in callers.values() for _ in range(3)))
+
+    run(main())
+    assert [model.asked_at for model in models] == [pytest.approx(each) for each in ([0, 1, 2], [0, 1, 2], [0, 2, 4])]
+
+
+def test_an_attempt_that_failed_counts_as_a_request() -> None:
+    model = Scripted([busy(), REPLY])
+
+    async def main() -> None:
+        caller = callers_of(model, limits=Limits(requests_per_minute={"test": 1}))[model.name]
+        await caller.call(REQUEST)
+
+    run(main())
+    assert model.asked_at == pytest.approx([0, 60])
+
+
+def test_a_snapshot_says_that_calls_are_held_back() -> None:
+    model = Scripted([busy(30.0), REPLY])
+
+    async def main() -> None:
+        callers = callers_of(model)
+        call = asyncio.create_task(callers[model.name].call(REQUEST))
+        await asyncio.sleep(10)
+        assert (snapshot(callers)[0].state, snapshot(callers)[0].waiting) == ("held back", 1)
+        await call
+        assert snapshot(callers)[0].state == "ready"
+
+    run(main())
+
+
+def test_a_call_that_waits_for_its_minute_can_be_cancelled() -> None:
+    model = Scripted([REPLY])
+
+    async def main() -> None:
+        caller = callers_of(model, limits=Limits(requests_per_minute={"test": 1}))[model.name]
+        await caller.call(REQUEST)
+        waits, next_one = (asyncio.create_task(caller.call(REQUEST)) for _ in range(2))
+        await asyncio.sleep(1)
+        waits.cancel()
+        await next_one
+        with pytest.raises(asyncio.CancelledError):
+            await waits
+
+    run(main())
+    assert model.asked_at == pytest.approx([0, 60])
+
+
+def test_errors_leave_an_estimate_as_it_is() -> None:
+    model = Scripted([ModelError("R0110", "no", "mend it"), REPLY])
+
+    async def main() -> None:
+        caller = callers_of(model, limits=Limits(tokens_per_minute={"test": 60_000}))[model.name]
+        with pytest.raises(ModelError):
+            await caller.call(REQUEST)
+        await caller.call(REQUEST)
+
+    run(main())
+    assert model.asked_at[1] == pytest.approx(0.2, abs=0.05)  # about 300 tokens, less those that may leave together

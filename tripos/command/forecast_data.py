@@ -1,0 +1,68 @@
+"""A forecast as JSON, for programs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from tripos_runtime.estimates import Estimate, Span
+from tripos_runtime.forecast import Forecast
+
+
+def to_json(found: Forecast) -> str:
+    """The forecast as indented JSON. A cost that is not known is null, and `unpriced` names the models."""
+    return orjson.dumps(to_data(found), option=orjson.OPT_INDENT_2).decode()
+
+
+def to_data(found: Forecast) -> dict[str, Any]:
+    """The forecast as JSON values: `calls` by place, `why`, and `total`."""
+    total = found.total
+    return {
+        "calls": [
+            {
+                **where._asdict(),
+                "reused": line.reused,
+                "to_call": line.certain,
+                "maybe": line.perhaps,
+                "ruled_out": line.ruled_out,
+                "failed_before": dict(sorted(line.failed.items())),
+                **(_estimate(found.estimates[where]) if where in found.estimates else _estimate(Estimate())),
+            }
+            for where, line in found.lines.items()
+        ],
+        "why": [
+            {
+                "kind": reason.kind,
+                "text": reason.text,
+                "calls": reason.calls,
+                "steps": [{"scenario": scenario, "step": step} for scenario, step in reason.places],
+                "items": reason.items,
+                "of_items": reason.of_items,
+            }
+            for reason in found.reasons
+        ],
+        "items": dict(found.items),
+        "scores_from_kept_replies": found.scores,
+        "unpriced": list(found.unpriced),
+        "total": {
+            "reused": found.reused,
+            "to_call": found.certain,
+            "maybe": found.perhaps,
+            **_estimate(total),
+            "known_usd": _span(total.known_usd, 6),
+        },
+    }
+
+
+def _estimate(part: Estimate) -> dict[str, Any]:
+    return {
+        "tokens_in": _span(part.tokens_in),
+        "tokens_out": _span(part.tokens_out),
+        "cost_usd": None if part.cost_usd is None else _span(part.cost_usd, 6),
+        "basis": part.basis,
+    }
+
+
+def _span(span: Span, digits: int | None = None) -> dict[str, float]:
+    return {name: round(value, digits) for name, value in span._asdict().items()}

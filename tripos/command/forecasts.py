@@ -1,0 +1,123 @@
+"""The forecast of a run: reads the store and the prices, asks the runtime, and shows what it says."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tripos.command.forecast_data import to_json
+from tripos.command.forecast_text import lines_of
+from tripos.command.histories import read_history
+from tripos.command.terminal import columns
+from tripos.config import Config
+from tripos.failure import GOOD, USAGE, Failure
+from tripos.wiring import prices_of
+from tripos_compiler.data import DataError
+from tripos_compiler.plan import Plan
+from tripos_runtime.binding import Binding
+from tripos_runtime.cases import CaseSource, Selection
+from tripos_runtime.forecast import Forecast, NothingKept, forecast
+from tripos_runtime.history import NO_HISTORY
+from tripos_runtime.models.base import FREE, Price
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.index import Index
+from tripos_warehouse.keys import pack
+from tripos_warehouse.ledger import RunLedger, open_ledger
+from tripos_warehouse.store import Store
+
+AT_NO_COST = ("mock/", "local/", "replay/")
+
+
+def dry_run(
+    plan: Plan,
+    source: CaseSource,
+    selection: Selection,
+    binding: Binding,
+    store_path: str | Path,
+    config: Config,
+    as_json: bool,
+) -> int:
+    """Prints what a run would do, as text or as JSON, and asks no model. A store that is not there is not made.
+
+    Raises `Failure` where the store or a data file cannot be read.
+    """
+    found = foresee(plan, source, selection, binding, store_path, config)
+    print(to_json(found) if as_json else "\n".join(lines_of(found, plan, columns())))
+    return GOOD
+
+
+def foresee(
+    plan: Plan, source: CaseSource, selection: Selection, binding: Binding, store_path: str | Path, config: Config
+) -> Forecast:
+    """The forecast of a run. Raises `Failure`."""
+    prices = known_prices(binding, config)
+    try:
+        store = find_store(store_path)
+        if store is None:
+            return forecast(plan, source, selection, binding, NothingKept(), prices, NO_HISTORY)
+        history = read_history(store, plan.benchmark.name)
+        ledger = _open(store, {each for scenario in plan.scenarios for each in scenario.fingerprints})
+        try:
+            return forecast(plan, source, selection, binding, ledger, prices, history)
+        finally:
+            if isinstance(ledger, RunLedger):
+                ledger.close()
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    except DataError as error:
+        raise Failure("E0307", error.message, error.help, USAGE) from error
+
+
+def known_prices(binding: Binding, config: Config) -> dict[str, Price | None]:
+    """The price of every model that takes part: what `tripos.toml` says, or else litellm's map of models."""
+    from tripos_runtime.models.prices import price_of
+
+    own = prices_of(config)
+    found: dict[str, Price | None] = {}
+    for name in binding.every:
+        provider, _, model = name.partition("/")
+        if name in own:
+            found[name] = own[name]
+        else:
+            found[name] = FREE if name.startswith(AT_NO_COST) else price_of(provider, model)
+    return found
+
+
+def find_store(path: str | Path) -> Store | None:
+    """The store at a path; `None` where there is none. Raises `StoreError` where there is one that cannot be read."""
+    try:
+        return Store.open(path, create=False)
+    except StoreError as error:
+        if error.code == "W0101":
+            return None
+        raise
+
+
+def _open(store: Store, fingerprints: Collection[str]) -> RunLedger | Committed:
+    try:
+        return open_ledger(store, fingerprints)
+    except StoreError as error:
+        if error.code != "W0102":
+            raise
+        return Committed(store, fingerprints)
+
+
+class Committed:
+    """What a store that may only be read has committed."""
+
+    def __init__(self, store: Store, fingerprints: Collection[str]) -> None:
+        self._store, self._fingerprints = store, fingerprints
+        self._indexes: dict[str, Index] = {}
+
+    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
+        """The status of each of these rows; `None` for those that are not kept."""
+        if table not in self._indexes:
+            self._indexes[table] = Index(table, self._fingerprints)
+            self._indexes[table].load(self._store.parts(table))
+        index = self._indexes[table]
+        return index.names_of(index.find(pack(ids)).codes)
+
+    def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
+        """Whole rows, by id."""
+        return self._store.rows(table, ids)

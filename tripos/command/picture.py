@@ -1,0 +1,141 @@
+"""The picture of a run on a terminal: a bar, a row for each role and scenario, what it cost, what failed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tripos.command.pace import Lane, Pace, done_by_lane, duration, per_second
+from tripos.command.spending import cost, of_budget
+from tripos_compiler.diagnostics.codes import CODES
+from tripos_runtime.budget import Budget
+from tripos_runtime.tally import Tally
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+AROUND = 8
+"""Lines of the terminal that are not rows: the bar, the head, what is left out, three below, and two to spare."""
+FEWEST = 3
+BAR = 24
+MOST_ERRORS = 3
+
+
+@dataclass(frozen=True)
+class Moment:
+    """Everything that one picture shows."""
+
+    tally: Tally
+    pace: Pace
+    elapsed_s: float
+    in_flight: int | None = None
+    budget: Budget | None = None
+
+
+def picture(moment: Moment, height: int) -> RenderableType:
+    """The picture for a terminal of `height` lines; it takes fewer lines than that."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    tally = moment.tally
+    lanes, more = shown_lanes(tally, moment.pace, max(FEWEST, height - AROUND))
+    done = done_by_lane(tally)
+    table = Table(box=None, pad_edge=False, header_style="dim", show_edge=False, expand=False)
+    table.add_column("role", no_wrap=True, overflow="ellipsis", max_width=18)
+    table.add_column("scenario", no_wrap=True, overflow="ellipsis", max_width=24)
+    for name in ("done", "planned", "", "reused", "failed"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for lane in lanes:
+        planned, failed = tally.planned[lane], tally.failed[lane]
+        table.add_row(
+            *lane,
+            f"{done[lane]:,}",
+            f"{planned:,}" if planned else "",
+            percent(done[lane], planned),
+            f"{tally.reused[lane]:,}" if tally.reused[lane] else "",
+            f"[red]{failed:,}[/red]" if failed else "",
+            style="dim" if planned and done[lane] >= planned else "",
+        )
+    parts = [Text(headline(moment), overflow="ellipsis", no_wrap=True), table]
+    if more:
+        parts.append(Text(f"and {more:,} more", style="dim"))
+    parts += [Text(line, overflow="ellipsis", no_wrap=True) for line in below(moment)]
+    return Group(*parts)
+
+
+def shown_lanes(tally: Tally, pace: Pace, most: int) -> tuple[Sequence[Lane], int]:
+    """The roles and scenarios that get a row, in the order of the plan, and how many get none: where there are too many
+    the busiest are shown, then those that are not done."""
+    lanes = list({**tally.planned, **done_by_lane(tally)})
+    if len(lanes) <= most:
+        return lanes, 0
+    room = most - 1
+    done = done_by_lane(tally)
+    chosen = pace.busiest(room)
+    for lane in [*(each for each in lanes if done[each] < tally.planned[each]), *lanes]:
+        if len(chosen) >= room:
+            break
+        chosen.add(lane)
+    return [lane for lane in lanes if lane in chosen], len(lanes) - len(chosen)
+
+
+def headline(moment: Moment) -> str:
+    """How far all of it is.
+
+    >>> tally = Tally()
+    >>> tally.planned["candidate", "sums"] = 200
+    >>> tally.asked["candidate", "sums"] = 50
+    >>> headline(Moment(tally, Pace(), 4.0))
+    '━━━━━━                    25 %  50 of 200 calls  after 4 s'
+    """
+    tally, pace = moment.tally, moment.pace
+    done, total = tally.done, tally.total
+    filled = min(BAR, BAR * done // total) if total else 0
+    left_s = pace.left_s(tally)
+    parts = [f"{'━' * filled:{BAR}}", f"{percent(done, total):>4}", f"{done:,} of {total:,} calls"]
+    if rate := pace.rate():
+        parts.append(per_second(rate))
+    parts.append(f"{duration(left_s)} left" if left_s is not None else f"after {duration(moment.elapsed_s)}")
+    return "  ".join(parts)
+
+
+def below(moment: Moment) -> list[str]:
+    """What stands under the rows: calls under way, what it cost, what failed."""
+    tally = moment.tally
+    lines = []
+    first = [] if moment.in_flight is None else [f"{moment.in_flight:,} under way"]
+    if tally.waiting:
+        first.append(f"{tally.waiting:,} item{'s' if tally.waiting > 1 else ''} left to another process")
+    if tally.repaired:
+        first.append(f"{tally.repaired:,} asked once more")
+    first.append(f"{tally.tokens_in:,} tokens in, {tally.tokens_out:,} out")
+    lines.append("; ".join(first))
+    budget = of_budget(moment.budget)
+    lines.append(f"cost {cost(tally)}" + (f"; budget {budget}" if budget else ""))
+    if tally.errors:
+        lines.append(failures(tally))
+    return lines
+
+
+def failures(tally: Tally) -> str:
+    """Failed calls by kind, the most frequent first.
+
+    >>> from collections import Counter
+    >>> failures(Tally(errors=Counter(R0104=3, R0111=1)))
+    'failed: 3 R0104 rate limited, 1 R0111 server error'
+    """
+    common = tally.errors.most_common(MOST_ERRORS)
+    kinds = ", ".join(f"{number:,} {code} {CODES.get(code, '')}".rstrip() for code, number in common)
+    rest = tally.errors.total() - sum(number for _, number in common)
+    return f"failed: {kinds}" + (f", {rest:,} others" if rest else "")
+
+
+def percent(done: int, total: int) -> str:
+    """A share in whole per cent; never 100 before the end.
+
+    >>> percent(1999, 2000), percent(2000, 2000), percent(5, 0)
+    ('99 %', '100 %', '')
+    """
+    return f"{min(100, 100 * done // total)} %" if total else ""

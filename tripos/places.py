@@ -1,0 +1,58 @@
+"""Where a setting stands in a TOML file: the reader of the standard library tells no lines."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+
+HEADER = re.compile(r"\s*(\[\[?[^\]].*\])\s*(?:#.*)?$")
+ASSIGNED = re.compile(r"""\s*((?:[A-Za-z0-9_\-.\s]|"(?:[^"\\]|\\.)*"|'[^']*')+?)\s*=""")
+
+
+def find_line(text: str, place: Sequence[str]) -> int | None:
+    """The number of the line where a setting stands, from 1; that of the table around it where it is inside a value.
+
+    >>> find_line('store = "x"\\n[endpoints."openai/a"]\\nbase_ur = "y"\\n', ["endpoints", "openai/a", "base_ur"])
+    3
+    >>> find_line("[roles]\\njudge = 5\\n", ["roles", "judge", "0"]), find_line("", ["store"])
+    (2, None)
+    """
+    wanted = tuple(place)
+    best: tuple[int, int] | None = None
+    for number, path in _lines(text):
+        shared = len(path)
+        if path == wanted[:shared] and (best is None or shared > best[0]):
+            best = (shared, number)
+    return best[1] if best is not None else None
+
+
+def _lines(text: str) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Every line that names a setting or a table, with the whole name."""
+    table: tuple[str, ...] = ()
+    for number, line in enumerate(text.splitlines(), 1):
+        if header := HEADER.match(line):
+            path = _path(header[1])
+            if path is not None:
+                table = path
+                yield number, table
+        elif assigned := ASSIGNED.match(line):
+            path = _path(f"{assigned[1]} = 0")
+            if path is not None:
+                yield number, (*table, *path)
+
+
+def _path(line: str) -> tuple[str, ...] | None:
+    """The names that a header or the left side of a line stands for."""
+    try:
+        inner: object = tomllib.loads(line)
+    except tomllib.TOMLDecodeError:
+        return None
+    path: list[str] = []
+    while isinstance(inner, list) or (isinstance(inner, dict) and inner):
+        if isinstance(inner, list):
+            inner = inner[0]
+            continue
+        name, inner = next(iter(inner.items()))
+        path.append(name)
+    return tuple(path)

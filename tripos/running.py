@@ -1,0 +1,165 @@
+"""One run from its plan to its last row: what the `run` verb does, apart from what it says."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from tripos import __version__
+from tripos.failure import SOME_FAILED, Failure
+from tripos_compiler.data import DataError
+from tripos_compiler.plan import Plan
+from tripos_runtime.binding import Binding
+from tripos_runtime.budget import Budget
+from tripos_runtime.calling import Limits, Stopped, open_callers
+from tripos_runtime.cases import CaseSource, Selection
+from tripos_runtime.engine import Engine, work_name
+from tripos_runtime.models import Model
+from tripos_runtime.plugins import Loaded
+from tripos_runtime.tally import Tally
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.ledger import RunLedger, open_ledger
+from tripos_warehouse.store import Store
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a run ended: `finished`, `interrupted`, `stopped` (a model could not be had, or the budget is spent) or
+    `failed` (the store)."""
+
+    status: str
+    failure: Failure | None = None
+
+
+@dataclass
+class Job:
+    """Everything about one run but its models."""
+
+    plan: Plan
+    binding: Binding
+    selection: Selection
+    source: CaseSource
+    functions: Mapping[str, Loaded]
+    store: Store
+    run_id: str
+    limits: Limits
+    budget: Budget | None
+    tally: Tally = field(default_factory=Tally)
+    note: Callable[[str], None] = print
+    _engine: Engine | None = None
+    _running: asyncio.Task[None] | None = None
+
+    def interrupt(self) -> bool:
+        """Finishes the calls under way and stops; called again, it stops at once. Whether this was the first time."""
+        if self._engine is None or self._running is None:
+            return False
+        if self._engine.stopping:
+            self._running.cancel()
+            return False
+        self._engine.stopping = True
+        return True
+
+    async def run(self, models: Mapping[str, Model], around: Callable[[Job], Any]) -> Ending:
+        """Runs to an ending. `around` gives the context in which calls are made, such as one that shows progress."""
+        ledger = open_ledger(self.store, _fingerprints(self.plan))
+        try:
+            done = ledger.work(work_name(self.plan, self.binding, self.selection)).finished()
+            self._begin(self.run_id if done is None else done["run_id"])
+            if done is None:
+                ending = await self._call(ledger, models, around)
+            else:
+                self.tally.reuse(done)
+                ending = Ending("finished")
+            self._end(ending)
+            return ending
+        finally:
+            ledger.close()
+
+    async def _call(self, ledger: RunLedger, models: Mapping[str, Model], around: Callable[[Job], Any]) -> Ending:
+        try:
+            callers = open_callers(models, self.limits, self.budget, self.note)
+            engine = self._engine = Engine(
+                plan=self.plan,
+                binding=self.binding,
+                source=self.source,
+                selection=self.selection,
+                callers=callers,
+                ledger=ledger,
+                functions=self.functions,
+                run_id=self.run_id,
+                workers=self.limits.max_connections * max(1, len({model.endpoint for model in models.values()})),
+                tally=self.tally,
+            )
+            self._running = asyncio.create_task(engine.run())
+            # What was made before the first call stays to the end; looking through it again and again costs time.
+            gc.collect()
+            gc.freeze()
+            async with around(self):
+                await self._running
+        except Stopped as error:
+            return Ending("stopped", Failure(error.code, error.message, error.hint, SOME_FAILED))
+        except StoreError as error:
+            return Ending("failed", Failure(error.code, error.message, error.hint, SOME_FAILED))
+        except DataError as error:
+            return Ending("failed", Failure("E0307", error.message, error.help, SOME_FAILED))
+        except asyncio.CancelledError:
+            return Ending("interrupted")
+        finally:
+            gc.unfreeze()
+            await asyncio.gather(*(model.close() for model in models.values()), return_exceptions=True)
+        return Ending("interrupted" if engine.stopping else "finished")
+
+    def _begin(self, items_of: str) -> None:
+        plan, binding, selection = self.plan, self.binding, self.selection
+        chosen = {"limit": selection.limit, "seed": selection.seed, "only": dict(selection.only)}
+        row = {
+            "run_id": self.run_id,
+            "items_of": items_of,
+            "benchmark": plan.benchmark.name,
+            "version": plan.benchmark.version,
+            "plan_digest": plan.digest,
+            "plan": plan.to_json(),
+            "fingerprints": sorted(_fingerprints(plan)),
+            "roles": json.dumps({role: list(models) for role, models in binding.models.items()}, sort_keys=True),
+            "compared_role": binding.compared,
+            "models": list(binding.of(binding.compared)),
+            "scenarios": [scenario.name for scenario in selection.chosen(plan)],
+            "options": json.dumps(chosen, sort_keys=True),
+            "tool_version": __version__,
+            "started_at": datetime.now(UTC),
+        }
+        self.store.append({"runs": [row]})
+
+    def _end(self, ending: Ending) -> None:
+        """Commits how the run ended; where the store cannot be written the first failure is the one to tell."""
+        tally = self.tally
+        row = {
+            "run_id": self.run_id,
+            "status": ending.status,
+            "message": ending.failure.message if ending.failure is not None else "; ".join(self.failed_functions()) or None,
+            "asked": sum(tally.asked.values()),
+            "reused": sum(tally.reused.values()),
+            "failed": sum(tally.failed.values()),
+            "cost_usd": None if tally.cost_unknown else tally.cost_usd,
+            "finished_at": datetime.now(UTC),
+        }
+        with contextlib.suppress(StoreError) if ending.failure is not None else contextlib.nullcontext():
+            self.store.append({"run_ends": [row]})
+
+    def failed_functions(self) -> list[str]:
+        """For every Python function that failed, how often it did and what was wrong first."""
+        return [
+            f"`{name}` failed {each.failed:,} {'time' if each.failed == 1 else 'times'}, first with {each.first}"
+            for name, each in self.functions.items()
+            if each.failed
+        ]
+
+
+def _fingerprints(plan: Plan) -> set[str]:
+    return {each for scenario in plan.scenarios for each in scenario.fingerprints}

@@ -1,0 +1,97 @@
+"""Keys: what looks like one, where one stands in settings, and texts without them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+HIDDEN = "(hidden)"
+SHORTEST = 6
+"""A value shorter than this is no key; taking it out of a text would make holes in words."""
+
+KNOWN_FORMS = re.compile(
+    r"(?:Bearer\s+\S{8,}|sk-\S{8,}|sk_\S{8,}|gsk_\S{8,}|xai-\S{8,}|hf_\S{8,}|r8_\S{8,}|pplx-\S{8,}|nvapi-\S{8,}"
+    r"|fw_\S{8,}|tgp_\S{8,}|gh[pousr]_\S{8,}|AIza[\w-]{20,}|AKIA[0-9A-Z]{12,}|ya29\.\S{8,}"
+    r"|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)"
+)
+KEY_NAME = re.compile(r"(?:^|_)(?:keys?|apikey|tokens?|secrets?|passwords?|passwd|credentials?|authorization)$", re.I)
+"""A setting or a variable called so holds a key."""
+NO_KEY_NAME = re.compile(r"(?:^|_)tokens(?:_per_minute)?$", re.I)
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+ADDRESS_WITH_KEY = re.compile(r"://[^/\s@]+@|[?&](?:api[-_]?key|key|token|secret)=", re.I)
+
+
+def is_key_like(text: str) -> bool:
+    """Whether a text has the form of an API key, or holds one.
+
+    >>> is_key_like("sk-proj-0123456789"), is_key_like("https://ann:pass@example.org/v1")
+    (True, True)
+    >>> is_key_like("openai/gpt-4o"), is_key_like("OPENAI_API_KEY"), is_key_like("results")
+    (False, False, False)
+    """
+    return bool(KNOWN_FORMS.search(text) or ADDRESS_WITH_KEY.search(text))
+
+
+def is_variable(text: str) -> bool:
+    """Whether a text can be the name of an environment variable, and is not itself a key.
+
+    >>> is_variable("OPENAI_API_KEY"), is_variable("9f8a-77"), is_variable("a1b2c3d4e5f6a7b8c9d0e1f2")
+    (True, False, False)
+    """
+    random = len(text) >= 20 and "_" not in text and bool(re.search(r"\d", text)) and bool(re.search(r"[a-z]", text))
+    return bool(VARIABLE.fullmatch(text)) and not random and not is_key_like(text)
+
+
+def keys_in(table: Mapping[str, Any], place: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The places of what looks like a key in a table of settings. The keys themselves are not told.
+
+    >>> list(keys_in({"endpoints": {"openai": {"base_url": "http://x/v1", "api_key": "0123456789"}}}))
+    [('endpoints', 'openai', 'api_key')]
+    >>> list(keys_in({"endpoints": {"openai": {"api_key_env": "sk-0123456789abcdef"}}}))
+    [('endpoints', 'openai', 'api_key_env')]
+    """
+    for name, value in table.items():
+        here = (*place, name)
+        if is_key_like(name):
+            yield (*place, HIDDEN)
+        elif isinstance(value, Mapping):
+            yield from keys_in(value, here)
+        else:
+            texts = [each for each in (value if isinstance(value, list) else [value]) if isinstance(each, str)]
+            called = KEY_NAME.search(name) and not NO_KEY_NAME.search(name) and any(texts)
+            misplaced = name == "api_key_env" and any(not is_variable(text) for text in texts)
+            tables = [each for each in value if isinstance(each, Mapping)] if isinstance(value, list) else []
+            if called or misplaced or any(is_key_like(text) for text in texts):
+                yield here
+            for each in tables:
+                yield from keys_in(each, here)
+
+
+def key_values(environ: Mapping[str, str], variables: Iterable[str] = ()) -> tuple[str, ...]:
+    """The values of the environment that must never be shown, longest first: of variables that are called like a key,
+    and of those named in `variables`.
+
+    >>> key_values({"OPENAI_API_KEY": "abcdef123", "HOME": "/home/ann", "TUTOR": "pass-phrase"}, ["TUTOR"])
+    ('pass-phrase', 'abcdef123')
+    """
+    named = set(variables)
+    found = {
+        value.strip()
+        for name, value in environ.items()
+        if name in named or (KEY_NAME.search(name) and not NO_KEY_NAME.search(name))
+    }
+    return tuple(sorted((each for each in found if len(each) >= SHORTEST), key=lambda each: (-len(each), each)))
+
+
+def without_keys(text: str, values: Iterable[str] = ()) -> str:
+    """A text with these values, and with whatever else has the form of a key, taken out.
+
+    >>> without_keys("refused abcdef123 and sk-0123456789", ["abcdef123"])
+    'refused (hidden) and (hidden)'
+    """
+    for value in values:
+        text = text.replace(value, HIDDEN)
+    text = re.sub(r"(://)[^/\s@]+@", rf"\1{HIDDEN}@", text)
+    text = re.sub(r"(?i)([?&](?:api[-_]?key|key|token|secret)=)[^&\s]+", rf"\1{HIDDEN}", text)
+    return KNOWN_FORMS.sub(HIDDEN, text)

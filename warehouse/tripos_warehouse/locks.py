@@ -1,0 +1,154 @@
+"""Locks: what a living process holds, as byte ranges of one file, which the kernel frees when the process dies.
+
+Every name has its own byte of the file `claims`, far beyond its end, so the file stays empty. Claims of work and the
+names that say "this file has a living owner" are locks of the same open file: when a process dies, all of them go at
+the same moment. Whoever gets a dead process's claim therefore also sees that it is dead.
+
+On Linux the locks belong to the open file (`F_OFD_SETLK`); elsewhere they belong to the process, and one open file is
+shared by all `Locks` of it. Where the system or the file system has no locks, `real` is false, every lock is had, and
+nobody is known to live.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import struct
+import sys
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+CLAIMS = "claims"
+CLAIM, SEGMENT, PARTS, LIST, COMPACTION = "claim", "segment", "parts", "list", "compaction"
+"""What is locked: a piece of work, a journal segment, the parts of a commit, a list of names, the right to compact."""
+
+_HALF = 2**62
+_NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}
+_FLOCK = struct.Struct("hhqqi0q")  # type, whence, start, length, pid: `struct flock` of Linux
+
+if sys.platform == "win32":
+    fcntl: Any = None
+else:
+    import fcntl
+
+
+class Locks:
+    """The locks that one owner holds in a store. Two of them exclude each other, also within one process."""
+
+    def __init__(self, root: Path) -> None:
+        """Opens the file, and makes it where it is not there. Raises `OSError` where that is not allowed."""
+        self.real = fcntl is not None
+        self._owned = sys.platform == "linux"
+        self._held: set[int] = set()
+        self._file: int = -1
+        if self._owned:
+            self._file = os.open(root / CLAIMS, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        elif self.real:
+            self._process = _OfProcess.of(root / CLAIMS)
+
+    def close(self) -> None:
+        """Frees everything."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+        elif self.real and not self._owned:
+            for place in list(self._held):
+                self.free(place)
+        self._held.clear()
+
+    def hold(self, place: int) -> bool:
+        """Takes the lock of `place` alone; false where somebody else has it in any way."""
+        if not self.real:
+            return True
+        if self._owned:
+            return self._set(fcntl.F_WRLCK, place)
+        if self._process.take(self, place):
+            self._held.add(place)
+            return True
+        return False
+
+    def share(self, place: int) -> bool:
+        """Takes the lock of `place` beside others who share it; false where somebody has it alone."""
+        if self._owned and self.real:
+            return self._set(fcntl.F_RDLCK, place)
+        return self.hold(place)
+
+    def free(self, place: int) -> None:
+        """Lets go of `place`."""
+        if not self.real:
+            return
+        if self._owned:
+            self._set(fcntl.F_UNLCK, place)
+        elif place in self._held:
+            self._held.discard(place)
+            self._process.free(place)
+
+    def others_hold(self, place: int) -> bool:
+        """Whether another owner has `place`. Without locks nobody can know: true, as if it lived."""
+        if not self.real:
+            return True
+        if self._owned:
+            asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0)
+            return bool(_FLOCK.unpack(fcntl.fcntl(self._file, fcntl.F_OFD_GETLK, asked))[0] != fcntl.F_UNLCK)
+        if self.hold(place):
+            self.free(place)
+            return False
+        return True
+
+    def _set(self, kind: int, place: int) -> bool:
+        try:
+            fcntl.fcntl(self._file, fcntl.F_OFD_SETLK, _FLOCK.pack(kind, os.SEEK_SET, place, 1, 0))
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                return False
+            if error.errno not in _NO_LOCKS:
+                raise
+            self.real = False
+        return True
+
+
+class _OfProcess:
+    """The locks of a whole process, for systems without locks of an open file. Closing the file once would free all of
+    them, so it stays open."""
+
+    _known: dict[Path, _OfProcess] = {}  # noqa: RUF012 - one for each file, as long as the process lives
+
+    def __init__(self, path: Path) -> None:
+        self._file = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        self._owners: dict[int, Locks] = {}
+
+    @classmethod
+    def of(cls, path: Path) -> _OfProcess:
+        if path not in cls._known:
+            cls._known[path] = cls(path)
+        return cls._known[path]
+
+    def take(self, owner: Locks, place: int) -> bool:
+        if (has := self._owners.get(place)) is not None:
+            return has is owner
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, place)
+        except OSError as error:
+            if error.errno in (errno.EAGAIN, errno.EACCES):
+                return False
+            if error.errno not in _NO_LOCKS:
+                raise
+            owner.real = False
+            return True
+        self._owners[place] = owner
+        return True
+
+    def free(self, place: int) -> None:
+        if self._owners.pop(place, None) is not None:
+            fcntl.lockf(self._file, fcntl.LOCK_UN, 1, place)
+
+
+def place_of(kind: str, name: str) -> int:
+    """The byte that stands for `name`. Claims lie in the lower half of the file, signs of life in the upper.
+
+    >>> place_of(CLAIM, "a") == place_of(CLAIM, "a"), place_of(CLAIM, "a") < 2**62 <= place_of(SEGMENT, "a") < 2**63
+    (True, True)
+    """
+    number = int.from_bytes(blake2b(f"{kind} {name}".encode(), digest_size=8).digest()) % _HALF
+    return number if kind == CLAIM else number + _HALF

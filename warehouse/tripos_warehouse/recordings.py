@@ -1,0 +1,190 @@
+"""The recorded calls of a run, and a file to find their replies in: a run of any size is replayed in little memory."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import duckdb
+
+from tripos_warehouse.runs import Run
+from tripos_warehouse.store import FAILED
+
+BATCH = 1024
+"""So many rows are in memory at once."""
+
+_OF_CALL = "fingerprint messages status error reply finish_reason model_served tokens_in tokens_out tokens_reasoning"
+_OF_DRAFT = "reply finish_reason model_served tokens_in tokens_out tokens_reasoning"
+
+
+@dataclass(frozen=True)
+class Usage:
+    """The tokens that a reply took; `None` is unknown."""
+
+    tokens_in: int | None
+    tokens_out: int | None
+    tokens_reasoning: int | None
+
+    def without(self, other: Usage) -> Usage:
+        """What is left of this when the other is taken off.
+
+        >>> Usage(10, 6, None).without(Usage(4, 5, None))
+        Usage(tokens_in=6, tokens_out=1, tokens_reasoning=None)
+        """
+        return Usage(
+            _less(self.tokens_in, other.tokens_in),
+            _less(self.tokens_out, other.tokens_out),
+            _less(self.tokens_reasoning, other.tokens_reasoning),
+        )
+
+
+@dataclass(frozen=True)
+class RecordedReply:
+    """A reply as the store has it."""
+
+    text: str
+    finish_reason: str | None
+    model_served: str | None
+    usage: Usage
+
+
+@dataclass(frozen=True)
+class RecordedCall:
+    """A model call that was answered, or refused: then there is no `reply`, and `error` begins with the code.
+
+    `messages` is JSON, `number` says which sample it is. With a `draft` the first reply could not be read: `reply` is
+    the better of the two, and its usage that of both.
+    """
+
+    model: str
+    fingerprint: str
+    number: int
+    messages: str
+    made_at: int
+    """In microseconds."""
+    status: str
+    error: str | None
+    reply: RecordedReply | None
+    draft: RecordedReply | None
+
+
+def recorded_calls(connection: duckdb.DuckDBPyConnection, run: Run) -> Iterator[RecordedCall]:
+    """Every call of a run that was answered, whichever run made it first; in no particular order. Calls that failed
+    are not in it.
+
+    `connection` is that of `views.connect`.
+    """
+    for table, key, model, number, about in (
+        ("samples", "sample_id", "call.model", "call.sample_number", "call"),
+        ("judgements", "judgement_id", "call.evaluator", "0", "about"),
+    ):
+        columns = [f"call.{name}" for name in _OF_CALL.split()] + [f"draft.{name}" for name in _OF_DRAFT.split()]
+        found = connection.cursor().execute(
+            f"""with mine as (
+              select unnest(fingerprints) as fingerprint from main.runs where run_id = $run),
+            items as (
+              select scenario, item_id from main.run_items where run_id = $run)
+            select {model}, {number}, epoch_us(call.created_at), {", ".join(columns)}
+            from main.{table} as call
+            {"join main.samples as about using (sample_id)" if about == "about" else ""}
+            left join main.drafts as draft on draft.unit_id = call.{key}
+            semi join mine on mine.fingerprint = call.fingerprint
+            semi join items on items.scenario = call.scenario and items.item_id = {about}.item_id
+            where call.benchmark = $benchmark and call.status <> $failed and list_contains($models, {model})""",
+            {
+                "run": run.run_id,
+                "benchmark": run.benchmark,
+                "failed": FAILED,
+                "models": sorted({name for names in run.roles.values() for name in names}),
+            },
+        )
+        while rows := found.fetchmany(BATCH):
+            for row in rows:
+                yield _call(*row)
+
+
+def _call(
+    model: str, number: int, made_at: int, fingerprint: str, messages: str, status: str, error: str | None, *texts: Any
+) -> RecordedCall:
+    reply, draft = _reply(*texts[:6]), _reply(*texts[6:])
+    return RecordedCall(model, fingerprint, number, messages, made_at, status, error, reply, draft)
+
+
+def _reply(
+    text: str | None,
+    finish_reason: str | None,
+    model_served: str | None,
+    tokens_in: int | None,
+    tokens_out: int | None,
+    tokens_reasoning: int | None,
+) -> RecordedReply | None:
+    if text is None:
+        return None
+    return RecordedReply(text, finish_reason, model_served, Usage(tokens_in, tokens_out, tokens_reasoning))
+
+
+def _less(whole: int | None, part: int | None) -> int | None:
+    return None if whole is None or part is None else max(0, whole - part)
+
+
+class Recorded(NamedTuple):
+    """What a request was answered: its key, when, and the answer in a form of the caller's."""
+
+    key: bytes
+    made_at: int
+    body: bytes
+
+
+class RecordingFile:
+    """Answers by key, in a file of its own that is gone when it is closed.
+
+    One key may have several answers, as when two rows are asked the same: they are handed out in turn, in the order in
+    which they were made, and from the first again after the last.
+
+    >>> file = RecordingFile([Recorded(b"k", 2, b"second"), Recorded(b"k", 1, b"first"), Recorded(b"l", 3, b"only")])
+    >>> file.find(b"k"), file.find(b"k"), file.find(b"k"), file.find(b"l"), file.find(b"l"), file.find(b"m")
+    (b'first', b'second', b'first', b'only', b'only', None)
+    >>> file.close()
+    """
+
+    def __init__(self, recorded: Iterable[Recorded]) -> None:
+        # A database without a name lies in a temporary file that SQLite deletes; nothing in it has to survive a crash.
+        self._database = sqlite3.connect("", isolation_level=None)
+        for pragma in ("journal_mode = off", "synchronous = off", "cache_size = -16384"):
+            self._database.execute(f"pragma {pragma}")
+        self._database.execute("create table reply (key blob, made_at integer, body blob)")
+        self._database.execute("begin")
+        self._database.executemany("insert into reply values (?, ?, ?)", recorded)
+        self._database.execute("commit")
+        self._database.execute(
+            "create table place (key blob, turn integer, of integer, at integer, primary key (key, turn)) without rowid"
+        )
+        self._database.execute(
+            """insert into place
+            select key, row_number() over (partition by key order by made_at, rowid) - 1,
+              count(*) over (partition by key), rowid from reply order by key"""
+        )
+        self._turns: dict[bytes, int] = {}
+
+    def find(self, key: bytes) -> bytes | None:
+        """The answer of that key whose turn it is; `None` where there is none."""
+        turn = self._turns.get(key, 0)
+        query = "select body, of from place join reply on reply.rowid = at where place.key = ? and turn = ?"
+        found = self._database.execute(query, (key, turn)).fetchone()
+        if found is None:
+            return None
+        body, of = found
+        if of > 1:
+            self._turns[key] = (turn + 1) % of
+        return bytes(body)
+
+    def __len__(self) -> int:
+        """How many answers there are."""
+        [count] = self._database.execute("select count(*) from reply").fetchone()
+        return int(count)
+
+    def close(self) -> None:
+        """Deletes the file."""
+        self._database.close()
