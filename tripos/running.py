@@ -17,9 +17,10 @@ from tripos_compiler.data import DataError
 from tripos_compiler.plan import Plan
 from tripos_runtime.binding import Binding
 from tripos_runtime.budget import Budget
-from tripos_runtime.calling import Limits, Stopped, open_callers
+from tripos_runtime.calling import Caller, Limits, Stopped, open_callers
 from tripos_runtime.cases import CaseSource, Selection
 from tripos_runtime.engine import Engine, work_name
+from tripos_runtime.limits import most_at_once
 from tripos_runtime.models import Model
 from tripos_runtime.plugins import Loaded
 from tripos_runtime.tally import Tally
@@ -51,7 +52,8 @@ class Job:
     limits: Limits
     budget: Budget | None
     tally: Tally = field(default_factory=Tally)
-    note: Callable[[str], None] = print
+    callers: Mapping[str, Caller] = field(default_factory=dict)
+    """How each model is called, once the run is under way."""
     _engine: Engine | None = None
     _running: asyncio.Task[None] | None = None
 
@@ -83,23 +85,25 @@ class Job:
 
     async def _call(self, ledger: RunLedger, models: Mapping[str, Model], around: Callable[[Job], Any]) -> Ending:
         try:
-            callers = open_callers(models, self.limits, self.budget, self.note)
+            self.callers = open_callers(models, self.limits, self.budget, self.tally.notes.append)
             engine = self._engine = Engine(
                 plan=self.plan,
                 binding=self.binding,
                 source=self.source,
                 selection=self.selection,
-                callers=callers,
+                callers=self.callers,
                 ledger=ledger,
                 functions=self.functions,
                 run_id=self.run_id,
-                workers=self.limits.max_connections * max(1, len({model.endpoint for model in models.values()})),
+                workers=self._most_at_once(models),
                 tally=self.tally,
             )
             self._running = asyncio.create_task(engine.run())
-            # What was made before the first call stays to the end; looking through it again and again costs time.
+            # What was made before the first call stays to the end, and calls leave few cycles behind: looking for
+            # them after every few hundred objects costs a tenth of the time.
             gc.collect()
             gc.freeze()
+            gc.set_threshold(20_000, 20, 50)
             async with around(self):
                 await self._running
         except Stopped as error:
@@ -114,6 +118,13 @@ class Job:
             gc.unfreeze()
             await asyncio.gather(*(model.close() for model in models.values()), return_exceptions=True)
         return Ending("interrupted" if engine.stopping else "finished")
+
+    def _most_at_once(self, models: Mapping[str, Model]) -> int:
+        """How many calls all endpoints together can bear."""
+        at: dict[str, list[Model]] = {}
+        for model in models.values():
+            at.setdefault(model.endpoint, []).append(model)
+        return sum(most_at_once(there, self.limits) for there in at.values())
 
     def _begin(self, items_of: str) -> None:
         plan, binding, selection = self.plan, self.binding, self.selection
@@ -139,10 +150,11 @@ class Job:
     def _end(self, ending: Ending) -> None:
         """Commits how the run ended; where the store cannot be written the first failure is the one to tell."""
         tally = self.tally
+        failed = "; ".join(self.failed_functions()) if ending.failure is None else ending.failure.message
         row = {
             "run_id": self.run_id,
             "status": ending.status,
-            "message": ending.failure.message if ending.failure is not None else "; ".join(self.failed_functions()) or None,
+            "message": failed or None,
             "asked": sum(tally.asked.values()),
             "reused": sum(tally.reused.values()),
             "failed": sum(tally.failed.values()),

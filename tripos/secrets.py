@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 HIDDEN = "(hidden)"
-SHORTEST = 6
+SHORTEST = 8
 """A value shorter than this is no key; taking it out of a text would make holes in words."""
 
+_REST = r"""[^\s"'`,;<>()\[\]{}\\]{8,}"""
+"""What may follow the beginning of a key: never what ends a text in JSON or in a sentence."""
 KNOWN_FORMS = re.compile(
-    r"(?:Bearer\s+\S{8,}|sk-\S{8,}|sk_\S{8,}|gsk_\S{8,}|xai-\S{8,}|hf_\S{8,}|r8_\S{8,}|pplx-\S{8,}|nvapi-\S{8,}"
-    r"|fw_\S{8,}|tgp_\S{8,}|gh[pousr]_\S{8,}|AIza[\w-]{20,}|AKIA[0-9A-Z]{12,}|ya29\.\S{8,}"
-    r"|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)"
+    rf"(?:Bearer\s+{_REST}|(?:sk-|sk_|gsk_|xai-|hf_|r8_|pplx-|nvapi-|fw_|tgp_|gh[pousr]_|ya29\.){_REST}"
+    r"|AIza[\w-]{20,}|AKIA[0-9A-Z]{12,}|eyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*)"
 )
 KEY_NAME = re.compile(r"(?:^|_)(?:keys?|apikey|tokens?|secrets?|passwords?|passwd|credentials?|authorization)$", re.I)
 """A setting or a variable called so holds a key."""
@@ -87,11 +88,24 @@ def key_values(environ: Mapping[str, str], variables: Iterable[str] = ()) -> tup
 def without_keys(text: str, values: Iterable[str] = ()) -> str:
     """A text with these values, and with whatever else has the form of a key, taken out.
 
-    >>> without_keys("refused abcdef123 and sk-0123456789", ["abcdef123"])
-    'refused (hidden) and (hidden)'
+    >>> without_keys('refused abcdef123 and "sk-0123456789".', ["abcdef123"])
+    'refused (hidden) and "(hidden)".'
     """
     for value in values:
         text = text.replace(value, HIDDEN)
     text = re.sub(r"(://)[^/\s@]+@", rf"\1{HIDDEN}@", text)
     text = re.sub(r"(?i)([?&](?:api[-_]?key|key|token|secret)=)[^&\s]+", rf"\1{HIDDEN}", text)
     return KNOWN_FORMS.sub(HIDDEN, text)
+
+
+def table_without_keys(value: Any, values: Iterable[str] = ()) -> Any:
+    """The same for every text in lists and tables.
+
+    >>> table_without_keys({"text": ["key sk-0123456789"], "number": 3})
+    {'text': ['key (hidden)'], 'number': 3}
+    """
+    if isinstance(value, str):
+        return without_keys(value, values)
+    if isinstance(value, Mapping):
+        return {name: table_without_keys(each, values) for name, each in value.items()}
+    return [table_without_keys(each, values) for each in value] if isinstance(value, list) else value

@@ -21,6 +21,7 @@ from tripos.places import find_line
 from tripos.secrets import HIDDEN, is_key_like, key_values, keys_in, without_keys
 from tripos_compiler.diagnostics import nearest
 
+UNKNOWN_VARIABLE = "R0208"
 MERGED = ("roles", "endpoints", "prices", "limits", "check")
 """Tables of which a later layer replaces entries; any other setting it replaces whole."""
 OPTIONS: Mapping[str, tuple[str, ...]] = {
@@ -55,7 +56,7 @@ def chosen_settings(options: Namespace, folder: Path | None = None) -> Chosen:
     load_env(folder)
     chosen = load_settings(folder, profile=getattr(options, "profile", None), environ=os.environ)
     for message, hint in chosen.warnings:
-        print(f"warning[R0208]: {message}\n  = help: {hint}", file=sys.stderr)
+        print(f"warning[{UNKNOWN_VARIABLE}]: {message}\n  = help: {hint}", file=sys.stderr)
     return replace(chosen, config=with_options(chosen.config, options))
 
 
@@ -117,10 +118,11 @@ def load_settings(folder: Path, *, profile: str | None, environ: Mapping[str, st
         if wanted not in profiles:
             raise _no_profile(wanted, by, profiles, path)
         layers.append(at_length(profiles[wanted]))
-    base = path.parent if path is not None else folder
-    merged = _against({}, base)
-    for layer in layers:
-        merged = _merge(merged, _against(layer, base))
+    merged: dict[str, Any] = {}
+    if path is not None:
+        # A store that nothing names lies beside the file too, so that it is the same one from every folder below.
+        for layer in ({"store": Config().store}, *layers):
+            merged = _merge(merged, _against(layer, path.parent))
     of_environment = settings_in(environ)
     try:
         config = Config.model_validate(_merge(merged, of_environment))

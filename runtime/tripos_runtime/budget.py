@@ -4,31 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import math
-import re
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from tripos_runtime.amounts import PICO, BudgetError, read_amounts
 from tripos_runtime.models.base import Model, Price, Reply, Request
 from tripos_runtime.stopped import Stopped
 
-PICO = 10**12
-"""Money is counted in whole parts of a USD so small that no price of a token falls between them."""
+__all__ = ["Budget", "BudgetError", "Cost", "OutOfBudget", "check_prices"]
+
 AROUND_MESSAGE = 16
 """Tokens that a message may cost beside its text."""
-AMOUNT = re.compile(r"(\$)?\s*(\d+(?:\.\d+)?|\.\d+)\s*([kM])?\s*(usd|\$|tokens?|calls?)?", re.I | re.ASCII)
-
-
-class BudgetError(Exception):
-    """A budget that cannot be kept to. R0401 what was given is no amount, R0404 a model's price is not known."""
-
-    def __init__(self, code: str, message: str, hint: str) -> None:
-        super().__init__(message)
-        self.code = code
-        self.message = message
-        self.hint = hint
 
 
 class OutOfBudget(Stopped):
@@ -37,11 +26,14 @@ class OutOfBudget(Stopped):
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """Of one call, or of several: millionths of millionths of a USD, tokens in and out, calls."""
+    """The most that a call can cost: millionths of millionths of a USD, tokens in and out, replies; and how many tokens
+    the prompt and each reply were taken to have at most."""
 
     pico_usd: int
     tokens: int
     calls: int
+    sent: int = 0
+    received: int = 0
 
 
 class Budget:
@@ -49,9 +41,10 @@ class Budget:
 
     Before each call, also one that is made again, its highest cost is debited: every byte of its messages and of its
     schema counts as a token, and 16 a message; the reply is as long as `max_tokens` allows or else as the model can.
-    When the reply is there, what it used stands in place of that; where it does not say, the debit stands. A call that
-    failed or was cancelled gives its debit back: a provider may bill a reply that never arrived, and nobody here would
-    know how much.
+    When the reply is there, what it used stands in place of that; where it does not say, the debit stands. A reply that
+    used more (a provider may put texts of its own into prompts, and not count reasoning as output) can go beyond the
+    budget; from then on the calls of that model are debited so much more. A call that failed or was cancelled gives its
+    debit back: a provider may bill a reply that never arrived, and nobody here would know how much.
 
     >>> budget = Budget.parse(["5usd", "2Mtokens"])
     >>> budget.usd, budget.tokens, budget.calls
@@ -68,6 +61,8 @@ class Budget:
         self._under_way = 0
         self._waiting: deque[tuple[asyncio.Future[None], Cost, str]] = deque()
         self._schemas: dict[int, tuple[Mapping[str, Any], int]] = {}
+        self._beyond: dict[str, tuple[int, int]] = {}
+        """By how much prompts and replies of a model were longer than thought possible."""
 
     @classmethod
     def parse(cls, texts: Iterable[str]) -> Budget:
@@ -78,15 +73,10 @@ class Budget:
         0.5
         >>> Budget.parse(["five"])
         Traceback (most recent call last):
-        tripos_runtime.budget.BudgetError: `five` is not a budget
+        tripos_runtime.amounts.BudgetError: `five` is not a budget
         """
-        found: dict[str, Decimal] = {}
-        for text in texts:
-            unit, amount = _amount(text)
-            if unit in found:
-                raise BudgetError("R0401", f"the budget has two amounts of {unit}", "give each unit once")
-            found[unit] = amount
-        usd, tokens, calls = (found.get(unit) for unit in ("USD", "tokens", "calls"))
+        amounts = read_amounts(texts)
+        usd, tokens, calls = (amounts.get(unit) for unit in ("USD", "tokens", "calls"))
         return cls(
             usd=None if usd is None else float(usd),
             tokens=None if tokens is None else int(tokens),
@@ -128,10 +118,13 @@ class Budget:
                 message = f"nobody knows how long a reply of `{model.name}` may get, so a budget cannot be kept to"
                 raise Stopped("R0403", message, "give the step `max_tokens`, or set the budget in calls")
             most_out = 0
+        more_in, more_out = self._beyond.get(model.name, (0, 0))
+        sent, most_out = sent + more_in, most_out + more_out
         pico_usd = 0
         if self.usd is not None and price is not None:
             pico_usd = math.ceil(_dearest_usd(price, sent, most_out) * PICO)
-        return Cost(pico_usd * request.samples, (sent + most_out) * request.samples, request.samples)
+        times = request.samples
+        return Cost(pico_usd * times, (sent + most_out) * times, times, sent - more_in, most_out - more_out)
 
     async def debit(self, cost: Cost, name: str) -> None:
         """Takes the highest cost of a call of the model `name`. Where it does not fit, waits for the calls under way:
@@ -151,10 +144,14 @@ class Budget:
                 self._let_in()
             raise
 
-    def settle(self, cost: Cost, reply: Reply, price: Price | None) -> None:
+    def settle(self, cost: Cost, reply: Reply, model: Model) -> None:
         """Puts what a reply used in place of what was debited for it."""
-        used = _used(reply, price)
+        used = _used(reply, model.price)
         self._untake(cost)
+        if self.usd is not None or self.tokens is not None:
+            more_in, more_out = self._beyond.get(model.name, (0, 0))
+            more_in = max(more_in, (reply.tokens_in or 0) - cost.sent)
+            self._beyond[model.name] = (more_in, max(more_out, (reply.tokens_out or 0) - cost.received))
         self._spent[0] += cost.pico_usd if used[0] is None else used[0]
         self._spent[1] += cost.tokens if used[1] is None else used[1]
         self._spent[2] += cost.calls
@@ -242,27 +239,6 @@ def _unpriced(names: Sequence[str]) -> BudgetError:
 def _dearest_usd(price: Price, sent: int, received: int) -> float:
     """What so many tokens cost at most: from the cache or not, seen or not."""
     return max(price.cost_usd(sent, received, cached, hidden) for cached in (0, sent) for hidden in (0, received))
-
-
-def _amount(text: str) -> tuple[str, Decimal]:
-    """The unit, `USD`, `tokens` or `calls`, and how many."""
-    wrong = BudgetError(
-        "R0401", f"`{text}` is not a budget", "write it as `5usd`, `200000tokens`, `2Mtokens` or `1000calls`"
-    )
-    match = AMOUNT.fullmatch(text.strip())
-    if match is None:
-        raise wrong
-    dollar, number, thousands, unit = match[1], match[2], (match[3] or "").lower(), (match[4] or "").lower()
-    if bool(dollar) == bool(unit) and not (dollar and unit == "usd"):
-        raise wrong
-    amount = Decimal(number) * {"": 1, "k": 1000, "m": 1_000_000}[thousands]
-    if dollar or unit in {"usd", "$"}:
-        kind, whole = "USD", not thousands
-    else:
-        kind, whole = ("tokens" if unit.startswith("token") else "calls"), amount == amount.to_integral_value()
-    if not whole or amount <= 0 or amount > PICO:
-        raise wrong
-    return kind, amount
 
 
 def _used(reply: Reply, price: Price | None) -> tuple[int | None, int | None]:

@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import random
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
 from tripos_runtime.budget import Budget, Cost, OutOfBudget
-from tripos_runtime.gates import TIMED_OUT, UNREACHABLE, Gate, Shares, Sleep, Snapshot, Times
+from tripos_runtime.gates import TIMED_OUT, UNREACHABLE, Gate, Shares
 from tripos_runtime.limits import Limits, TokensPerMinute, most_at_once, shares_of
 from tripos_runtime.models.base import Model, ModelError, Reply, Request
+from tripos_runtime.snapshot import Snapshot
 from tripos_runtime.stopped import Stopped
+from tripos_runtime.times import Sleep, Times
 
 __all__ = ["Called", "Caller", "Limits", "OutOfBudget", "Sleep", "Snapshot", "Stopped", "open_callers", "snapshot"]
 
@@ -127,7 +129,7 @@ class Caller:
                 gate.vanished(epoch, shares, tokens)
             raise
         if budget is not None and cost is not None:
-            budget.settle(cost, reply, self.model.price)
+            budget.settle(cost, reply, self.model)
         used = None
         if self._usual is not None:
             used = self._usual.learn(request, reply)
@@ -185,7 +187,7 @@ def open_callers(
     budget: Budget | None = None,
     notes: Callable[[str], None] = lambda note: None,
     *,
-    sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    sleep: Sleep = asyncio.sleep,
     clock: Callable[[], float] = time.monotonic,
     rng: random.Random | None = None,
     now: Callable[[], datetime] = lambda: datetime.now().astimezone(),

@@ -17,10 +17,11 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
-from tripos_compiler.plan import Ask, Grade, Plan, Settings
-from tripos_runtime.foreseeing import Asked, Fate, Foreseen, Where
+from tripos_compiler.plan import Ask, Grade, Settings
+from tripos_runtime.asking import Question
+from tripos_runtime.foreseeing import Fate, Foreseen, Where
 from tripos_runtime.history import History, Place, Usage
 from tripos_runtime.models.base import Price
 
@@ -52,6 +53,15 @@ class Span(NamedTuple):
 NOTHING = Span(0, 0, 0)
 
 
+class Basis(NamedTuple):
+    """What the tokens of replies are taken from: `kept` replies of the model, those of `other` models, or a `guess`."""
+
+    kind: Literal["kept", "other", "guess"]
+    place: Place
+    model: str
+    replies: int = 0
+
+
 @dataclass(frozen=True)
 class Estimate:
     """Calls, tokens and USD. `cost_usd` is `None` where a price is not known; `known_usd` is then the rest."""
@@ -61,8 +71,24 @@ class Estimate:
     tokens_out: Span = NOTHING
     cost_usd: Span | None = NOTHING
     known_usd: Span = NOTHING
-    basis: str = ""
-    """What the tokens of replies are taken from."""
+    basis: tuple[Basis, ...] = ()
+
+    @property
+    def rests_on(self) -> str:
+        """What the tokens of replies are taken from, in words; empty where nothing is called.
+
+        >>> Estimate(basis=(Basis("kept", ("", "", ""), "m", 12), Basis("guess", ("", "", ""), "n"))).rests_on
+        '12 kept replies, a guess for n'
+        """
+        told = []
+        for kind, of in (("kept", ""), ("other", " of other models")):
+            count = sum(each.replies for each in self.basis if each.kind == kind)
+            if count:
+                told.append(f"{count:,} kept {'reply' if count == 1 else 'replies'}{of}")
+        guessed = dict.fromkeys(each.model for each in self.basis if each.kind == "guess")
+        if guessed:
+            told.append(f"a guess for {', '.join(guessed)}" if told else "a guess")
+        return ", ".join(told)
 
     @classmethod
     def of_all(cls, parts: Iterable[Estimate]) -> Estimate:
@@ -80,7 +106,7 @@ class Estimate:
             _sum(part.tokens_out for part in every),
             None if None in costs else _sum(cost for cost in costs if cost is not None),
             _sum(part.known_usd for part in every),
-            ", ".join(dict.fromkeys(part.basis for part in every if part.basis)),
+            tuple(dict.fromkeys(each for part in every for each in part.basis)),
         )
 
 
@@ -111,11 +137,11 @@ class Load:
     known: dict[Fate, _Prompts] = field(default_factory=dict)
     waiting: dict[Fate, _Prompts] = field(default_factory=dict)
 
-    def open(self, step: Ask | Grade, asked: Asked, plan: Plan, scenario: str) -> None:
+    def open(self, step: Ask | Grade, question: Question, scenario: str) -> None:
         """Says which step the calls are of."""
         table, title = ("samples", step.name) if isinstance(step, Ask) else ("judgements", step.scorer)
         self.place = (table, scenario, title)
-        self.settings, self.schema = asked.settings, asked.schema
+        self.settings, self.schema = question.settings, question.schema
 
     def add(self, seen: Foreseen) -> None:
         """Takes in a call that would be made."""
@@ -127,7 +153,7 @@ class Taking(NamedTuple):
     """How many tokens one reply takes, and what that rests on."""
 
     tokens: Span
-    basis: str
+    basis: Basis
     usage: Usage | None
 
 
@@ -163,7 +189,8 @@ def replies(
     history: History,
 ) -> Taking:
     """How many tokens a reply takes."""
-    usage, basis = find_usage(place, model, history)
+    usage, kind = find_usage(place, model, history)
+    basis = Basis(kind, place, model, usage.replies if usage is not None else 0)
     price = prices.get(model)
     bounds = [each for each in (settings.max_tokens, price.most_out if price is not None else None) if each is not None]
     most = min(bounds, default=math.inf)
@@ -172,27 +199,26 @@ def replies(
         return Taking(Span(min(low, mean), mean, max(mean, high)), basis, usage)
     guessed = min(guess(schema) if schema is not None else FREE_TEXT, most)
     high = most if most < math.inf else guessed * MOST_OVER_GUESS
-    return Taking(Span(guessed / 2, guessed, max(high, guessed)), "a guess", None)
+    return Taking(Span(guessed / 2, guessed, max(high, guessed)), basis, None)
 
 
-def find_usage(place: Place, model: str, history: History) -> tuple[Usage | None, str]:
-    """What kept replies say of that step and model, or else of other models, and how many they are. Mock models say
-    nothing of others."""
+def find_usage(place: Place, model: str, history: History) -> tuple[Usage | None, Literal["kept", "other", "guess"]]:
+    """What kept replies say of that step and model, or else of other models. Mock models say nothing of others."""
     by_model = history.usage.get(place, {})
     own = by_model.get(model)
     if own is not None:
-        return own, f"{own.replies:,} kept {'reply' if own.replies == 1 else 'replies'}"
+        return own, "kept"
     mock = model.startswith("mock/")
     others = [usage for name, usage in by_model.items() if mock or not name.startswith("mock/")]
     count = sum(usage.replies for usage in others)
     if not count:
-        return None, ""
+        return None, "guess"
     told = [usage for usage in others if usage.tokens_in is not None]
     weight = sum(usage.replies for usage in told)
     mean_in = sum((usage.tokens_in or 0) * usage.replies for usage in told) / weight if weight else None
     mean_out = sum(usage.out_mean * usage.replies for usage in others) / count
     low, high = min(usage.out_low for usage in others), max(usage.out_high for usage in others)
-    return Usage(count, mean_in, low, mean_out, high), f"{count:,} kept replies of other models"
+    return Usage(count, mean_in, low, mean_out, high), "other"
 
 
 def guess(schema: Mapping[str, Any]) -> int:
@@ -236,7 +262,7 @@ def _estimate(
         sent = sent._replace(high=2 * sent.high + got.high)
         got = got._replace(high=2 * got.high)
     cost = _cost(price, span, sent, got, 2 if load.schema is not None else 1)
-    return Estimate(span, sent, got, cost, cost or NOTHING, mine.basis)
+    return Estimate(span, sent, got, cost, cost or NOTHING, (mine.basis,))
 
 
 def _prompt_tokens(key: Key, prompts: _Prompts, mine: Taking, taking: Mapping[Key, Taking], history: History) -> Span:

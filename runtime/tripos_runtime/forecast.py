@@ -152,16 +152,16 @@ class _Watcher:
         chosen = selection.chosen(plan)
         # Of the lookup only its units are wanted: nothing is claimed.
         self.lookup = Lookup(cast("Ledger", ledger), wirings(chosen, plan, binding), binding)
-        self.foresight = Foresight(plan, source.axes)
+        self.foresight = Foresight(plan, source.sources)
         self.reasons = Reasons(plan, history)
         self.arms = {scenario.name: arms_of(scenario) for scenario in chosen}
         self.lines: dict[Where, Line] = {}
         self.items: Counter[str] = Counter({scenario.name: 0 for scenario in chosen})
         self.scores = 0
         for scenario in chosen:  # in the order of the plan, whatever the order of the cases
-            self._open_lines(scenario, plan, binding)
+            self._open_lines(scenario, binding)
 
-    def _open_lines(self, scenario: Scenario, plan: Plan, binding: Binding) -> None:
+    def _open_lines(self, scenario: Scenario, binding: Binding) -> None:
         for wiring in self.lookup.wirings[scenario.name]:
             for step in wiring.treatment.steps:
                 if isinstance(step, Ask | Grade):
@@ -169,7 +169,7 @@ class _Watcher:
                     several = isinstance(step, Grade) or role == binding.compared
                     for model in binding.of(role) if several else binding.of(role)[:1]:
                         line = self.lines.setdefault(self._where(scenario.name, step, role, model), Line())
-                        line.load.open(step, self.foresight.asked(step), plan, scenario.name)
+                        line.load.open(step, self.foresight.question(step), scenario.name)
 
     def _where(self, scenario: str, step: Ask | Grade, role: str, model: str) -> Where:
         return Where(scenario, self.arms[scenario][step.name, step.fingerprint], step.name, role, model)
@@ -252,8 +252,8 @@ class _Watcher:
         for unit in units:
             if all(name in kept for names in unit.scores.values() for name in names.values()):
                 continue
-            calls = {(call.step.name, call.model): call.name for call in unit.calls}
-            steps = {step.name: step for step in unit.wiring.treatment.steps}
+            calls = {(call.step.fingerprint, call.model): call.name for call in unit.calls}
+            steps = {step.fingerprint: step for step in unit.wiring.treatment.steps}
             for (step, evaluator), names in unit.scores.items():
                 if evaluator is not None:
                     needed = {calls[step, evaluator]}

@@ -7,20 +7,25 @@ there is left open; everything else is evaluated, with the replies that are kept
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple
 
 import orjson
 
-from tripos_compiler.plan import Ask, Axis, Grade, Hole, Metric, Passage, Plan, Settings, Template, Texts
+from tripos_compiler.plan import Ask, Grade, Hole, Metric, Passage, Plan, Template
 from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
-from tripos_compiler.semantics.render import render, rubric, show
+from tripos_compiler.semantics.render import rubric, show
+from tripos_runtime.asking import Question, text_reader
 from tripos_runtime.cases import Case
+from tripos_runtime.chats import chat_messages
 from tripos_runtime.grading import grade_schema
 from tripos_runtime.ledger import Row
+from tripos_runtime.prompting import ask_messages, grade_messages
 from tripos_runtime.reading import format_note, read, schema_of
+from tripos_runtime.shots import shot_messages
+from tripos_runtime.sources import Sources
 from tripos_runtime.statuses import OK, TRUNCATED
 from tripos_runtime.units import Call, Names, Unit
 
@@ -73,17 +78,6 @@ class Size:
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What is sent for a step, apart from who is asked. `schema` is what the reply should fit, if anything."""
-
-    system: Texts | None
-    prompt: Texts | None
-    settings: Settings
-    schema: Mapping[str, Any] | None
-    metrics: tuple[Metric, ...] = ()
-
-
-@dataclass(frozen=True)
 class Foreseen:
     """One call of a case. `size` is that of its prompt, for those that would be made; `awaits` are the steps it builds
     on that would be asked first, by the model that answers each."""
@@ -97,12 +91,11 @@ class Foreseen:
 
 @dataclass
 class Foresight:
-    """Goes through cases. `axes` are those of the plan."""
+    """Goes through cases. `sources` has the rows and axes of the plan."""
 
     plan: Plan
-    axes: Mapping[str, Axis]
-    _asked: dict[str, Asked] = field(default_factory=dict)
-    _notes: dict[tuple[str, str], Size] = field(default_factory=dict)
+    sources: Sources
+    _questions: dict[str, Question] = field(default_factory=dict)
 
     def of(self, case: Case, units: Sequence[Unit], kept: Mapping[str, str], rows: Mapping[str, Row]) -> list[Foreseen]:
         """Every call of a case once. `kept` has the statuses of what need not be asked again, `rows` the samples among
@@ -112,42 +105,58 @@ class Foresight:
             view.go_through(unit)
         return list(view.found.values())
 
-    def asked(self, step: Ask | Grade) -> Asked:
-        """What is sent for a step."""
-        if step.fingerprint not in self._asked:
+    def question(self, step: Ask | Grade) -> Question:
+        """What is sent for a step, apart from who is asked."""
+        if step.fingerprint not in self._questions:
             if isinstance(step, Ask):
                 schema = None if step.returns is None else schema_of(step.returns)
-                made = Asked(step.system, step.prompt, step.settings, schema)
+                made = Question(step.system, step.prompt, step.settings, schema, text_reader)
             else:
                 scorer = self.plan.scorer(step.scorer)
-                metrics = tuple(self.plan.metric(each) for each in step.metrics)
-                made = Asked(scorer.system, scorer.prompt, scorer.settings, grade_schema(scorer, metrics), metrics)
-            self._asked[step.fingerprint] = made
-        return self._asked[step.fingerprint]
+                schema = grade_schema(scorer, self._metrics(step))
+                made = Question(scorer.system, scorer.prompt, scorer.settings, schema, text_reader)
+            self._questions[step.fingerprint] = made
+        return self._questions[step.fingerprint]
 
-    def size(self, step: Ask | Grade, names: Mapping[str, Any], language: str) -> Size:
-        """The size of a prompt. Raises `Unavailable` where it needs what a kept reply did not yield."""
-        asked = self.asked(step)
-        size = Size()
-        for texts in (asked.system, asked.prompt):
-            if texts is not None:
-                size += self._printed(texts[language], names, language, asked.metrics)
-        if asked.schema is not None:
-            size += self._note(step.fingerprint, asked.schema, language)
-        return size
-
-    def _note(self, fingerprint: str, schema: Mapping[str, Any], language: str) -> Size:
-        key = (fingerprint, language)
-        if key not in self._notes:
-            self._notes[key] = Size.of(f"\n\n{format_note(dict(schema), language)}")
-        return self._notes[key]
-
-    def _printed(self, template: Template, names: Mapping[str, Any], language: str, metrics: Sequence[Metric]) -> Size:
+    def size(self, step: Ask | Grade, names: Mapping[str, Any], case: Case) -> Size:
+        """The size of what is sent. Raises `Unavailable` where that needs what a kept reply did not yield."""
+        question = self.question(step)
         try:
-            return Size.of(render(template, names, language, self.axes, metrics))
+            if isinstance(step, Ask):
+                sent = ask_messages(step, question, case, names, self.sources)
+            else:
+                sent = grade_messages(step, question, case, names, self.sources, self._metrics(step))
         except Unavailable as reason:
             if reason.status != PENDING:
                 raise
+            return self._outline(step, question, names, case)
+        return _sum(Size.of(message.content) for message in sent)
+
+    def _outline(self, step: Ask | Grade, question: Question, names: Mapping[str, Any], case: Case) -> Size:
+        """The size of what is sent but for the replies that are not there yet."""
+        seen = names if isinstance(step, Ask) else {**self.sources.names, **_arguments(step, names)}
+        metrics = () if isinstance(step, Ask) else self._metrics(step)
+        texts = [each[case.language] for each in (question.system, question.prompt) if each is not None]
+        size = _sum(self._printed(template, seen, case.language, metrics) for template in texts)
+        if question.schema is not None:
+            size += Size.of(format_note(question.schema, case.language))
+        if not isinstance(step, Ask):
+            return size
+        try:
+            if step.chat is not None:
+                size += _sum(Size.of(each.content) for each in chat_messages(evaluate(step.chat, names), step.role))
+            for shots in step.shots:
+                size += _sum(Size.of(each.content) for each in shot_messages(shots, case, names, self.sources))
+        except Unavailable as reason:
+            if reason.status != PENDING:
+                raise
+            size += Size(pending=(reason.step,))
+        return size
+
+    def _metrics(self, step: Grade) -> tuple[Metric, ...]:
+        return tuple(self.plan.metric(each) for each in step.metrics)
+
+    def _printed(self, template: Template, names: Mapping[str, Any], language: str, metrics: Sequence[Metric]) -> Size:
         size = Size()
         for part in _parts(template, names):
             if isinstance(part, str):
@@ -156,7 +165,7 @@ class Foresight:
                 size += Size.of(rubric(metrics, language))
             else:
                 try:
-                    size += Size.of(show(part, evaluate(part.expr, names), language, self.axes))
+                    size += Size.of(show(part, evaluate(part.expr, names), language, self.sources.axes))
                 except Unavailable as reason:
                     if reason.status != PENDING:
                         raise
@@ -235,8 +244,7 @@ class _View:
 
     def _size(self, step: Ask | Grade, names: Names) -> Size | str:
         try:
-            seen = names.values if isinstance(step, Ask) else _arguments(step, names.values)
-            return self.foresight.size(step, seen, self.case.language)
+            return self.foresight.size(step, names.values, self.case)
         except Unavailable as reason:
             return reason.status
 
@@ -249,7 +257,7 @@ class _View:
                 return
             text, value = row["reply"], None
             if text is not None and row["status"] in (OK, TRUNCATED) and step.returns is not None:
-                value = read(step.returns, text, tuple(self.foresight.axes.values())).value
+                value = read(step.returns, text, tuple(self.foresight.sources.axes.values())).value
             sent = "\n\n".join(each["content"] for each in orjson.loads(row["messages"]))
             self.answers[name] = (text, value, row["status"], sent)
         names.answered(step, *self.answers[name])
@@ -285,6 +293,13 @@ def _parts(template: Template, names: Mapping[str, Any]) -> list[str | Hole]:
         if held:
             found += part.parts
     return found
+
+
+def _sum(sizes: Iterable[Size]) -> Size:
+    total = Size()
+    for size in sizes:
+        total += size
+    return total
 
 
 def _awaited(needs: Sequence[str], awaits: Mapping[str, str]) -> dict[str, str]:

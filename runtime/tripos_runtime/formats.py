@@ -10,8 +10,10 @@ import csv
 import gzip
 import io
 import json
+import re
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -24,6 +26,8 @@ DOCUMENTS = ".json or .yaml"
 PACKED = (".gz", ".zst")
 LONGEST_CELL = 2**31 - 1
 """The longest text that a cell of a CSV file may hold, in characters."""
+LONE = re.compile(rb"\\(?:u|U0000)[dD][89a-fA-F]")
+"""Half of a surrogate pair, escaped: a text that was cut between the two is written so."""
 BROKEN = (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error)
 """What reading a damaged file may raise."""
 
@@ -55,12 +59,15 @@ def document_in(path: Path, shown: str) -> Any:
         match _format(path):
             case ".json":
                 with _opened(path) as file:
-                    return _json_document(file.read(), shown)
+                    text = file.read()
+                document = _json_document(text, shown)
             case ".yaml" | ".yml":
                 with _opened(path) as file:
-                    return _yaml_document(file.read().decode("utf-8-sig"), shown)
+                    text = file.read()
+                document = _yaml_document(text.decode("utf-8-sig"), shown)
             case suffix:
                 raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {DOCUMENTS}")
+        return _without_halves(document) if LONE.search(text) else document
     except BROKEN as error:
         raise _broken(shown, error) from error
 
@@ -122,11 +129,32 @@ def _array(path: Path, shown: str) -> Iterator[dict[str, Any]]:
 
 
 def _loads(text: bytes, shown: str, number: int) -> Any:
+    text = text.removeprefix(b"\xef\xbb\xbf")
     try:
-        return orjson.loads(text.removeprefix(b"\xef\xbb\xbf"))
+        return orjson.loads(text)
     except orjson.JSONDecodeError as error:
+        with suppress(ValueError, RecursionError):
+            if LONE.search(text):
+                return _without_halves(json.loads(text, parse_constant=_refuse))
         line = number + error.lineno - 1
         raise DataError(f"line {line} of {shown} is not JSON: {error.msg}", "mend that line") from error
+
+
+def _without_halves(value: Any) -> Any:
+    """A value with U+FFFD for every half of a surrogate pair that stands alone: what no file in UTF-8 can hold."""
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case list():
+            return [_without_halves(each) for each in value]
+        case dict():
+            return {_without_halves(name): _without_halves(each) for name, each in value.items()}
+        case _:
+            return value
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(constant)  # `NaN` and the like are no JSON
 
 
 def _record(value: Any, shown: str, number: int) -> dict[str, Any]:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import count
-from typing import Literal
 
 from tripos_runtime.circuit import Circuit
 from tripos_runtime.fairness import Lanes
 from tripos_runtime.limits import Share
 from tripos_runtime.models.base import ModelError
+from tripos_runtime.snapshot import Snapshot, State
 from tripos_runtime.stopped import Stopped
+from tripos_runtime.times import Times
 from tripos_runtime.window import Window
 
-Sleep = Callable[[float], Awaitable[None]]
 Shares = tuple[Share, ...]
 
 UNREACHABLE = "R0101"
@@ -28,29 +27,6 @@ GIVEN_UP = "R0112"
 NO_ANSWER = frozenset((UNREACHABLE, TIMED_OUT, SERVER_ERROR))
 PROBE = -1
 """In place of the epoch of a call: it is the one that finds out whether an endpoint is back."""
-
-
-@dataclass(frozen=True)
-class Times:
-    """How time passes: seconds that only go forward, a pause, and what stands on the wall."""
-
-    clock: Callable[[], float]
-    sleep: Sleep
-    now: Callable[[], datetime]
-
-
-@dataclass(frozen=True)
-class Snapshot:
-    """What people are told of an endpoint. `limit` is how many calls it may have at a time now, `waiting` how many wait
-    for their turn, `retries` how many were made again so far."""
-
-    endpoint: str
-    models: tuple[str, ...]
-    in_flight: int
-    limit: int
-    waiting: int
-    retries: int
-    state: Literal["ready", "held back", "silent", "given up"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +90,7 @@ class Gate:
     def snapshot(self) -> Snapshot:
         """How things stand."""
         now = self._clock()
-        state: Literal["ready", "held back", "silent", "given up"] = "held back" if now < self._held_until else "ready"
+        state: State = "held back" if now < self._held_until else "ready"
         if self.silent:
             state = "given up" if now >= self.circuit.gives_up_at else "silent"
         waiting = len(self._lanes)

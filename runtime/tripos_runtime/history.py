@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import lru_cache
 
 from pydantic import ValidationError
 
@@ -17,20 +17,26 @@ class Earlier:
 
     run_id: str
     plan_text: str
-    """The plan as JSON, maybe of a format that this version does not read."""
+    """The plan as JSON, maybe of a format that this version does not read; empty where it was not looked into."""
     fingerprints: frozenset[str]
     roles: Mapping[str, tuple[str, ...]]
     scenarios: frozenset[str]
     """Those that were run."""
     whole: bool = True
 
-    @cached_property
+    @property
     def plan(self) -> Plan | None:
         """The plan, or `None` where this version cannot read it."""
-        try:
-            return Plan.model_validate_json(self.plan_text)
-        except ValidationError:
-            return None
+        return _read(self.plan_text)
+
+
+@lru_cache(maxsize=16)
+def _read(text: str) -> Plan | None:
+    """Runs of one plan share it."""
+    try:
+        return Plan.model_validate_json(text)
+    except ValidationError:
+        return None
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tripos_compiler.plan import Ask, Axis, Metric
+from tripos_compiler.plan import Ask, Axis, Grade, Metric
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_compiler.semantics.render import render
 from tripos_runtime.asking import Question
@@ -15,6 +15,7 @@ from tripos_runtime.models.base import Message
 from tripos_runtime.reading import format_note
 from tripos_runtime.shots import shot_messages
 from tripos_runtime.sources import Sources
+from tripos_runtime.statuses import NOT_APPLICABLE
 
 
 def ask_messages(
@@ -26,8 +27,17 @@ def ask_messages(
     chat = [] if step.chat is None else chat_messages(evaluate(step.chat, names), step.role)
     sent = messages(question, names, case.language, sources.axes, before=(shots, chat))
     if not sent:
-        raise Unavailable(step.name, "not_applicable", f"`{step.name}` has nothing to ask")
+        raise Unavailable(step.name, NOT_APPLICABLE, f"`{step.name}` has nothing to ask")
     return sent
+
+
+def grade_messages(
+    step: Grade, question: Question, case: Case, names: Mapping[str, Any], sources: Sources, metrics: Sequence[Metric]
+) -> tuple[Message, ...]:
+    """The messages to a judge, who sees the arguments of the step, and data sets and trees. Raises `Unavailable` as
+    `ask_messages` does."""
+    args = {param: evaluate(expr, names) for param, expr in step.args.items()}
+    return messages(question, {**sources.names, **args}, case.language, sources.axes, metrics)
 
 
 def messages(

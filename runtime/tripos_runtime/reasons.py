@@ -97,7 +97,7 @@ class Reasons:
         if failed is not None:
             return Cause("failed", failed)
         before = self._of(scenario, seen.unit.wiring.treatment.arms, call.step)
-        if before.cause is not None and before.cause.kind != "builds_on":
+        if before.cause is not None and before.cause.kind not in ("builds_on", "unknown"):
             return before.cause
         if seen.awaits:
             return Cause("builds_on", next(iter(seen.awaits)))
@@ -133,7 +133,8 @@ class Reasons:
             case "step_new":
                 return f"{cause.detail} new"
             case "step_changed":
-                return f"step changed: {cause.detail}"
+                alone = cause.detail.startswith(("rubric ", "metric"))
+                return cause.detail if alone else f"step changed: {cause.detail}"
             case "renamed":
                 return f"scenario renamed: `{cause.detail}` before"
             case "unknown":
@@ -172,7 +173,7 @@ class Reasons:
             models.update(by_role if by_role is not None else (m for names in each.roles.values() for m in names))
         samples = 0
         if isinstance(step, Ask):
-            plans = [each.plan for each in same[:MOST_PLANS]]
+            plans = [each.plan for each in _by_plan(same)]
             counts = [ask.samples for plan in plans if plan is not None for ask in _steps(plan, step.fingerprint)]
             samples = max(counts, default=step.samples)
         return _Before(None, frozenset(models), samples, all(each.whole for each in same))
@@ -188,7 +189,7 @@ class Reasons:
 
     def _changed(self, earlier: list[Earlier], scenario: Scenario, arms: Mapping[str, str], step: Ask | Grade) -> Cause:
         unread: str | None = None
-        for each in earlier[:MOST_PLANS]:
+        for each in _by_plan(earlier):
             plan = each.plan
             if plan is None:
                 unread = unread or each.run_id
@@ -207,6 +208,17 @@ class Reasons:
         if unread is not None:
             return Cause("unknown", unread)
         return Cause("step_new", f"step `{step.name}`")
+
+
+def _by_plan(runs: list[Earlier]) -> list[Earlier]:
+    """The newest run of each of the newest plans."""
+    plans: dict[str, Earlier] = {}
+    for run in runs:
+        if run.plan_text:
+            plans.setdefault(run.plan_text, run)
+        if len(plans) == MOST_PLANS:
+            break
+    return list(plans.values())
 
 
 def _print(step: Ask | Grade) -> str:

@@ -4,7 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tripos_compiler.plan import Ask, Plan, Scenario
+from tripos_compiler.plan import (
+    Ask,
+    Binary,
+    Branches,
+    Call,
+    Compare,
+    Converse,
+    Data,
+    Expr,
+    Get,
+    Grade,
+    Items,
+    Literal_,
+    Plan,
+    Ref,
+    Retrieve,
+    Scenario,
+    Step,
+    Unary,
+    Verdict,
+)
+from tripos_compiler.plan.base import Part
+from tripos_compiler.semantics.names import parts_of
 
 CODE = "R0204"
 
@@ -28,20 +50,45 @@ def check_runnable(plan: Plan, chosen: tuple[Scenario, ...]) -> None:
 
 def _missing(plan: Plan, scenario: Scenario) -> Iterator[str]:
     here = f"of scenario `{scenario.name}`"
-    if scenario.arms:
-        yield f"the arms {here}"
-    if scenario.rows is not None and scenario.rows.dataset in {made.name for made in plan.made}:
+    made = {each.name for each in plan.made}
+    if scenario.rows is not None and scenario.rows.dataset in made:
         yield f"the data set `{scenario.rows.dataset}`, which is made"
     scorers = {scorer.name: scorer for scorer in plan.scorers}
     for step in scenario.steps:
-        match step.step:
-            case "converse" | "retrieve" | "compare" | "verdict":
+        match step:
+            case Verdict():
+                what = "reward model" if scorers[step.scorer].reward else "judge"
+                yield f"the {what} `{step.scorer}` inside an expression {here}"
+            case Converse() | Retrieve() | Compare():
                 yield f"the {step.step} `{step.name}` {here}"
-            case "ask" if isinstance(step, Ask) and (step.shots or step.chat is not None or step.continues is not None):
-                what = "shots" if step.shots else "chat"
-                yield f"the {what} of `{step.name}` {here}"
-            case "grade" if scorers[step.scorer].reward:
-                yield f"the reward model of `{step.name}` {here}"
+            case Ask() if step.continues is not None:
+                yield f"the conversation that `{step.name}` continues {here}"
+            case Grade() if scorers[step.scorer].reward:
+                yield f"the reward model `{step.scorer}` {here}"
+        for name in sorted(_looked_into(step) & made):
+            yield f"the data set `{name}`, which is made"
+
+
+def _looked_into(step: Step) -> set[str]:
+    """The data sets that a step takes as a value, or shots from."""
+    found = {part.dataset for expr in _exprs(step) for part in parts_of(expr) if isinstance(part, Data)}
+    return found | ({shots.dataset for shots in step.shots} if isinstance(step, Ask) else set())
+
+
+def _exprs(part: object) -> Iterator[Expr]:
+    """Every expression of a part of a plan, wherever in it."""
+    match part:
+        case Literal_() | Ref() | Call() | Unary() | Binary() | Items() | Get() | Data() | Branches():
+            yield part
+        case Part():
+            for name in type(part).model_fields:
+                yield from _exprs(getattr(part, name))
+        case dict():
+            for value in part.values():
+                yield from _exprs(value)
+        case tuple():
+            for value in part:
+                yield from _exprs(value)
 
 
 def _listed(parts: list[str]) -> str:

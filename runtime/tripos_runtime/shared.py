@@ -22,6 +22,8 @@ class Shared:
     drafts: Mapping[str, Row]
     answers: dict[str, asyncio.Future[Answer]] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
+    skipped: set[str] = field(default_factory=set)
+    """What the units that came so far did not ask; another treatment may."""
     sent: dict[tuple[str, ...], tuple[Message, ...]] = field(default_factory=dict)
     """The messages of every step, by its fingerprint and the names of the replies that it builds on."""
 

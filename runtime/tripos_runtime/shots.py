@@ -10,12 +10,13 @@ from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any
 
-from tripos_compiler.plan import Shots
+from tripos_compiler.plan import Expr, Shots
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_compiler.semantics.render import render
 from tripos_runtime.cases import Case
 from tripos_runtime.models.base import Message
 from tripos_runtime.sources import SourceRow, Sources
+from tripos_runtime.statuses import NOT_APPLICABLE
 
 NONE = object()
 """The key of a row that has none: it is nobody else's."""
@@ -36,8 +37,10 @@ def chosen_rows(shots: Shots, case: Case, names: Mapping[str, Any], sources: Sou
     """The rows that may be shown before this case: not the case's own, nor one that shares its key, and such that the
     condition holds."""
     own = _key(case.dataset, case.fields, sources)
+    seen = dict(names)
     for row in sources.rows[shots.dataset]:
-        if shots.where is not None and not _holds(shots, row, names):
+        seen[shots.alias] = row.values
+        if shots.where is not None and not _holds(shots.where, seen):
             continue
         if row.origin == case.origin or row.item_id == case.item_id:
             continue
@@ -45,13 +48,12 @@ def chosen_rows(shots: Shots, case: Case, names: Mapping[str, Any], sources: Sou
             yield row
 
 
-def _holds(shots: Shots, row: SourceRow, names: Mapping[str, Any]) -> bool:
+def _holds(where: Expr, names: Mapping[str, Any]) -> bool:
     """Whether the condition holds. Where it has no value for this row the row is passed over."""
-    assert shots.where is not None
     try:
-        return bool(evaluate(shots.where, {**names, shots.alias: row.values}))
+        return bool(evaluate(where, names))
     except Unavailable as reason:
-        if reason.step in names:  # it needs what that step did not yield, whichever row is looked at
+        if reason.status != NOT_APPLICABLE or reason.step in names:  # it needs what that step did not yield
             raise
         return False
 

@@ -14,7 +14,7 @@ from tripos_runtime.calling import Called, Caller
 from tripos_runtime.grading import grade_reader, grade_schema, score_rows
 from tripos_runtime.ledger import Ledger, Row, Work
 from tripos_runtime.models.base import Message, ModelError
-from tripos_runtime.prompting import ask_messages, messages
+from tripos_runtime.prompting import ask_messages, grade_messages
 from tripos_runtime.reading import read, schema_of
 from tripos_runtime.shared import Shared, together
 from tripos_runtime.sources import Sources
@@ -80,8 +80,7 @@ class Stepper:
             except Unavailable as reason:
                 status = reason.status
         if status is not None:
-            if shared.first(name):
-                self.tally.skipped[step.role, unit.case.scenario.name] += 1
+            self._skip(name, step.role, unit, shared)
             names.skipped(step, status)
             return
         model = unit.wiring.model_of(step, unit.model)
@@ -116,8 +115,7 @@ class Stepper:
         question = self._question_of(step, metrics)
         if status is None:
             try:
-                args = {param: evaluate(expr, names.values) for param, expr in step.args.items()}
-                sent = messages(question, args, unit.case.language, self.sources.axes, metrics)
+                sent = grade_messages(step, question, unit.case, names.values, self.sources, metrics)
             except Unavailable as reason:
                 status = reason.status
         titles = step.metrics or (step.name,)
@@ -125,8 +123,7 @@ class Stepper:
         async def judge(call: Call) -> None:
             name, evaluator = call.name, call.model
             if status is not None:
-                if shared.first(name):
-                    self.tally.skipped[call.role, unit.case.scenario.name] += 1
+                self._skip(name, call.role, unit, shared)
                 empty = dict.fromkeys(titles, (None, status))
                 self._keep_scores(unit, step, None, evaluator, empty, shared)
                 return
@@ -161,6 +158,10 @@ class Stepper:
         """The answers to some calls that are sent the same: those that the ledger has, or else new ones, which it
         has by then. `numbers` says which sample each is, and `row` gives the columns of a result beside those of the
         answer."""
+        for name, call in calls.items():
+            if name in shared.skipped:  # it is made after all
+                shared.skipped.discard(name)
+                self.tally.skipped[call.role, unit.case.scenario.name] -= 1
         answers = {
             name: self._from(shared.rows[name], asking, call) for name, call in calls.items() if name in shared.kept
         }
@@ -190,6 +191,12 @@ class Stepper:
                 self._count_status(call.table, answers[name].status)
                 self.work.add([name])
         return answers
+
+    def _skip(self, name: str, role: str, unit: Unit, shared: Shared) -> None:
+        """Counts a call that is not made, once for all units."""
+        if shared.first(name):
+            shared.skipped.add(name)
+            self.tally.skipped[role, unit.case.scenario.name] += 1
 
     def _from(self, row: Row, asking: Asking, call: Call) -> Answer:
         """The answer that the ledger has."""

@@ -59,7 +59,9 @@ class Tally:
     def summed(self) -> dict[str, Any]:
         """What a finished run came to, as JSON, for a later one that has nothing to add."""
         lanes = sorted(self.planned.keys() | self.skipped.keys() | self.asked.keys() | self.reused.keys())
-        calls = [[*lane, self.planned[lane], self.skipped[lane], self.asked[lane] + self.reused[lane]] for lane in lanes]
+        calls = [
+            [*lane, self.planned[lane], self.skipped[lane], self.asked[lane] + self.reused[lane]] for lane in lanes
+        ]
         statuses = {name: dict(getattr(self, name)) for name in ("samples", "judgements", "scores")}
         return {"calls": calls, **statuses}
 

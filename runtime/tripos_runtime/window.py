@@ -36,7 +36,7 @@ class Window:
     25
     """
 
-    __slots__ = ("_peak", "_round", "_size", "_threshold", "_trouble", "allowed", "epoch", "most")
+    __slots__ = ("_size", "_threshold", "_trouble", "allowed", "epoch", "most")
 
     def __init__(self, most: int) -> None:
         self.most = most
@@ -46,24 +46,15 @@ class Window:
         self._threshold = float(most)
         """Up to here the size multiplies; from here on it grows by one a round trip."""
         self._trouble = 0.0
-        self._peak = 0
-        self._round = 0
 
     def grow(self, in_flight: int) -> None:
         """Takes note of a call that went well, when so many were under way, itself counted."""
         self._trouble *= MEMORY
         if self.allowed >= self.most:
             return
-        # A window that is not filled says nothing about a larger one. The fullest moment of a round trip counts:
-        # replies that arrive together leave it empty before the next calls are made.
-        self._peak = max(self._peak, in_flight)
-        self._round += 1
-        if 2 * self._peak >= self.allowed:
+        if 2 * in_flight >= self.allowed:  # a window that is not filled says nothing about a larger one
             self._size += FASTER - 1.0 if self._size < self._threshold else 1.0 / self._size
             self.allowed = min(int(self._size), self.most)
-        if self._round >= self._size:
-            self._round = 0
-            self._peak = in_flight
 
     def shrink(self, epoch: int) -> None:
         """Takes note of an objection to a call that was let out in that epoch."""
@@ -73,7 +64,6 @@ class Window:
         self._size = max(1.0, self._size / 2)
         self._threshold = self._size
         self.allowed = int(self._size)
-        self._round = self._peak = 0
 
     def stumble(self, epoch: int) -> None:
         """Takes note of a server error or a broken connection."""
@@ -88,4 +78,3 @@ class Window:
         self.allowed = 1
         self.epoch += 1
         self._trouble = 0.0
-        self._round = self._peak = 0

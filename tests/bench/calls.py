@@ -10,6 +10,7 @@ any OpenAI-compatible mock that takes `--port`; it has a core of its own where t
 from __future__ import annotations
 
 import argparse
+import itertools
 import sys
 import tempfile
 from pathlib import Path
@@ -53,7 +54,7 @@ def main() -> None:
         show("tripos", tripos, calls)
         show("bare aiohttp", bare, calls)
         print(f"CPU ratio {tripos.cpu_s / bare.cpu_s:.2f} with {calls:,} calls, starting included")
-    for less, more in zip(counts, counts[1:], strict=False):
+    for less, more in itertools.pairwise(counts):
         one_more = [(taken[more][who].cpu_s - taken[less][who].cpu_s) / (more - less) * 1000 for who in (0, 1)]
         told = f"one more call, {less:,} to {more:,}: tripos {one_more[0]:.3f} ms CPU, bare {one_more[1]:.3f} ms"
         print(f"{told}, ratio {one_more[0] / one_more[1]:.2f}")

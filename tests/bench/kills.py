@@ -17,8 +17,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.kills.proof import Tally, peace, scene, told, together  # noqa: E402
-from tests.kills.proving import prove  # noqa: E402
+from tests.kills.proof import Tally, peace, scene, together, told
+from tests.kills.proving import prove
 
 
 def main() -> int:

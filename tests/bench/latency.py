@@ -45,7 +45,9 @@ def main() -> None:
             [row] = json.loads((folder / "span.json").read_text("utf-8"))
             whole.append(options.calls / taken.wall_s)
             asking.append(options.calls / row["s"])
-            print(f"{taken.wall_s:6.2f} s wall  {taken.cpu_s:6.2f} s CPU  {taken.rss_mb:5.0f} MB  {row['s']:6.2f} s asking")
+            print(
+                f"{taken.wall_s:6.2f} s wall  {taken.cpu_s:6.2f} s CPU  {taken.rss_mb:5.0f} MB  {row['s']:6.2f} s asking"
+            )
     for what, rates in (("whole process", whole), ("while asking", asking)):
         rate = statistics.median(rates)
         print(f"{what}: {rate:,.0f} calls/s, {rate / ideal:.0%} of the {ideal:,.0f} that are possible")

@@ -39,7 +39,9 @@ def median(taken: Sequence[Taken]) -> Taken:
     )
 
 
-def take(command: Sequence[str | Path], folder: Path, more: Mapping[str, str] = {}, good: Sequence[int] = (0,)) -> Taken:
+def take(
+    command: Sequence[str | Path], folder: Path, more: Mapping[str, str] = {}, good: Sequence[int] = (0,)
+) -> Taken:
     """Runs a command to its end, on the cores that the server has not. Exits where the command fails."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | more
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:

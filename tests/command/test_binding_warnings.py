@@ -39,9 +39,9 @@ def test_a_kindred_judge_can_be_denied_before_anything_is_asked(
 @pytest.mark.parametrize(
     ("name", "what"),
     [
-        ("cjeval", "the arms of scenario `kct`"),
+        ("cjeval", "the retrieve `options`"),
         ("edubench", "which is made"),
-        ("mathtutorbench", "the shots of `solution`"),
+        ("mathtutorbench", "the reward model"),
         ("teachbench", "the converse `talk`"),
     ],
 )

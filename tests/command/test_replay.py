@@ -198,10 +198,13 @@ def test_a_renamed_scenario_is_replayed(quiz: Path, tripos: Command) -> None:
     assert (done.code, done.data["calls"]["asked"]) == (0, 15)
 
 
-def test_a_recording_that_was_copied_elsewhere_is_replayed(quiz: Path, tripos: Command) -> None:
+def test_of_a_recording_only_its_parts_and_commits_need_be_kept(quiz: Path, tripos: Command) -> None:
     record(tripos, *CAREFUL, "--limit", "2")
-    (quiz / "tests").mkdir()
-    (quiz / "recorded").rename(quiz / "tests/cassette")
+    for path in sorted((quiz / "recorded").rglob("*")):
+        below = path.relative_to(quiz / "recorded")
+        if path.is_file() and below.parts[0] in ("tripos-store.json", "commits", "parts"):
+            (quiz / "tests/cassette" / below).parent.mkdir(parents=True, exist_ok=True)
+            path.rename(quiz / "tests/cassette" / below)
     assert replay(tripos, "tests/cassette", "--limit", "2").code == 0
 
 
@@ -231,6 +234,21 @@ def test_a_judge_of_ones_own_judges_the_recorded_replies(quiz: Path, tripos: Com
     assert (done.code, done.data["calls"]["asked"]) == (0, 10)
     rows = ask(tripos, "select distinct evaluator from judgements", "--store", "again")
     assert rows == [{"evaluator": "mock/careful:b"}]
+
+
+def test_a_new_judge_is_asked_about_the_recorded_replies(quiz: Path, tripos: Command) -> None:
+    record(tripos, *CAREFUL)
+    done = replay(tripos, "recorded", "--store", "again", "--role", "judge=mock/careful:new")
+    assert (done.code, done.data["calls"]["asked"]) == (0, 10)
+    assert content("again", "samples") == content("recorded", "samples")
+    rows = ask(tripos, "select evaluator, count(*) as n from judgements group by all", "--store", "again")
+    assert rows == [{"evaluator": "mock/careful:new", "n": 5}]
+
+
+def test_the_models_of_the_project_file_do_not_take_part_in_a_replay(quiz: Path, tripos: Command) -> None:
+    record(tripos, *CAREFUL)
+    (quiz / "tripos.toml").write_text('models = ["mock/down"]\n[roles]\njudge = ["mock/down"]\n')
+    assert replay(tripos, "recorded", "--store", "again").code == 0
 
 
 def test_opening_a_recording_reads_no_reply(quiz: Path, tripos: Command) -> None:

@@ -14,12 +14,18 @@ MARGIN_S = 0.15
 
 @dataclass(frozen=True)
 class Account:
-    """What was asked for a store, and what is wrong with it. `lost` are replies that a kill made worthless."""
+    """What was asked for a store, and what is wrong with it.
+
+    `lost` are replies that a kill may have made worthless, `again` those that were asked for once more; of these,
+    `oldest_s` is the longest time between the reply and the kill.
+    """
 
     requests: int
     refused: int
     replies: int
     lost: int
+    again: int
+    oldest_s: float
     complaints: tuple[str, ...]
 
 
@@ -33,7 +39,8 @@ def settle(asked: Sequence[Asked], stopped_s: Mapping[str, float | None], wanted
     answered = [each for each in asked if each.status == 200]
     lost = [each for each in answered if _is_lost(each, stopped_s)]
     complaints = [
-        f"{each.body[:12]} was asked again by `{_process(each)}` {'' if each.body in wanted else 'though nobody needs it'}"
+        f"{each.body[:12]} was asked again by `{_process(each)}`"
+        + ("" if each.body in wanted else " though nobody needs it")
         for each in _again(answered, stopped_s, wanted)
     ]
     replies, losses = sum(each.replies for each in answered), sum(each.replies for each in lost)
@@ -45,7 +52,26 @@ def settle(asked: Sequence[Asked], stopped_s: Mapping[str, float | None], wanted
         # A reply just before a kill may have been read all the same, so what is lost may have done for the rest.
         if settled[body] < times and settled[body] + sum(each.replies for each in lost if each.body == body) < times:
             complaints.append(f"{body[:12]} was answered {settled[body]} times of {times}")
-    return Account(len(asked), len(asked) - len(answered), replies, losses, tuple(complaints))
+    again = max(replies - sum(wanted.values()), 0)
+    oldest_s = _oldest_s(answered, lost, stopped_s, wanted)
+    return Account(len(asked), len(asked) - len(answered), replies, losses, again, oldest_s, tuple(complaints))
+
+
+def _oldest_s(
+    answered: Sequence[Asked], lost: Sequence[Asked], stopped_s: Mapping[str, float | None], wanted: Mapping[str, int]
+) -> float:
+    """How long before the kill a reply was handed over that was asked for again. Of equal bodies, the ones whose reply
+    came last are taken to be those."""
+    ages: dict[str, list[float]] = defaultdict(list)
+    for each in lost:
+        stop = stopped_s[_process(each)]
+        assert stop is not None
+        ages[each.body] += [0.0 if each.handed_s is None else max(stop - each.handed_s, 0.0)] * each.replies
+    more = wanted_of(answered)
+    more.subtract(wanted)
+    return max(
+        (sorted(ages[body])[count - 1] for body, count in more.items() if 0 < count <= len(ages[body])), default=0
+    )
 
 
 def _again(answered: Sequence[Asked], stopped_s: Mapping[str, float | None], wanted: Mapping[str, int]) -> list[Asked]:

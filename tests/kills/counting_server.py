@@ -17,7 +17,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-WORDS = "the sum of the two is found by counting on from the first of them as many steps as the second says".split()
+TEXT = "the sum of the two is found by counting on from the first of them as many steps as the second says"
+WORDS = TEXT.split()
 
 
 @dataclass
@@ -135,7 +136,7 @@ def text_of(content: dict[str, Any], name: str) -> str:
     """Words, or JSON that fits the schema; one time in six JSON that breaks off, and of repairs one in six as well."""
     form = content.get("response_format")
     if form is None:
-        return " ".join(WORDS[int(digit, 16) :: 5][0] for digit in name[16 : 24 + int(name[12], 16)])
+        return " ".join(WORDS[int(digit, 16)] for digit in name[16 : 24 + int(name[12], 16)])
     text = json.dumps(value_of(form["json_schema"]["schema"], name))
     return "I would say {" if int(name[10:12], 16) % 6 == 0 else text
 

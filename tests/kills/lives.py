@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,9 +98,12 @@ class Starter:
     def start(self, name: str, server: CountingServer, work: Work, store: Path, *, fresh: bool = False) -> Life:
         """A process with that name that does the work for the store."""
         cwd = place(self.folder / store.name / name, server.address(store.name, name))
-        output = cwd / "output.txt"
+        return self.launch(name, cwd, work.arguments(store), fresh=fresh)
+
+    def launch(self, name: str, cwd: Path, arguments: Sequence[str], *, fresh: bool = False) -> Life:
+        """A process that obeys a command line in a folder. The first that is forked must be a run."""
+        output = cwd / f"{name}.txt"
         output.touch()
-        arguments = work.arguments(store)
         if fresh:
             with output.open("a") as file:
                 command = [sys.executable, "-m", "tripos", *arguments]
@@ -114,7 +117,7 @@ class Starter:
                     text=True,
                 )
             return Life(name, process.pid, output, process, time.monotonic())
-        command_line = {"cwd": str(cwd), "arguments": arguments, "output": str(output)}
+        command_line: dict[str, object] = {"cwd": str(cwd), "arguments": list(arguments), "output": str(output)}
         if not self._learnt:
             command_line["learn"] = str(self.folder / "modules.txt")
             self._learnt = True

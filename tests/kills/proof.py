@@ -5,8 +5,6 @@ from __future__ import annotations
 import itertools
 import json
 import random
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -20,10 +18,12 @@ from tests.kills.counting_server import CountingServer, serving
 from tests.kills.lives import LONGEST_S, Life, Starter, starting
 from tests.kills.work import Work
 
-LATENCIES_S = (0.0, 0.04, 0.3)
+LATENCIES_S = (0.02, 0.1, 0.4)
 """The longest latencies: with the last of them a run is longer than the time between two flushes."""
 CONNECTIONS = (2, 4, 16)
-FRESH = 0.1
+IDLE = 0.4
+"""So often a process that finds everything answered is killed too, and not left to end."""
+FRESH = 0.05
 """So many of the processes are started from nothing; the others are forks of one that has imported everything."""
 LOOK_S = 0.004
 
@@ -50,13 +50,18 @@ class Tally:
     refused: int = 0
     replies: int = 0
     lost: int = 0
+    again: int = 0
+    """Replies that were asked for twice, all of which must be among the lost."""
+    oldest_ms: float = 0.0
+    """Of those that had been handed over, the longest time before the kill."""
     instants: Counter[str] = field(default_factory=Counter)
     complaints: list[str] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
         """Adds what another has seen."""
-        for name in ("kills", "stores", "processes", "requests", "refused", "replies", "lost"):
+        for name in ("kills", "stores", "processes", "requests", "refused", "replies", "lost", "again"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.oldest_ms = max(self.oldest_ms, other.oldest_ms)
         self.instants.update(other.instants)
         self.complaints += other.complaints
 
@@ -86,11 +91,16 @@ def scene(folder: Path, starters: int = 1) -> Iterator[Scene]:
         yield Scene(folder, server, ready, work)
 
 
-def peace(scene: Scene) -> Peace:
-    """Runs the work undisturbed, and with every starter, so that each of them has imported what it needs."""
+def warm(scene: Scene) -> None:
+    """Runs the work once with every starter, so that each of them has imported what it needs."""
     for starter in scene.starters:
-        life = starter.start("first", scene.server, scene.work, store := scene.store(f"peace-{starter.folder.name}"))
+        life = starter.start("first", scene.server, scene.work, scene.store(f"first-{starter.folder.name}"))
         assert life.end() == 0, life.told()
+
+
+def peace(scene: Scene) -> Peace:
+    """Warms the starters and runs the work undisturbed."""
+    warm(scene)
     scene.server.latency_s, latency_s = 0.0, scene.server.latency_s
     life = scene.starters[0].start("timed", scene.server, scene.work, timed := scene.store("timed"))
     assert life.end() == 0, life.told()
@@ -99,7 +109,7 @@ def peace(scene: Scene) -> Peace:
     asked = scene.server.of("timed")
     last_s = max(each.handed_s or 0 for each in asked)
     first = contents(timed)
-    told = differences(contents(store), first)
+    told = differences(contents(scene.store(f"first-{scene.starters[0].folder.name}")), first)
     assert not told, "\n".join(["two runs in peace differ", *told])
     return Peace(wanted_of(asked), first, asked[0].arrived_s - life.started_s, ended_s - last_s)
 
@@ -115,7 +125,8 @@ def disturbed(scene: Scene, peace: Peace, name: str, seed: int, most: int) -> Ta
         fresh = rng.random() < FRESH
         life = scene.starters[0].start(f"life{len(lives)}", scene.server, work, store, fresh=fresh)
         lives.append(life)
-        if tally.kills == most:
+        idle = scene.server.answered[name] >= peace.wanted.total() and rng.random() > IDLE
+        if tally.kills == most or idle:
             life.end()
         else:
             instant, is_due = _instant(rng, scene, peace, work, store, life)
@@ -183,7 +194,14 @@ def hold(scene: Scene, peace: Peace, store: Path, lives: Sequence[Life], tally: 
     tally.refused += account.refused
     tally.replies += account.replies
     tally.lost += account.lost
-    told = [*account.complaints, *differences(contents(store), peace.contents), *doubles(store), *_checked(store)]
+    tally.again += account.again
+    tally.oldest_ms = max(tally.oldest_ms, round(account.oldest_s * 1000, 1))
+    told = [
+        *account.complaints,
+        *differences(contents(store), peace.contents),
+        *doubles(store),
+        *_checked(scene, store),
+    ]
     tally.complaints += [f"{store.name}: {each}" for each in told]
 
 
@@ -227,15 +245,12 @@ def _watch(life: Life, is_due: Callable[[], bool]) -> None:
         assert time.monotonic() < latest_s, f"`{life.name}` hangs:\n{life.told()}"
 
 
-def _checked(store: Path) -> list[str]:
+def _checked(scene: Scene, store: Path) -> list[str]:
     """What `tripos store check` finds wrong."""
-    command = [sys.executable, "-m", "tripos", "store", "check", "--store", str(store), "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    return (
-        []
-        if done.returncode == 0
-        else [f"`tripos store check` ended with {done.returncode}: {done.stdout}{done.stderr}"]
+    life = scene.starters[0].launch(
+        f"check-{store.name}", store.parent, ["store", "check", "--store", str(store), "--json"]
     )
+    return [] if life.end() == 0 else [f"`tripos store check` ended with {life.code}: {life.told()}"]
 
 
 def told(tally: Tally) -> str:

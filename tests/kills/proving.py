@@ -5,9 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 
-from tests.kills.proof import Tally, disturbed, peace, scene
+from tests.kills.proof import Peace, Scene, Tally, disturbed, peace, scene, warm
+
+MOST = 12
+"""So often is one run killed at most."""
 
 
 def prove(
@@ -26,21 +30,24 @@ def prove(
             left -= share
             return share, f"store{number}"
 
-    def work(worker: int) -> None:
+    def work(ready: Scene, expected: Peace) -> None:
         nonlocal left
-        with scene(folder / f"worker{worker}") as ready:
-            expected = peace(ready)
-            while True:
-                share, name = take(12)
-                if not share:
-                    return
-                tally = disturbed(ready, expected, name, seed, share)
-                with lock:
-                    left += share - tally.kills
-                    whole.add(tally)
-                    say(whole)
+        while True:
+            share, name = take(MOST)
+            if not share:
+                return
+            tally = disturbed(ready, expected, name, seed, share)
+            with lock:
+                left += share - tally.kills
+                whole.add(tally)
+                say(whole)
 
-    with ThreadPoolExecutor(workers) as pool:
-        for done in [pool.submit(work, worker) for worker in range(workers)]:
+    with ExitStack() as stack, ThreadPoolExecutor(workers) as pool:
+        first, *others = (stack.enter_context(scene(folder / f"worker{worker}")) for worker in range(workers))
+        warming = [pool.submit(warm, other) for other in others]
+        expected = peace(first)
+        for done in warming:
+            done.result()
+        for done in [pool.submit(work, ready, expected) for ready in (first, *others)]:
             done.result()
     return whole

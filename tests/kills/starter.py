@@ -7,11 +7,13 @@ to nobody else, and may be killed. With `learn` the child writes to that file wh
 
 from __future__ import annotations
 
+import gc
 import importlib
+import io
 import json
 import os
 import sys
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +34,7 @@ def main() -> None:
         ended = os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
         assert ended is not None
         if "learn" in command:
-            learn(Path(command["learn"]))
+            learn(Path(command["learn"]), command["arguments"])
         say({"code": ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status})
 
 
@@ -55,8 +57,13 @@ def say(what: dict[str, int]) -> None:
     print(json.dumps(what), flush=True)
 
 
-def learn(modules: Path) -> None:
-    """Imports what a run needs. Were a thread left over from that, a forked child could wait for it for ever."""
+def learn(modules: Path, arguments: list[str]) -> None:
+    """Imports what a run needs, and compiles its spec once, which leaves tables of the grammar behind. Were a thread left
+    over from that, a forked child could wait for it for ever."""
+    from tripos.command.main import run_command
+
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        run_command(["check", arguments[1]])
     for name in modules.read_text().split():
         if not name.startswith("__"):
             with suppress(Exception):
@@ -65,6 +72,7 @@ def learn(modules: Path) -> None:
     threads = [(each / "comm").read_text().strip() for each in tasks.iterdir()] if tasks.is_dir() else []
     if len(threads) - threads.count(MINDS_FORKS) > 1:
         sys.exit(f"there are threads after the imports: {', '.join(threads)}")
+    gc.freeze()  # or every child would copy what its collector looks at
 
 
 if __name__ == "__main__":

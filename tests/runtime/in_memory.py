@@ -33,7 +33,9 @@ class MemoryLedger:
     """Keeps rows in lists. `others` are claims that another process holds."""
 
     def __init__(self, before: MemoryLedger | None = None) -> None:
-        self.kept: dict[str, list[Row]] = {} if before is None else {name: list(rows) for name, rows in before.kept.items()}
+        self.kept: dict[str, list[Row]] = (
+            {} if before is None else {name: list(rows) for name, rows in before.kept.items()}
+        )
         self.works: dict[str, MemoryWork] = {}
         self.others: set[str] = set()
         self.claimed: list[str] = []

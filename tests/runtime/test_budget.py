@@ -145,6 +145,18 @@ def test_where_a_reply_does_not_say_the_debit_stands(unknown: Reply) -> None:
     assert (budget.spent_usd, budget.spent_tokens) == (pytest.approx(0.003), 1500)
 
 
+def test_a_provider_that_counts_more_than_was_sent_is_debited_for_more_from_then_on() -> None:
+    """Its template adds 5,000 tokens to each prompt, and reasoning of 1,000 tokens to each reply."""
+    budget = Budget(tokens=100_000)
+    model = Scripted([reply(6000, 1500)], price=PRICE, latency_s=1)
+    before = budget.highest(ASKED, model).tokens
+    outcomes(budget, model, 1)
+    assert budget.highest(ASKED, model).tokens == before + 5000 + 1000
+    ended = outcomes(budget, model, 50)
+    assert any(isinstance(each, OutOfBudget) for each in ended)
+    assert 90_000 < budget.spent_tokens <= 100_000
+
+
 def test_further_replies_to_one_request_are_paid_for_too() -> None:
     several = Reply("a", "m", "stop", 100, 50, None, others=(reply(0, 30), reply(0, 20)))
     budget = Budget(usd=1.0)
@@ -231,6 +243,38 @@ def test_a_call_that_waits_for_the_budget_can_be_cancelled() -> None:
 
     assert run(main()) == 2
     assert budget.spent_calls == 2
+
+
+def test_a_large_call_that_waits_is_not_passed_by_a_small_one_that_would_fit() -> None:
+    budget, small, large = (
+        Budget(tokens=3000),
+        *(Request("test/model", (Message("user", "x" * size),), max_tokens=0) for size in (84, 2484)),
+    )
+    model = Scripted([reply(0, 0)], price=PRICE, latency_s=1)
+
+    async def main() -> None:
+        caller = callers_of(model, budget=budget)[model.name]
+        await asyncio.gather(*(caller.call(request) for request in (ASKED, large, small)))
+
+    run(main())
+    assert model.requests == [ASKED, large, small]
+
+
+def test_a_call_cancelled_in_the_moment_that_the_budget_lets_it_go_gives_its_debit_back() -> None:
+    budget = Budget(usd=0.004)
+    cost = budget.highest(ASKED, Scripted([reply()], price=PRICE))
+
+    async def main() -> None:
+        await budget.debit(cost, "a")
+        second, third = (asyncio.create_task(budget.debit(cost, "b")) for _ in range(2))
+        await asyncio.sleep(0)
+        budget.give_back(cost)  # the second may go by now, and has not moved yet
+        second.cancel()
+        await third
+        budget.give_back(cost)
+
+    run(main())
+    assert budget._debited == [0, 0, 0]
 
 
 def test_prices_are_asked_for_before_anything_else_is_in_lines_that_can_be_pasted() -> None:

@@ -133,6 +133,35 @@ def test_an_address_that_never_answered_stops_the_run_after_two_more_tries() -> 
     assert (stopped.value.code, len(model.asked_at)) == ("R0101", 3)
 
 
+def test_many_calls_at_once_to_an_address_that_never_answered_stop_as_soon() -> None:
+    model, notes = Scripted([down()]), list[str]()
+
+    async def main() -> float:
+        caller = callers_of(model, notes=notes)[model.name]
+        ended = await asyncio.gather(*(caller.call(REQUEST) for _ in range(40)), return_exceptions=True)
+        assert all(isinstance(each, Stopped) and each.code == "R0101" for each in ended)
+        return now()
+
+    assert run(main()) <= 1.5 * 40 / 16 and notes == []
+
+
+def test_an_address_that_answered_with_a_server_error_was_reached() -> None:
+    model = Scripted([broken(), *[down()] * 4, REPLY])
+    assert call(model).attempts == 6
+
+
+def test_a_call_is_not_made_again_when_the_pause_before_would_be_longer_than_its_time() -> None:
+    model = Scripted([broken()])
+
+    async def main() -> float:
+        with pytest.raises(ModelError, match="503"):
+            caller = callers_of(model, limits=Limits(timeout_s=1.2, max_retries=8))[model.name]
+            await caller.call(REQUEST)
+        return now()
+
+    assert run(main()) <= 1.2
+
+
 def test_a_call_that_hangs_ends_when_its_time_is_up() -> None:
     model = Scripted([REPLY], latency_s=10_000)
 

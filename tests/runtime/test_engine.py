@@ -150,7 +150,9 @@ def bench(tmp_path: Path) -> Bench:
 
 
 def once_each(ledger: MemoryLedger) -> bool:
-    return all(most == 1 for table in ("samples", "judgements", "scores") for most in Counter(ledger.ids(table)).values())
+    return all(
+        most == 1 for table in ("samples", "judgements", "scores") for most in Counter(ledger.ids(table)).values()
+    )
 
 
 def test_every_sample_is_asked_and_judged_once(bench: Bench) -> None:

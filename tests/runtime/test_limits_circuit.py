@@ -76,6 +76,21 @@ def test_a_silent_endpoint_gets_one_call_at_a_time_after_growing_pauses() -> Non
     assert len(everything) < 60
 
 
+def test_an_endpoint_that_is_back_is_not_overrun_by_all_that_waited() -> None:
+    model = unsteady((10, 60))
+
+    async def main() -> None:
+        caller = callers_of(model, limits=Limits(max_connections=64))[model.name]
+        await caller.call(REQUEST)
+        await asyncio.sleep(20)
+        await asyncio.gather(*(caller.call(REQUEST) for _ in range(200)))
+
+    run(main())
+    back = next(at for at in model.asked_at if at >= 60)
+    rounds = [sum(back + 0.1 * n <= at + 1e-6 < back + 0.1 * (n + 1) for at in model.asked_at) for n in range(4)]
+    assert rounds[0] == 1 and rounds[1] <= 3 and rounds[2] <= 9
+
+
 def test_it_is_said_once_when_an_endpoint_falls_silent_and_once_when_it_is_back() -> None:
     notes: list[str] = []
     run(steadily_alone(unsteady((10, 100), (200, 300)), Limits(), 500, notes))

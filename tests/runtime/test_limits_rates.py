@@ -14,12 +14,15 @@ from tripos_runtime.calling import Limits, snapshot
 from tripos_runtime.limits import RequestsPerMinute, TokensPerMinute
 from tripos_runtime.models.base import Message, ModelError, Reply, Request
 
+MINUTE_S = 60 - 1e-3
+"""Less by what sums of floats and the tolerance of a limit make out."""
+
 
 def most_in_a_minute(times: list[float], amounts: list[float] | None = None) -> float:
     """The largest sum within any minute."""
     sums = [1.0] * len(times) if amounts is None else amounts
     return max(
-        sum(amount for at, amount in zip(times, sums, strict=True) if start <= at < start + 60) for start in times
+        sum(amount for at, amount in zip(times, sums, strict=True) if start <= at < start + MINUTE_S) for start in times
     )
 
 
@@ -59,6 +62,15 @@ def test_no_minute_has_more_tokens_than_the_limit_and_a_call(per_minute: int, ca
         times.append(at)
     amounts = [float(tokens) for _, tokens in calls]
     assert most_in_a_minute(times, amounts) <= per_minute * (1 + 1 / 600) + max(amounts) + 1
+
+
+def test_the_calls_that_may_leave_together_are_part_of_the_limit() -> None:
+    rate, at, times = RequestsPerMinute(6000), 0.0, []
+    for _ in range(7000):
+        at += rate.wait_s(at)
+        rate.enter(at, 0)
+        times.append(at)
+    assert times[5] == 0.0 and sum(at < MINUTE_S for at in times) <= 6000
 
 
 def test_a_limit_is_used_to_the_full() -> None:

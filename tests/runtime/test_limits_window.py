@@ -61,6 +61,17 @@ def test_connections_can_be_set_by_provider_and_by_model() -> None:
     assert (few.most_under_way, many.most_under_way, one.most_under_way) == (2, 8, 1)
 
 
+def test_connections_of_a_provider_are_counted_over_all_its_endpoints() -> None:
+    models = [Scripted([REPLY], name=f"test/{each}", endpoint=each, latency_s=1) for each in "ab"]
+
+    async def main() -> float:
+        callers = callers_of(*models, limits=Limits(connections={"test": 1}))
+        await asyncio.gather(*(caller.call(REQUEST) for caller in callers.values() for _ in range(3)))
+        return now()
+
+    assert run(main()) == 6
+
+
 def test_the_window_triples_every_round_trip_while_nothing_fails() -> None:
     model = Scripted([REPLY], latency_s=1)
     under_load(model, 2000, Limits(max_connections=512))

@@ -1,4 +1,4 @@
-"""litellm's models against a server on the loopback: what is sent, what comes back, and what each failure means."""
+"""Models of `openai/` against a server on the loopback: what is sent, what comes back, and what each failure means."""
 
 from __future__ import annotations
 

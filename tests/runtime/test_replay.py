@@ -101,7 +101,9 @@ def test_a_replayed_model_costs_nothing_and_shares_no_limits_with_a_real_one() -
     assert (model.price, model.endpoint, model.slots, model.most_samples) == (FREE, "replay", None, 1)
 
 
-@given(st.lists(st.tuples(st.sampled_from(["system", "user", "assistant"]), st.text(st.characters(exclude_categories=())))))
+@given(
+    st.lists(st.tuples(st.sampled_from(["system", "user", "assistant"]), st.text(st.characters(exclude_categories=()))))
+)
 def test_a_key_is_16_bytes_for_any_text(said: list[tuple[str, str]]) -> None:
     assert len(request_key("m", said)) == 16
 

@@ -8,12 +8,16 @@ import socket
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+import orjson
 import pytest
 from aiohttp import web
 
 from tests.runtime.contract_server import Sent, Server, answering, completion, hanging, serving
 from tripos_runtime.models import Endpoint, Message, Model, ModelError, Request, open_model
 from tripos_runtime.models.litellm_client import LitellmModel
+from tripos_runtime.models.litellm_errors import Place, answer_error
+
+pytestmark = pytest.mark.filterwarnings("ignore:Items? .* on TypedDict:UserWarning")  # litellm's, once a process
 
 REQUEST = Request("m", (Message("user", "hi"),))
 WAYS = (
@@ -104,11 +108,25 @@ def test_a_server_that_is_down_is_told_with_its_address(name: str) -> None:
 
 
 def test_a_reply_that_breaks_off_is_tried_again() -> None:
-    async def answer(_: Sent) -> web.StreamResponse:
-        return web.Response(body=b'{"choices"', headers={"Content-Length": "1000"})
+    async def go() -> None:
+        async def break_off(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{")
+            writer.close()
 
-    error = failing(answer, lambda server: open_model("openai/m", {"openai": server.endpoint()}))
-    assert (error.code, error.retryable) == ("R0101", True)
+        server = await asyncio.start_server(break_off, "127.0.0.1", 0)
+        model = open_model(
+            "openai/m", {"openai": Endpoint(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1")}
+        )
+        try:
+            await model.ask(REQUEST)
+        finally:
+            await model.close()
+            server.close()
+
+    with pytest.raises(ModelError) as caught:
+        asyncio.run(go())
+    assert (caught.value.code, caught.value.retryable) == ("R0101", True)
 
 
 @pytest.mark.parametrize(
@@ -161,3 +179,74 @@ def test_a_redirect_is_not_followed_with_the_key() -> None:
 
     error = failing(answer, lambda server: open_model("openai/m", {"openai": server.endpoint()}))
     assert error.code == "R0110"
+
+
+@pytest.mark.parametrize(
+    ("status", "words"),
+    [
+        (400, "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."),
+        (400, "prompt is too long: 218849 tokens > 200000 maximum"),
+        (400, "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576)."),
+        (400, "Prompt contains 40000 tokens, too large for model with 32768 maximum context length"),
+        (413, "Please reduce the length of the messages or completion."),
+        (400, "This model's maximum prompt length is 131072 but the request contains 537812 tokens."),
+        (400, "the request exceeds the available context size (8192 tokens), try increasing it"),
+        (422, "`inputs` tokens + `max_new_tokens` must be <= 8193. Given: 9000 `inputs` tokens"),
+    ],
+)
+def test_a_prompt_that_is_too_long_is_known_by_every_providers_words(status: int, words: str) -> None:
+    body = orjson.dumps(said(words))
+    assert answer_error(status, body, {}, Place("openai/m", "https://example.org")).code == "R0107"
+
+
+@pytest.mark.parametrize(
+    ("headers", "words", "wait_s"),
+    [
+        ({"retry-after": "7"}, "slow down", 7.0),
+        ({"retry-after-ms": "1500", "retry-after": "2"}, "slow down", 1.5),
+        ({"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}, "slow down", None),
+        ({"retry-after": "-1"}, "slow down", None),
+        ({}, "Rate limit reached for requests. Please try again in 1.25s. Visit", 1.25),
+        ({}, "slow down", None),
+    ],
+)
+def test_how_long_to_wait_is_read_where_a_provider_says_it(
+    headers: dict[str, str], words: str, wait_s: float | None
+) -> None:
+    error = answer_error(429, orjson.dumps(said(words)), headers, Place("openai/m", "https://example.org"))
+    assert error.retry_after_s == wait_s
+
+
+def test_gemini_says_how_long_to_wait_in_its_details() -> None:
+    body = {"error": {"code": 429, "message": "quota", "details": [{"@type": "RetryInfo", "retryDelay": "34s"}]}}
+    error = answer_error(429, orjson.dumps(body), {}, Place("gemini/m", "https://example.org"))
+    assert (error.code, error.retry_after_s) == ("R0104", 34.0)
+
+
+def test_what_is_no_http_is_a_failure_that_may_pass() -> None:
+    async def go() -> None:
+        async def babble(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            writer.write(b"SSH-2.0-server\r\n\r\n")
+            writer.close()
+
+        server = await asyncio.start_server(babble, "127.0.0.1", 0)
+        model = open_model(
+            "openai/m", {"openai": Endpoint(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1")}
+        )
+        try:
+            await model.ask(REQUEST)
+        finally:
+            await model.close()
+            server.close()
+
+    with pytest.raises(ModelError) as caught:
+        asyncio.run(go())
+    assert (caught.value.code, caught.value.retryable) == ("R0101", True)
+
+
+@pytest.mark.parametrize("address", ["localhost:8000/v1", "ftp://localhost/v1", "/v1"])
+def test_an_address_that_is_none_is_told_on_opening(address: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        open_model("openai/m", {"openai": Endpoint(address)})
+    assert (caught.value.code, caught.value.fatal) == ("R0101", True)

@@ -9,7 +9,9 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from tripos_warehouse.ledger import open_ledger
+import pyarrow.parquet as pq
+
+from tripos_warehouse.ledger import RunLedger, open_ledger
 from tripos_warehouse.store import Store
 
 AT = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
@@ -100,6 +102,19 @@ def draft(number: object, **changes: Any) -> dict[str, Any]:
 def unit(number: object) -> dict[str, list[dict[str, Any]]]:
     """A reply with its score: what is kept together."""
     return {"samples": [sample(number)], "scores": [score(number)]}
+
+
+def die(ledger: RunLedger) -> None:
+    """What the system does for a process that is killed: closes its files, which frees its locks."""
+    for batch in (ledger._batch, *ledger._closed):
+        if batch.segment is not None:
+            batch.segment.close()
+    ledger._locks.close()
+
+
+def committed(store: Store, table: str, key: str) -> list[str]:
+    """The ids of a table as they are committed, doubles included."""
+    return [value for path in store.parts(table) for value in pq.read_table(path, columns=[key])[key].to_pylist()]
 
 
 def keep_until_killed(root: Path, first: int, told: Connection) -> None:

@@ -65,7 +65,9 @@ def spin(seconds: float) -> None:
 
 def ids(store: Store, table: str, key: str) -> Counter[str]:
     """How often each id is committed, doubles included."""
-    return Counter(value for path in store.parts(table) for value in pq.read_table(path, columns=[key])[key].to_pylist())
+    return Counter(
+        value for path in store.parts(table) for value in pq.read_table(path, columns=[key])[key].to_pylist()
+    )
 
 
 def test_every_acknowledged_row_is_there_once_after_sixty_kills(tmp_path: Path) -> None:

@@ -23,6 +23,17 @@ from tripos_warehouse.writer import Writer
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 
 
+@pytest.fixture
+def run_rows(run_rows: Build) -> Build:
+    """The rows of a run, each of which listed its own items."""
+
+    def build(run_id: str, *args: Any, **options: Any) -> dict[str, list[dict[str, Any]]]:
+        rows = run_rows(run_id, *args, **options)
+        return {**rows, "runs": [{"items_of": run_id, **row} for row in rows["runs"]]}
+
+    return build
+
+
 def test_rows_come_back_as_they_were_written(store: Store, run_rows: Build) -> None:
     rows = run_rows("r1")
     store.append(rows)

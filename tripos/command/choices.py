@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 
+from tripos.cassettes import Cassette, find_cassette
 from tripos.command.denials import chosen_denials
 from tripos.config import Config
 from tripos.failure import Failure
@@ -19,8 +20,9 @@ MOST_KIN = 4
 """So many judges of their own family are named; the rest are counted."""
 
 
-def chosen_binding(options: Namespace, config: Config, plan: Plan) -> Binding:
-    """The models of every role; flags win over `tripos.toml`. Raises `Failure` where a role stays empty."""
+def chosen_binding(options: Namespace, config: Config, plan: Plan) -> tuple[Binding, Cassette | None]:
+    """The models of every role, and the recording that they answer from, if any. Flags win over the recording, and that
+    over `tripos.toml`. Raises `Failure` where a role stays empty."""
     flags = _role_flags(options)
     compared = next(role.name for role in plan.roles if role.kind == "compared")
     if options.model and compared in flags:
@@ -36,9 +38,14 @@ def chosen_binding(options: Namespace, config: Config, plan: Plan) -> Binding:
                 "R0203", f"tripos.toml fills a role `{name}`, which this benchmark has not", f"did you mean `{close}`?"
             )
     shared = {name: each for name, each in config.roles.items() if name in known}
-    others = {name: each for name, each in {**shared, **flags}.items() if name != compared}
+    others = {name: each for name, each in flags.items() if name != compared}
+    cassette = find_cassette(models, others, config.store)
+    if cassette is not None:
+        shared = dict(cassette.binding_models)
+        models = shared.get(compared, ())
+    others = {name: each for name, each in {**shared, **others}.items() if name != compared}
     try:
-        return bind(plan, models, others)
+        return bind(plan, models, others), cassette
     except BindingError as error:
         raise Failure(error.code, error.message, error.hint) from error
 

@@ -13,12 +13,12 @@ from typing import Any, TextIO
 
 import orjson
 
-from tripos.command.pace import Pace, done_by_lane
+from tripos.command.pace import done_by_lane
+from tripos.command.picture import Moment
 from tripos.command.spending import budget_table
 from tripos.failure import Failure
-from tripos.secrets import without_keys
+from tripos.secrets import table_without_keys
 from tripos_runtime.budget import Budget
-from tripos_runtime.tally import Tally
 
 SHAPE = 1
 """The version of the shape. Fields may be added to it; where one goes or changes its meaning, this number grows."""
@@ -86,11 +86,9 @@ class Events:
             budget=budget_table(budget),
         )
 
-    def progress(
-        self, tally: Tally, pace: Pace, elapsed_s: float, in_flight: int | None, budget: Budget | None = None
-    ) -> None:
+    def progress(self, moment: Moment) -> None:
         """Where a run stands; `left_s` is an estimate, `None` where there is none."""
-        self._write("progress", **progress_table(tally, pace, elapsed_s, in_flight, budget))
+        self._write("progress", **progress_table(moment))
 
     def note(self, text: str) -> None:
         """Something that came up, in words for people."""
@@ -110,38 +108,50 @@ class Events:
         if self._broken:
             return
         time = self.now().astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        line = orjson.dumps({"event": event, "time": time, **fields}).decode()
+        table = table_without_keys({"event": event, "time": time, **fields}, self.secrets)
         try:
-            self.stream.write(without_keys(line, self.secrets) + "\n")
+            self.stream.write(orjson.dumps(table).decode() + "\n")
             self.stream.flush()
         except (OSError, ValueError):
             self._broken = True
 
 
-def progress_table(
-    tally: Tally, pace: Pace, elapsed_s: float, in_flight: int | None, budget: Budget | None
-) -> dict[str, Any]:
+def progress_table(moment: Moment) -> dict[str, Any]:
     """The fields of an event `progress`.
 
-    >>> progress_table(Tally(), Pace(), 1.0, 3, None)["in_flight"]
-    3
+    >>> from tripos.command.pace import Pace
+    >>> from tripos_runtime.tally import Tally
+    >>> progress_table(Moment(Tally(), Pace(), 1.0, endpoints=()))["in_flight"]
+    0
     """
+    tally, pace = moment.tally, moment.pace
     left_s = pace.left_s(tally)
     done = done_by_lane(tally)
     return {
-        "elapsed_s": round(elapsed_s, 3),
+        "elapsed_s": round(moment.elapsed_s, 3),
         "left_s": None if left_s is None else round(left_s, 1),
         "done": tally.done,
         **{kind: getattr(tally, kind).total() for kind in KINDS},
-        "in_flight": in_flight,
+        "in_flight": moment.in_flight,
         "waiting": tally.waiting,
         "calls_per_s": round(pace.rate(), 3),
         "tokens_in": tally.tokens_in,
         "tokens_out": tally.tokens_out,
         "cost_usd": None if tally.cost_unknown else round(tally.cost_usd, 6),
         "cost_known_usd": round(tally.cost_usd, 6),
-        "budget": budget_table(budget),
+        "budget": budget_table(moment.budget),
         "errors": dict(sorted(tally.errors.items())),
+        "endpoints": [
+            {
+                "models": list(each.models),
+                "state": each.state,
+                "in_flight": each.in_flight,
+                "limit": each.limit,
+                "waiting": each.waiting,
+                "retries": each.retries,
+            }
+            for each in moment.endpoints or ()
+        ],
         "lanes": [
             {
                 "role": lane[0],

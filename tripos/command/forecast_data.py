@@ -6,17 +6,41 @@ from typing import Any
 
 import orjson
 
+from tripos_runtime.budget import Budget
 from tripos_runtime.estimates import Estimate, Span
 from tripos_runtime.forecast import Forecast
 
 
-def to_json(found: Forecast) -> str:
+def to_json(found: Forecast, budget: Budget | None = None) -> str:
     """The forecast as indented JSON. A cost that is not known is null, and `unpriced` names the models."""
-    return orjson.dumps(to_data(found), option=orjson.OPT_INDENT_2).decode()
+    return orjson.dumps(to_data(found, budget), option=orjson.OPT_INDENT_2).decode()
 
 
-def to_data(found: Forecast) -> dict[str, Any]:
-    """The forecast as JSON values: `calls` by place, `why`, and `total`."""
+def of_budget(found: Forecast, budget: Budget | None) -> dict[str, dict[str, Any]]:
+    """For each bound of a budget: how much it is, and whether it is enough: `all`, for whatever may come; `expected`,
+    for what is expected and no more; `little`, for less than that; `unknown`."""
+    if budget is None:
+        return {}
+    total = found.total
+    tokens = Span(*(a + b for a, b in zip(total.tokens_in, total.tokens_out, strict=True)))
+    told: dict[str, dict[str, Any]] = {}
+    for unit, most, needed in (
+        ("usd", budget.usd, total.cost_usd),
+        ("tokens", budget.tokens, tokens),
+        ("calls", budget.calls, total.calls),
+    ):
+        if most is None:
+            continue
+        if needed is None:
+            enough = "unknown"
+        else:
+            enough = "all" if needed.high <= most else "expected" if needed.expected <= most else "little"
+        told[unit] = {"most": most, "enough_for": enough}
+    return told
+
+
+def to_data(found: Forecast, budget: Budget | None = None) -> dict[str, Any]:
+    """The forecast as JSON values: `calls` by place, `why`, `total`, and whether a `budget` is enough."""
     total = found.total
     return {
         "calls": [
@@ -45,6 +69,7 @@ def to_data(found: Forecast) -> dict[str, Any]:
         "items": dict(found.items),
         "scores_from_kept_replies": found.scores,
         "unpriced": list(found.unpriced),
+        "budget": of_budget(found, budget),
         "total": {
             "reused": found.reused,
             "to_call": found.certain,
@@ -60,7 +85,7 @@ def _estimate(part: Estimate) -> dict[str, Any]:
         "tokens_in": _span(part.tokens_in),
         "tokens_out": _span(part.tokens_out),
         "cost_usd": None if part.cost_usd is None else _span(part.cost_usd, 6),
-        "basis": part.basis,
+        "basis": part.rests_on,
     }
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from rich.cells import cell_len, set_cell_size
 
+from tripos.command.forecast_data import of_budget
+from tripos.command.harmless import harmless
 from tripos_compiler.plan import Plan
+from tripos_runtime.budget import Budget
 from tripos_runtime.estimates import Estimate, Span
 from tripos_runtime.forecast import Forecast, Line
 from tripos_warehouse.grid import Column, grid
@@ -36,7 +40,16 @@ class _Group:
             self.parts.append(part)
 
 
-def lines_of(found: Forecast, plan: Plan, width: int) -> list[str]:
+UNITS = {"usd": "USD", "tokens": "tokens", "calls": "calls"}
+ENOUGH = {
+    "all": "is enough, whatever comes",
+    "expected": "is enough for what is expected, and not for the highest",
+    "little": "is too little: the run would stop before its end",
+    "unknown": "may or may not be enough: a price is not known",
+}
+
+
+def lines_of(found: Forecast, plan: Plan, width: int, budget: Budget | None = None) -> list[str]:
     """The lines of a forecast, none wider than `width` columns."""
     lines = _table(found, plan, width)
     if any(line.ruled_out for line in found.lines.values()):
@@ -53,8 +66,10 @@ def lines_of(found: Forecast, plan: Plan, width: int) -> list[str]:
     if found.reasons:
         lines += ["", "why", *_why(found, width)]
     lines += ["", *_totals(found, width)]
+    for unit, told in of_budget(found, budget).items():
+        lines += _wrapped(f"The budget of {told['most']:,g} {UNITS[unit]} {ENOUGH[told['enough_for']]}.", width)
     if found.unpriced:
-        lines += ["", *_prices(found.unpriced)]
+        lines += ["", *_prices(found.unpriced, width)]
     return lines
 
 
@@ -130,7 +145,7 @@ def _totals(found: Forecast, width: int) -> Iterator[str]:
         for place, head in enumerate(("in all", "low", "expected", "high"))
     ]
     yield from grid(columns, width)
-    yield from _wrapped(f"Replies are taken to be as long as: {total.basis or 'nothing known'}.", width)
+    yield from _wrapped(f"Replies are taken to be as long as: {total.rests_on}.", width)
 
 
 def _cost(total: Estimate) -> tuple[str, str, str]:
@@ -146,13 +161,23 @@ def _spans(span: Span) -> tuple[str, str, str]:
     return usd(span.low), usd(span.expected), usd(span.high)
 
 
-def _prices(models: Sequence[str]) -> Iterator[str]:
-    yield f"No price is known of {', '.join(models)}. Write it into tripos.toml, in USD a"
-    yield "million tokens (put the provider's figures in the place of the dots):"
+def _prices(models: Sequence[str], width: int) -> Iterator[str]:
+    names = ", ".join(map(harmless, models))
+    text = f"No price is known of {names}. Write the provider's figures into tripos.toml, in USD a million tokens:"
+    yield from _wrapped(text, width)
     for model in models:
-        yield f'  [prices."{model}"]'
-        yield "  input = …"
-        yield "  output = …"
+        yield f"  [prices.{_quoted(model)}]"
+        yield "  input = ..."  # no number, so that it cannot be left as it is
+        yield "  output = ..."
+
+
+def _quoted(model: str) -> str:
+    """A name as a key of TOML.
+
+    >>> _quoted('a/"b"')
+    '"a/\\\\"b\\\\""'
+    """
+    return '"' + harmless(model).replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def short(number: float) -> str:
@@ -173,7 +198,9 @@ def usd(amount: float) -> str:
     >>> usd(0), usd(0.00123), usd(0.25), usd(12.5), usd(1234.5)
     ('0.00', '0.0012', '0.25', '12.50', '1,234.50')
     """
-    return f"{amount:.2g}" if 0.0001 <= amount < 0.1 else f"{amount:,.2f}" if not 0 < amount < 0.0001 else "<0.0001"
+    if 0 < amount < 0.0001:
+        return "<0.0001"
+    return f"{amount:.4f}" if 0 < amount < 0.1 else f"{amount:,.2f}"
 
 
 def _calls(count: int) -> str:
@@ -189,6 +216,4 @@ def _cut(text: str, width: int) -> str:
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    import textwrap
-
     return textwrap.wrap(text, width)

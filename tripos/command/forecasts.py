@@ -16,6 +16,7 @@ from tripos.wiring import prices_of
 from tripos_compiler.data import DataError
 from tripos_compiler.plan import Plan
 from tripos_runtime.binding import Binding
+from tripos_runtime.budget import Budget, BudgetError
 from tripos_runtime.cases import CaseSource, Selection
 from tripos_runtime.forecast import Forecast, NothingKept, forecast
 from tripos_runtime.history import NO_HISTORY
@@ -37,21 +38,32 @@ def dry_run(
     store_path: str | Path,
     config: Config,
     as_json: bool,
+    recorded: Collection[str] = (),
 ) -> int:
     """Prints what a run would do, as text or as JSON, and asks no model. A store that is not there is not made.
+    `recorded` are the models that answer from a recording, which costs nothing.
 
     Raises `Failure` where the store or a data file cannot be read.
     """
-    found = foresee(plan, source, selection, binding, store_path, config)
-    print(to_json(found) if as_json else "\n".join(lines_of(found, plan, columns())))
+    try:
+        budget = Budget.parse(config.budget) if config.budget else None
+    except BudgetError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    prices = {**known_prices(binding, config), **dict.fromkeys(recorded, FREE)}
+    found = foresee(plan, source, selection, binding, store_path, prices)
+    print(to_json(found, budget) if as_json else "\n".join(lines_of(found, plan, columns(), budget)))
     return GOOD
 
 
 def foresee(
-    plan: Plan, source: CaseSource, selection: Selection, binding: Binding, store_path: str | Path, config: Config
+    plan: Plan,
+    source: CaseSource,
+    selection: Selection,
+    binding: Binding,
+    store_path: str | Path,
+    prices: Mapping[str, Price | None],
 ) -> Forecast:
     """The forecast of a run. Raises `Failure`."""
-    prices = known_prices(binding, config)
     try:
         store = find_store(store_path)
         if store is None:

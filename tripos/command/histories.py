@@ -13,6 +13,8 @@ from tripos_runtime.history import NO_HISTORY, Earlier, History, Place, Usage
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
 
+MOST_PLANS = 16
+"""So many plans are read, the newest: a plan may have megabytes."""
 CHARACTERS_OF = 5000
 """Of about so many rows of a table the characters are counted."""
 
@@ -50,21 +52,28 @@ class _Reader:
         if self.files["run_ends"]:
             ended = dict(self._rows("select run_id, status from read_parquet($files)", "run_ends"))
         rows = self._rows(
-            """select run_id, plan, fingerprints, roles, scenarios, options from read_parquet($files)
+            """select run_id, plan_digest, fingerprints, roles, scenarios, options from read_parquet($files)
             where benchmark = $benchmark order by started_at desc, run_id desc""",
             "runs",
         )
+        plans = self._plans(list(dict.fromkeys(row[1] for row in rows))[:MOST_PLANS])
         return tuple(
             Earlier(
                 run_id,
-                plan,
+                plans.get(digest, ""),
                 frozenset(fingerprints),
                 {role: tuple(models) for role, models in orjson.loads(roles).items()},
                 frozenset(scenarios),
                 whole=ended.get(run_id) == "finished" and not any(_chosen(options).values()),
             )
-            for run_id, plan, fingerprints, roles, scenarios, options in rows
+            for run_id, digest, fingerprints, roles, scenarios, options in rows
         )
+
+    def _plans(self, digests: list[str]) -> dict[str, str]:
+        """The text of each of these plans."""
+        query = """select plan_digest, any_value(plan) from read_parquet($files)
+        where benchmark = $benchmark and plan_digest in (select unnest($digests)) group by plan_digest"""
+        return dict(self._rows(query, "runs", {"digests": digests}))
 
     def items(self) -> dict[str, frozenset[str]]:
         """The items that any run had, by scenario."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import math
 import os
 import sys
 from collections.abc import Sequence
 
 from tripos.failure import GOOD, INTERRUPTED, USAGE, Failure
+from tripos.secrets import key_values, without_keys
 
 BUG = "this is a bug of Tripos: please report it with the command you typed and the lines above"
 
@@ -47,6 +49,9 @@ def build_parser() -> argparse.ArgumentParser:
     _report(verbs.add_parser("report", help="the measures of a run, with intervals"))
     _sql(verbs.add_parser("sql", help="ask the results in SQL; a shell without a query"))
     _list(verbs.add_parser("list", help="the runs in the store"))
+    _housekeeping(verbs.add_parser("store", help="check, compact and clean the store"))
+    _why(verbs.add_parser("why", help="everything that went into one result"))
+    _doctor(verbs.add_parser("doctor", help="whether settings, keys, endpoints, prices and the store are in order"))
     _explain(verbs.add_parser("explain", help="what a diagnostic code means and how to mend it"))
     _lsp(verbs.add_parser("lsp", help="the language server, which an editor starts by itself"))
     return parser
@@ -65,6 +70,7 @@ def _deny(parser: argparse.ArgumentParser) -> None:
 
 def _store(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", metavar="DIR", help="where results are kept (default: results)")
+    parser.add_argument("--profile", metavar="NAME", help="take the settings of [profiles.NAME] in tripos.toml")
 
 
 def _roles(parser: argparse.ArgumentParser) -> None:
@@ -99,6 +105,7 @@ def _fmt(parser: argparse.ArgumentParser) -> None:
 def _plan(parser: argparse.ArgumentParser) -> None:
     _spec(parser)
     _roles(parser)
+    _store(parser)
     parser.add_argument("--json", action="store_true", help="print the plan itself")
 
 
@@ -106,9 +113,21 @@ def _run(parser: argparse.ArgumentParser) -> None:
     _spec(parser)
     _roles(parser)
     _store(parser)
-    parser.add_argument("--max-connections", type=_positive, metavar="N", help="calls under way at once (default: 16)")
+    help_ = "at most so many calls at a time an endpoint (default: 16)"
+    parser.add_argument("--max-connections", type=_positive, metavar="N", help=help_)
     help_ = "tries after a call that failed in passing (default: 5)"
     parser.add_argument("--max-retries", type=_count, metavar="N", help=help_)
+    help_ = "spend at most this: 5usd, 200000tokens or 1000calls; may be repeated for other units"
+    parser.add_argument("--budget", metavar="AMOUNT", action="append", default=[], help=help_)
+    help_ = "longest time of a call, with its retries (default: 600)"
+    parser.add_argument("--timeout", type=_seconds, metavar="S", help=help_)
+    help_ = "how long an endpoint may be silent before its calls fail (default: 900)"
+    parser.add_argument("--patience", type=_seconds, metavar="S", help=help_)
+    parser.add_argument("--dry-run", action="store_true", help="show what would be asked and reused; ask nothing")
+    help_ = "write how the run goes as JSON Lines to a file, or to standard output for `-`"
+    parser.add_argument("--events", metavar="FILE", help=help_)
+    help_ = "also show every endpoint: calls under way and waiting, retries"
+    parser.add_argument("-v", "--verbose", action="store_true", help=help_)
     parser.add_argument("--json", action="store_true", help="print a summary as JSON instead of the report")
 
 
@@ -131,6 +150,24 @@ def _list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the runs as JSON")
 
 
+def _why(parser: argparse.ArgumentParser) -> None:
+    help_ = "a sample_id, judgement_id or score_id, or the beginning of one, of 6 characters or more"
+    parser.add_argument("key", metavar="KEY", help=help_)
+    _store(parser)
+    parser.add_argument("--full", action="store_true", help="show every text whole")
+    parser.add_argument("--json", action="store_true", help="print it as JSON")
+
+
+def _doctor(parser: argparse.ArgumentParser) -> None:
+    help_ = "look at this model; may be repeated (default: those of the settings)"
+    parser.add_argument("--model", metavar="A[,B]", action="append", default=[], help=help_)
+    help_ = "look at the models of a role too; may be repeated"
+    parser.add_argument("--role", metavar="NAME=A[,B]", action="append", default=[], help=help_)
+    _store(parser)
+    parser.add_argument("--ask", action="store_true", help="make one small call to each model, which may cost a little")
+    parser.add_argument("--json", action="store_true", help="print the checks as JSON")
+
+
 def _explain(parser: argparse.ArgumentParser) -> None:
     help_ = "such as E0201, or E02 for what begins so; without one all codes are listed"
     parser.add_argument("codes", metavar="CODE", nargs="*", help=help_)
@@ -139,6 +176,27 @@ def _explain(parser: argparse.ArgumentParser) -> None:
 def _lsp(parser: argparse.ArgumentParser) -> None:
     help_ = "speak over standard input and output; there is no other way, and some editors say it"
     parser.add_argument("--stdio", action="store_true", help=help_)
+
+
+def _housekeeping(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
+    gc = actions.add_parser("gc", help="remove files that nobody reads any more")
+    help_ = "keep what is younger: seconds, or such as 30m, 12h, 7d (default: 1h)"
+    gc.add_argument("--grace", type=_duration, metavar="TIME", default=3600.0, help=help_)
+    gc.add_argument("--dry-run", action="store_true", help="say what would be removed, and remove nothing")
+    compact = actions.add_parser("compact", help="put many small files together, and drop doubles")
+    check = actions.add_parser("check", help="find damage, and show a digest of every table")
+    for action, told in ((gc, "what was removed"), (compact, "what was done"), (check, "what was found")):
+        _store(action)
+        action.add_argument("--json", action="store_true", help=f"print {told} as JSON")
+
+
+def _duration(text: str) -> float:
+    number, unit = (text[:-1], text[-1]) if text[-1:] in "smhd" else (text, "s")
+    value = float(number) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[unit]
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a time that has passed")
+    return value
 
 
 def _positive(text: str) -> int:
@@ -155,7 +213,16 @@ def _count(text: str) -> int:
     return value
 
 
+def _seconds(text: str) -> float:
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a time in seconds")
+    return value
+
+
+_duration.__name__ = "time"
 _positive.__name__ = _count.__name__ = "whole number"
+_seconds.__name__ = "number of seconds"
 
 
 def run_command(arguments: Sequence[str]) -> int:
@@ -184,16 +251,18 @@ def run_command(arguments: Sequence[str]) -> int:
         while place is not None and place.tb_next is not None:
             place = place.tb_next
         where = f"{place.tb_frame.f_globals.get('__name__')}:{place.tb_lineno}" if place is not None else "?"
-        print(f"internal error: {type(error).__name__}: {error} ({where})", file=sys.stderr)
+        shown = without_keys(f"{type(error).__name__}: {error}", key_values(os.environ))
+        print(f"internal error: {shown} ({where})", file=sys.stderr)
         print(f"  help: {BUG}; TRIPOS_DEBUG=1 shows the whole trace", file=sys.stderr)
         return 70
 
 
 def show_failure(failure: Failure) -> None:
-    """Prints a failure on standard error, in the form of a diagnostic."""
-    print(f"error[{failure.code}]: {failure.message}", file=sys.stderr)
+    """Prints a failure on standard error, in the form of a diagnostic and without any key."""
+    secrets = key_values(os.environ)
+    print(f"error[{failure.code}]: {without_keys(failure.message, secrets)}", file=sys.stderr)
     if failure.hint:
-        print(f"  = help: {failure.hint}", file=sys.stderr)
+        print(f"  = help: {without_keys(failure.hint, secrets)}", file=sys.stderr)
     print(f"  = more: tripos explain {failure.code}", file=sys.stderr)
 
 

@@ -10,6 +10,7 @@ from tripos.command.pace import Lane, Pace, done_by_lane, duration, per_second
 from tripos.command.spending import cost, of_budget
 from tripos_compiler.diagnostics.codes import CODES
 from tripos_runtime.budget import Budget
+from tripos_runtime.snapshot import Snapshot
 from tripos_runtime.tally import Tally
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 
 AROUND = 8
 """Lines of the terminal that are not rows: the bar, the head, what is left out, three below, and two to spare."""
+USUAL = 3
+"""So many lines stand below the rows as a rule."""
+MOST_ENDPOINTS = 6
 FEWEST = 3
 BAR = 24
 MOST_ERRORS = 3
@@ -29,8 +33,14 @@ class Moment:
     tally: Tally
     pace: Pace
     elapsed_s: float
-    in_flight: int | None = None
+    endpoints: tuple[Snapshot, ...] | None = None
     budget: Budget | None = None
+    verbose: bool = False
+
+    @property
+    def in_flight(self) -> int | None:
+        """Calls under way, where that is known."""
+        return None if self.endpoints is None else sum(each.in_flight for each in self.endpoints)
 
 
 def picture(moment: Moment, height: int) -> RenderableType:
@@ -40,7 +50,9 @@ def picture(moment: Moment, height: int) -> RenderableType:
     from rich.text import Text
 
     tally = moment.tally
-    lanes, more = shown_lanes(tally, moment.pace, max(FEWEST, height - AROUND))
+    under = below(moment)
+    room = max(FEWEST, height - AROUND - max(0, len(under) - USUAL))
+    lanes, more = shown_lanes(tally, moment.pace, room)
     done = done_by_lane(tally)
     table = Table(box=None, pad_edge=False, header_style="dim", show_edge=False, expand=False)
     table.add_column("role", no_wrap=True, overflow="ellipsis", max_width=18)
@@ -55,13 +67,13 @@ def picture(moment: Moment, height: int) -> RenderableType:
             f"{planned:,}" if planned else "",
             percent(done[lane], planned),
             f"{tally.reused[lane]:,}" if tally.reused[lane] else "",
-            f"[red]{failed:,}[/red]" if failed else "",
+            Text(f"{failed:,}" if failed else "", style="red"),
             style="dim" if planned and done[lane] >= planned else "",
         )
-    parts = [Text(headline(moment), overflow="ellipsis", no_wrap=True), table]
+    parts: list[Text | Table] = [Text(headline(moment), overflow="ellipsis", no_wrap=True), table]
     if more:
         parts.append(Text(f"and {more:,} more", style="dim"))
-    parts += [Text(line, overflow="ellipsis", no_wrap=True) for line in below(moment)]
+    parts += [Text(line, overflow="ellipsis", no_wrap=True) for line in under]
     return Group(*parts)
 
 
@@ -88,7 +100,7 @@ def headline(moment: Moment) -> str:
     >>> tally.planned["candidate", "sums"] = 200
     >>> tally.asked["candidate", "sums"] = 50
     >>> headline(Moment(tally, Pace(), 4.0))
-    '━━━━━━                    25 %  50 of 200 calls  after 4 s'
+    '━━━━━━                     25%  50 of 200 calls  after 4 s'
     """
     tally, pace = moment.tally, moment.pace
     done, total = tally.done, tally.total
@@ -116,7 +128,23 @@ def below(moment: Moment) -> list[str]:
     lines.append(f"cost {cost(tally)}" + (f"; budget {budget}" if budget else ""))
     if tally.errors:
         lines.append(failures(tally))
+    told = [each for each in moment.endpoints or () if moment.verbose or each.state != "ready"]
+    lines += [endpoint_line(each) for each in told[:MOST_ENDPOINTS]]
     return lines
+
+
+def endpoint_line(endpoint: Snapshot) -> str:
+    """How an endpoint is doing, by the names of its models.
+
+    >>> endpoint_line(Snapshot("https://x/v1 X_KEY", ("x/a", "x/b"), 4, 16, 2, 1, "silent"))
+    'x/a, x/b: silent; 4 of at most 16 calls under way, 2 waiting, 1 made again'
+    """
+    parts = [f"{endpoint.in_flight:,} of at most {endpoint.limit:,} calls under way"]
+    if endpoint.waiting:
+        parts.append(f"{endpoint.waiting:,} waiting")
+    if endpoint.retries:
+        parts.append(f"{endpoint.retries:,} made again")
+    return f"{', '.join(endpoint.models)}: {endpoint.state}; {', '.join(parts)}"
 
 
 def failures(tally: Tally) -> str:
@@ -136,6 +164,6 @@ def percent(done: int, total: int) -> str:
     """A share in whole per cent; never 100 before the end.
 
     >>> percent(1999, 2000), percent(2000, 2000), percent(5, 0)
-    ('99 %', '100 %', '')
+    ('99%', '100%', '')
     """
-    return f"{min(100, 100 * done // total)} %" if total else ""
+    return f"{min(100, 100 * done // total)}%" if total else ""

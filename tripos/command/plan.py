@@ -6,15 +6,14 @@ import textwrap
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tripos.command.check import compile_given
 from tripos.command.choices import chosen_binding, chosen_cases, has_models, warn_of_kin
-from tripos.config import Config, load_config
-from tripos.command.forecasts import dry_run
 from tripos.command.terminal import columns
+from tripos.config import Config
 from tripos.failure import GOOD, USAGE
+from tripos.settings import chosen_settings
 from tripos_compiler.plan import Plan, Scenario
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import CaseSource, Planned, Selection, planned_steps
@@ -29,7 +28,7 @@ MOST_COLUMNS = 3
 
 def main(options: Namespace) -> int:
     """Prints the plan as a table of counts, or itself as JSON."""
-    config = load_config(Path.cwd())
+    config = chosen_settings(options).config
     compilation, folders = compile_given(options, config)
     plan = compilation.plan
     if plan is None:
@@ -42,15 +41,16 @@ def main(options: Namespace) -> int:
     if not has_models(options, config):
         show_plan(plan, source.counts(selection), {role.name: 1 for role in plan.roles})
         return GOOD
-    binding = chosen_binding(options, config, plan)
+    binding, cassette = chosen_binding(options, config, plan)
+    recorded = cassette.models if cassette is not None else frozenset[str]()
     warn_of_kin(plan, binding, options, config)
     show_plan(plan, source.counts(selection), {role: len(names) for role, names in binding.models.items()})
     print()
-    return _show_forecast(plan, source, selection, binding, options.store or config.store, config)
+    return _show_forecast(plan, source, selection, binding, config, recorded)
 
 
 def _show_forecast(
-    plan: Plan, source: CaseSource, selection: Selection, binding: Binding, store: str, config: Config
+    plan: Plan, source: CaseSource, selection: Selection, binding: Binding, config: Config, recorded: frozenset[str]
 ) -> int:
     """Prints what a run would do; of a plan that this version does not run, why there is no such forecast."""
     try:
@@ -58,7 +58,9 @@ def _show_forecast(
     except NotRunnable as reason:
         print("\n".join(textwrap.wrap(f"No forecast of reuse and cost: {reason.message}.", columns())))
         return GOOD
-    return dry_run(plan, source, selection, binding, store, config, as_json=False)
+    from tripos.command.forecasts import dry_run
+
+    return dry_run(plan, source, selection, binding, config.store, config, as_json=False, recorded=recorded)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol, TextIO
 
@@ -19,6 +19,7 @@ from tripos.command.spending import cost
 from tripos.command.summary import counts
 from tripos.secrets import without_keys
 from tripos_runtime.budget import Budget
+from tripos_runtime.snapshot import Snapshot
 from tripos_runtime.tally import Tally
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ class EventLines:
 
     def look(self, moment: Moment) -> None:
         """Writes an event where one is due."""
-        seen = (moment.tally.done, moment.tally.total, moment.in_flight, moment.tally.waiting)
+        seen = (moment.tally.done, moment.tally.total, moment.in_flight, moment.tally.waiting, moment.endpoints)
         due = self._next_s if seen != self._seen else self._idle_s
         if moment.elapsed_s >= due:
             self._write(moment, seen)
@@ -100,7 +101,7 @@ class EventLines:
     def _write(self, moment: Moment, seen: tuple[object, ...]) -> None:
         self._seen = seen
         self._next_s, self._idle_s = moment.elapsed_s + EVENT_S, moment.elapsed_s + IDLE_EVENT_S
-        self.events.progress(moment.tally, moment.pace, moment.elapsed_s, moment.in_flight, moment.budget)
+        self.events.progress(moment)
 
 
 class Screen:
@@ -134,8 +135,9 @@ class Watch:
     tally: Tally
     shows: list[Show]
     started: float
-    in_flight: Callable[[], int] | None = None
+    endpoints: Callable[[], Sequence[Snapshot]] | None = None
     budget: Budget | None = None
+    verbose: bool = False
     secrets: tuple[str, ...] = ()
     pace: Pace = field(default_factory=Pace)
     _told: int = 0
@@ -143,8 +145,8 @@ class Watch:
     def look(self, now: float) -> Moment:
         """Shows where the run stands."""
         self.pace.mark(now, self.tally)
-        flying = None if self.in_flight is None else self.in_flight()
-        moment = Moment(self.tally, self.pace, now - self.started, flying, self.budget)
+        endpoints = None if self.endpoints is None else tuple(self.endpoints())
+        moment = Moment(self.tally, self.pace, now - self.started, endpoints, self.budget, self.verbose)
         for text in self.tally.notes[self._told :]:
             self._told += 1
             for show in self.shows:
@@ -158,8 +160,9 @@ class Watch:
 async def shown_progress(
     tally: Tally,
     *,
-    in_flight: Callable[[], int] | None = None,
+    endpoints: Callable[[], Sequence[Snapshot]] | None = None,
     budget: Budget | None = None,
+    verbose: bool = False,
     events: Events | None = None,
     quiet: bool = False,
     secrets: tuple[str, ...] = (),
@@ -169,7 +172,7 @@ async def shown_progress(
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
 ) -> AsyncIterator[None]:
     """Shows the tally while the block runs: to people on `stream` (standard error), unless `quiet`, and to machines
-    as `events`. `in_flight` says how many calls are under way, `secrets` are never shown."""
+    as `events`. `endpoints` says how each is doing, and `verbose` shows all of them; `secrets` are never shown."""
     stream = stream or sys.stderr
     shows: list[Show] = []
     if not quiet:
@@ -177,7 +180,7 @@ async def shown_progress(
     told = EventLines(events) if events is not None else None
     if told is not None:
         shows.append(told)
-    watch = Watch(tally, shows, clock(), in_flight, budget, secrets)
+    watch = Watch(tally, shows, clock(), endpoints, budget, verbose, secrets)
     task = asyncio.create_task(_watch(watch, clock, sleep))
     try:
         yield
@@ -213,10 +216,10 @@ def line(moment: Moment) -> str:
     >>> tally.planned["candidate", "sums"] = 200
     >>> tally.asked["candidate", "sums"] = 50
     >>> line(Moment(tally, Pace(), 30.0))
-    '50 of 200 calls (25 %): 50 asked, 0.0000 USD'
+    '50 of 200 calls (25%): 50 asked, 0.0000 USD'
     """
     tally, pace = moment.tally, moment.pace
-    share = f" ({100 * tally.done // tally.total} %)" if tally.total else ""
+    share = f" ({100 * tally.done // tally.total}%)" if tally.total else ""
     parts = [counts(tally)]
     if moment.in_flight:
         parts.append(f"{moment.in_flight:,} under way")

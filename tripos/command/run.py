@@ -5,172 +5,194 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
+import shlex
 import shutil
 import signal
 import sys
+import time
 from argparse import Namespace
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
+from tripos.cassettes import Cassette
 from tripos.command.check import compile_given
 from tripos.command.choices import chosen_binding, chosen_cases, warn_of_kin
-from tripos.command.progress import counts, shown_progress
+from tripos.command.events import Events
+from tripos.command.progress import shown_progress
 from tripos.command.report import make_report, show_report
-from tripos.config import Config
+from tripos.command.summary import Ended, summary, summary_lines
 from tripos.failure import GOOD, INTERRUPTED, SOME_FAILED, USAGE, Failure
 from tripos.running import Ending, Job
-from tripos.settings import chosen_settings
+from tripos.secrets import without_keys
+from tripos.settings import Chosen, chosen_settings
+from tripos.wiring import endpoints_of, limits_of, prices_of
 from tripos_runtime.binding import Binding
 from tripos_runtime.budget import Budget, BudgetError, check_prices
-from tripos_runtime.calling import Limits
+from tripos_runtime.calling import snapshot
 from tripos_runtime.cases import CaseSource
 from tripos_runtime.engine import new_run_id
-from tripos_runtime.models import Endpoint, Model, ModelError, open_model
+from tripos_runtime.models import Model, ModelError, open_model
 from tripos_runtime.plugins import PluginError, load_plugins
 from tripos_runtime.runnable import NotRunnable, check_runnable
-from tripos_runtime.tally import Tally
+from tripos_warehouse.compaction import compact_if_needed
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
 
 
 def main(options: Namespace) -> int:
     """Runs a benchmark. Exit code 1 where calls failed or the run had to stop, 130 where it was interrupted."""
-    config = chosen_settings(options).config
+    chosen = chosen_settings(options)
+    config = chosen.config
     compilation, folders = compile_given(options, config)
     plan = compilation.plan
     if plan is None:
         return USAGE
-    binding = chosen_binding(options, config, plan)
+    binding, cassette = chosen_binding(options, config, plan)
     selection = chosen_cases(options, plan)
+    source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
     try:
         check_runnable(plan, selection.chosen(plan))
-        functions = load_plugins(plan, Path(compilation.sources[0].path).parent)
         budget = Budget.parse(config.budget) if config.budget else None
-    except (NotRunnable, PluginError, BudgetError) as error:
-        raise Failure(error.code, error.message, error.hint) from error
-    warn_of_kin(plan, binding, options, config)
-    models = _open_models(binding, config)
-    try:
+        if options.dry_run:
+            from tripos.command.forecasts import dry_run
+
+            return dry_run(plan, source, selection, binding, config.store, config, options.json)
+        functions = load_plugins(plan, Path(compilation.sources[0].path).parent)
+        warn_of_kin(plan, binding, options, config)
+        models = _open_models(binding, chosen, cassette)
         check_prices(models.values(), budget)
         store = Store.open(Path(config.store), create=True)
-    except (BudgetError, StoreError) as error:
+    except (NotRunnable, PluginError, BudgetError, ModelError, StoreError) as error:
         raise Failure(error.code, error.message, error.hint) from error
     job = Job(
         plan=plan,
         binding=binding,
         selection=selection,
-        source=CaseSource(plan, folders, tuple(each.path for each in compilation.sources)),
+        source=source,
         functions=functions,
         store=store,
         run_id=new_run_id(datetime.now(UTC)),
-        limits=_limits(config),
+        limits=limits_of(config, models),
         budget=budget,
     )
-    return _run(job, models, options)
+    with contextlib.ExitStack() as stack:
+        if cassette is not None:
+            stack.callback(cassette.close)
+        events = stack.enter_context(Events.open(options.events, chosen.secrets)) if options.events else None
+        return _Run(job, options, chosen, events).go(models)
 
 
-def _run(job: Job, models: Mapping[str, Model], options: Namespace) -> int:
-    say = _Say(quiet=options.json)
-    say.header(job)
-    try:
-        ending = asyncio.run(job.run(models, _shown))
-        report = None if ending.failure is not None else make_report(job.store, job.run_id)
-        if report is not None and report.measures:
-            job.store.append({"measures": report.to_measure_rows()})
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint, SOME_FAILED) from error
-    if options.json:
-        print(json.dumps(_summary(job, ending), indent=2))
-    else:
-        say.ending(job.tally, ending, job.failed_functions())
-        if report is not None and job.tally.samples:
-            show_report(report, sql=False, store=options.store)
-    if ending.failure is not None:
-        raise ending.failure
-    if ending.status == "interrupted":
-        print(f"go on with the same command: what was answered is kept in {job.store.root}", file=sys.stderr)
-        return INTERRUPTED
-    return SOME_FAILED if job.tally.failed or job.failed_functions() else GOOD
+@dataclass(frozen=True)
+class _Run:
+    """One run and whom it tells what."""
+
+    job: Job
+    options: Namespace
+    chosen: Chosen
+    events: Events | None
+
+    def go(self, models: Mapping[str, Model]) -> int:
+        """Runs, tells how it went, and gives the exit code."""
+        job, options, started = self.job, self.options, time.monotonic()
+        self._header()
+        try:
+            ending = asyncio.run(job.run(models, self._shown))
+            report = None if ending.failure is not None else make_report(job.store, job.run_id)
+            if report is not None and report.measures:
+                job.store.append({"measures": report.to_measure_rows()})
+            compact_if_needed(job.store)
+        except StoreError as error:
+            raise Failure(error.code, error.message, error.hint, SOME_FAILED) from error
+        ended = self._ended(ending, time.monotonic() - started)
+        if self.events is not None:
+            self.events.finished(summary(ended))
+        if options.json and not self._events_on_stdout:
+            print(json.dumps(summary(ended), indent=2))
+        elif not options.json:
+            print("\n".join(summary_lines(ended)), file=sys.stderr)
+            if report is not None and job.tally.samples and not self._events_on_stdout:
+                show_report(report, sql=False, store=options.store)
+        if ending.failure is not None:
+            raise ending.failure
+        if ending.status == "interrupted":
+            return INTERRUPTED
+        return SOME_FAILED if job.tally.failed or job.failed_functions() else GOOD
+
+    @property
+    def _events_on_stdout(self) -> bool:
+        return self.events is not None and self.events.on_stdout
+
+    def _header(self) -> None:
+        """What is run, by whom, and where it is kept."""
+        job = self.job
+        benchmark, store = job.plan.benchmark, _short(job.store.root)
+        if self.events is not None:
+            self.events.started(
+                run_id=job.run_id,
+                benchmark=benchmark.name,
+                benchmark_version=benchmark.version,
+                store=str(job.store.root),
+                roles=job.binding.models,
+                budget=job.budget,
+            )
+        if not self.options.json:
+            width = shutil.get_terminal_size((80, 24)).columns
+            head = f"{benchmark.title} {benchmark.version}, run {job.run_id}"
+            gap = ", kept in " if len(head) + len(store) + 10 <= width else "\n  kept in "
+            lines = [f"{head}{gap}{store}"]
+            lines += [f"  {role}: {', '.join(models)}" for role, models in job.binding.models.items() if models]
+            print("\n".join(lines), file=sys.stderr)
+
+    def _ended(self, ending: Ending, elapsed_s: float) -> Ended:
+        return Ended(
+            run_id=self.job.run_id,
+            status=ending.status,
+            tally=self.job.tally,
+            elapsed_s=elapsed_s,
+            code=None if ending.failure is None else ending.failure.code,
+            budget=self.job.budget,
+            functions=tuple(self.job.failed_functions()),
+            command=without_keys(shlex.join(["tripos", *sys.argv[1:]]), self.chosen.secrets),
+        )
+
+    @contextlib.asynccontextmanager
+    async def _shown(self, job: Job) -> AsyncIterator[None]:
+        """Shows how the run goes. Ctrl-C once finishes what is under way, twice stops at once."""
+
+        def interrupted() -> None:
+            if job.interrupt():
+                print("\nfinishing the calls under way; Ctrl-C again stops at once", file=sys.stderr)
+
+        with contextlib.suppress(NotImplementedError):  # Windows
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted)
+        async with shown_progress(
+            job.tally,
+            endpoints=lambda: snapshot(job.callers),
+            budget=job.budget,
+            verbose=self.options.verbose,
+            events=self.events,
+            quiet=self.options.json or self._events_on_stdout,
+            secrets=self.chosen.secrets,
+        ):
+            yield
 
 
-def _open_models(binding: Binding, config: Config) -> dict[str, Model]:
-    endpoints = {name: Endpoint(each.base_url, each.api_key_env) for name, each in config.endpoints.items()}
-    try:
-        return {name: open_model(name, endpoints) for name in binding.every}
-    except ModelError as error:
-        raise Failure(error.code, error.message, error.hint) from error
-
-
-def _limits(config: Config) -> Limits:
-    limits, endpoints = config.limits, config.endpoints
-    return Limits(
-        max_connections=limits.max_connections,
-        max_retries=limits.max_retries,
-        timeout_s=limits.timeout_s,
-        patience_s=limits.patience_s,
-        requests_per_minute={k: e.requests_per_minute for k, e in endpoints.items() if e.requests_per_minute is not None},
-        tokens_per_minute={k: e.tokens_per_minute for k, e in endpoints.items() if e.tokens_per_minute is not None},
-        connections={k: e.max_connections for k, e in endpoints.items() if e.max_connections is not None},
-    )
-
-
-@contextlib.asynccontextmanager
-async def _shown(job: Job) -> AsyncIterator[None]:
-    """Shows how the run goes. Ctrl-C once finishes what is under way, twice stops at once."""
-
-    def interrupted() -> None:
-        if job.interrupt():
-            print("\nfinishing the calls under way; Ctrl-C again stops at once", file=sys.stderr)
-
-    with contextlib.suppress(NotImplementedError):  # Windows
-        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted)
-    async with shown_progress(job.tally):
-        yield
-
-
-def _summary(job: Job, ending: Ending) -> dict[str, Any]:
-    tally = job.tally
+def _open_models(binding: Binding, chosen: Chosen, cassette: Cassette | None) -> dict[str, Model]:
+    """The models of all roles, those that were recorded from the recording. Raises `ModelError`."""
+    config = chosen.config
+    endpoints, prices = endpoints_of(config), prices_of(config)
     return {
-        "run_id": job.run_id,
-        "status": ending.status,
-        "calls": {
-            name: sum(getattr(tally, name).values()) for name in ("planned", "asked", "reused", "skipped", "failed")
-        },
-        "samples": dict(sorted(tally.samples.items())),
-        "scores": dict(sorted(tally.scores.items())),
-        "errors": dict(sorted(tally.errors.items())),
-        "functions": job.failed_functions(),
-        "tokens_in": tally.tokens_in,
-        "tokens_out": tally.tokens_out,
-        "cost_usd": None if tally.cost_unknown else round(tally.cost_usd, 6),
+        name: cassette.open(name)
+        if cassette is not None and name in cassette.models
+        else open_model(name, endpoints, prices=prices, timeout_s=config.limits.timeout_s)
+        for name in binding.every
     }
 
 
-class _Say:
-    """What a run says to people on standard error, apart from its progress."""
-
-    def __init__(self, quiet: bool) -> None:
-        from rich.console import Console
-
-        width = shutil.get_terminal_size((80, 24)).columns
-        self.console = Console(stderr=True, width=width, highlight=False, quiet=quiet, markup=False)
-
-    def header(self, job: Job) -> None:
-        """What is run, by whom, and where it is kept."""
-        benchmark, binding = job.plan.benchmark, job.binding
-        self.console.print(f"{benchmark.title} {benchmark.version}, run {job.run_id}, kept in {job.store.root}")
-        for role, models in binding.models.items():
-            if models:
-                self.console.print(f"  {role}: {', '.join(models)}")
-
-    def ending(self, tally: Tally, ending: Ending, functions: list[str]) -> None:
-        """What was asked, reused, failed and spent."""
-        cost = f"{tally.cost_usd:.4f} USD" if not tally.cost_unknown else "unknown"
-        tokens = f"{tally.tokens_in:,} tokens in, {tally.tokens_out:,} out"
-        self.console.print(f"{ending.status}: {counts(tally)}; {tokens}; cost {cost}")
-        for code, count in sorted(tally.errors.items()):
-            self.console.print(f"  {count:,} failed with {code}: `tripos explain {code}`")
-        for line in functions:
-            self.console.print(f"  {line}")
+def _short(path: Path) -> str:
+    """A path as it is written from here, where it lies below."""
+    here = Path.cwd()
+    return os.fspath(path.relative_to(here)) if path.is_relative_to(here) else str(path)

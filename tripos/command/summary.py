@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections import Counter
 from collections.abc import Iterator
@@ -62,7 +63,7 @@ def summary_lines(ended: Ended) -> list[str]:
     ...     print(line)
     finished: 9 asked, 1 failed; 0 tokens in, 0 out; cost 0.0000 USD
       took     20 s, 0.50/s
-      replies  8 ok (80 %), 1 parse_failure (10 %), 1 provider_error (10 %)
+      replies  8 ok (80.0%), 1 parse_failure (10.0%), 1 provider_error (10.0%)
       failed   1 with R0111 server error: `tripos explain R0111`
       next     tries the failed call again: tripos run quiz
     """
@@ -70,6 +71,8 @@ def summary_lines(ended: Ended) -> list[str]:
     spent = of_budget(ended.budget)
     tokens = f"{tally.tokens_in:,} tokens in, {tally.tokens_out:,} out"
     lines = _wrapped(f"{ended.status}: ", f"{counts(tally)}; {tokens}; cost {cost(tally)}", "  ")
+    for text in ended.functions:
+        lines += _wrapped("  ", without_keys(text), "    ")
     for label, text in _details(ended):
         lines += _wrapped(f"  {label:8} ", text, " " * 11)
     if spent:
@@ -87,15 +90,13 @@ def _details(ended: Ended) -> Iterator[tuple[str, str]]:
     for label, statuses in (("replies", tally.samples), ("judges", tally.judgements), ("scores", tally.scores)):
         if any(number and status not in GOOD for status, number in statuses.items()):
             yield label, shares(statuses)
-    for code, number in sorted(tally.errors.items()):
+    for code, failed in sorted(tally.errors.items()):
         headline = f" {CODES[code]}" if code in CODES else ""
-        yield "failed", f"{number:,} with {code}{headline}: `tripos explain {code}`"
-    for text in ended.functions:
-        yield "function", without_keys(text)
+        yield "failed", f"{failed:,} with {code}{headline}: `tripos explain {code}`"
     if tally.unpriced:
         names = ", ".join(sorted(tally.unpriced))
-        calls = f"{tally.cost_unknown:,} call{'s' if tally.cost_unknown != 1 else ''}"
-        yield "unpriced", f'{calls} of {names}; [prices."NAME"] in tripos.toml gives a price'
+        unknown = f"{tally.cost_unknown:,} call{'s' if tally.cost_unknown != 1 else ''}"
+        yield "unpriced", f'{unknown} of {names}; [prices."NAME"] in tripos.toml gives a price'
 
 
 def _next(ended: Ended) -> Iterator[str]:
@@ -120,12 +121,12 @@ def shares(statuses: Counter[str]) -> str:
     """Statuses with their number and share, the most frequent first.
 
     >>> shares(Counter(ok=1999, refused=1))
-    '1,999 ok (99.9 %), 1 refused (0.1 %)'
+    '1,999 ok (99.9%), 1 refused (0.1%)'
     """
     total = statuses.total()
     # A share is never rounded to all or nothing, as long as it is neither.
     return ", ".join(
-        f"{number:,} {status} ({_percent(number, total)} %)"
+        f"{number:,} {status} ({_percent(number, total)}%)"
         for status, number in sorted(statuses.items(), key=lambda each: (-each[1], each[0]))
         if number
     )
@@ -133,15 +134,18 @@ def shares(statuses: Counter[str]) -> str:
 
 def _percent(number: int, total: int) -> str:
     if number == total:
-        return "100"
+        return "100.0"
     share = min(max(100 * number / total, 0.1), 99.9)
-    return f"{share:.1f}".removesuffix(".0")
+    return f"{share:.1f}"
 
 
 def _wrapped(head: str, text: str, margin: str) -> list[str]:
-    return textwrap.wrap(
-        text, WIDTH, initial_indent=head, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
+    # A figure and its unit stay together: no line is broken at a space that is not one of ASCII.
+    whole = re.sub(r"(\d) (USD|tokens|calls)", "\\1\N{NO-BREAK SPACE}\\2", text)
+    lines = textwrap.wrap(
+        whole, WIDTH, initial_indent=head, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
     )
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
 
 
 def summary(ended: Ended) -> dict[str, Any]:

@@ -96,7 +96,8 @@ def _reads(statement: duckdb.Statement) -> bool:
 def _one_line(message: str) -> str:
     """DuckDB's message without the excerpt of the query, which the user has before them."""
     told = message.partition("\n\nLINE ")[0]
-    return " ".join(told.split())
+    # It may repeat what stands in a row, which must not steer the terminal.
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in " ".join(told.split()))
 
 
 def _next_step(message: str) -> str:

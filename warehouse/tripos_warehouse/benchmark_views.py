@@ -1,8 +1,12 @@
-"""The schema of one benchmark: what is current of it, with the axes as columns.
+"""The schema of one benchmark: what is current of it, with the axes and the arms as columns.
 
 Current are the rows whose fingerprint the shown run has. So what an earlier run paid for shows as long
 as nothing that determines it has changed, and what a changed prompt left behind does not. Where the
 reader asked for one run, its models, its judges and its items are all that shows.
+
+A result stands once for every combination of arms that it belongs to (`treatments`), so what several arms
+have in common is a row in each. A score in which no compared model took part, such as that of a student
+who was taught nothing, stands once for every compared model: it is what each of them is measured against.
 """
 
 from __future__ import annotations
@@ -17,6 +21,7 @@ from pydantic import ValidationError
 from tripos_compiler.plan import Ask, Metric, Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.treatments import arm_columns, baselines, join_arms
 
 LANGUAGE = "language"
 
@@ -106,33 +111,33 @@ def benchmark_views(current: Current) -> list[str]:
     """The statements that make the schema: `items`, `samples`, `judgements`, `metrics`, `scores`, `rationales`."""
     plan = current.plan
     schema = sql.name(plan.benchmark.name)
-    context = _context(axis_columns(plan))
+    axes, arms = axis_columns(plan), arm_columns(plan)
     mine = f"benchmark = {sql.text(plan.benchmark.name)}"
     # `in (…)` and not `list_contains`: only the former is compared with the statistics of a Parquet file.
     fresh = f"{mine} and fingerprint in ({', '.join(map(sql.text, current.fingerprints)) or 'NULL'})"
-    items, samples, judgements, scores = _only(current)
+    items, samples, judgements = _only(current)
     samples += _asked(plan)
     item_key = "item.benchmark = {0}.benchmark and item.scenario = {0}.scenario and item.item_id = {0}.item_id"
     return [
         f"create schema if not exists {schema}",
         f"""create or replace view {schema}.items as
-        select {_ITEMS.format(context=context.format(row="item", context="item.context"))}
+        select {_ITEMS.format(context=_context(axes).format(row="item", context="item.context"))}
         from main.items as item where {mine}{items}""",
         f"""create or replace view {schema}.samples as
-        select {_SAMPLES.format(context=context.format(row="sample", context="sample.context"))}
+        select {_SAMPLES.format(context=_context(axes, arms).format(row="sample", context="sample.context"))}
         from (from main.samples where {fresh}{samples}) as sample
-        left join main.items as item on {item_key.format("sample")}""",
+        left join main.items as item on {item_key.format("sample")}{join_arms(plan, "sample")}""",
         f"""create or replace view {schema}.judgements as
-        select {_JUDGEMENTS.format(context=context.format(row="judgement", context="sample.context"))}
+        select {_JUDGEMENTS.format(context=_context(axes, arms).format(row="judgement", context="sample.context"))}
         from (from main.judgements where {fresh}{judgements}) as judgement
         left join main.samples as sample on sample.sample_id = judgement.sample_id
-        left join main.items as item on {item_key.format("sample")}""",
+        left join main.items as item on {item_key.format("sample")}{join_arms(plan, "judgement")}""",
         f"create or replace view {schema}.metrics as {_metrics(plan.metrics, plan.benchmark.languages)}",
         f"""create or replace view {schema}.scores as
-        select {_SCORES.format(context=context.format(row="score", context="item.context"))}
-        from (from main.scores where {fresh}{scores}) as score
+        select {_SCORES.format(context=_context(axes, arms).format(row="score", context="item.context"))}
+        from ({_scores(current, fresh, items)}) as score
         left join main.items as item on {item_key.format("score")}
-        left join {schema}.metrics as metric on metric.metric = score.metric""",
+        left join {schema}.metrics as metric on metric.metric = score.metric{join_arms(plan, "score")}""",
         f"""create or replace view {schema}.rationales as
         select score.* exclude ({_AFTER_VALUE}), given.reason, score.item_id, score.sample_id,
           score.judgement_id, score.score_id
@@ -145,13 +150,42 @@ def benchmark_views(current: Current) -> list[str]:
     ]
 
 
-def _context(axes: list[str]) -> str:
+def _context(axes: list[str], arms: list[str] | None = None) -> str:
     """The columns that say where a row stands, as a pattern over its alias and its context map."""
     columns = ["{row}.scenario", f"coalesce({{context}}['{LANGUAGE}'], item.language) as {LANGUAGE}"]
     for axis in axes:
         key, name = (part.replace("{", "{{").replace("}", "}}") for part in (sql.text(axis), sql.name(axis)))
         columns.append(f"{{context}}[{key}] as {name}")
+    columns += [f"treatment.{sql.name(arm)}".replace("{", "{{").replace("}", "}}") for arm in arms or ()]
     return ", ".join(columns)
+
+
+def _scores(current: Current, fresh: str, items: str) -> str:
+    """The current scores, each under every compared model that it tells about."""
+    judged = own = asked = ""
+    if current.exact:
+        judged = f"{items} and (evaluator is null or {_among('evaluator', _judges(current))})"
+        own = f" and {_among('model', current.models)}"
+        asked = f" and sample_id in (select sample_id from {sql.name(current.plan.benchmark.name)}.samples)"
+    found = baselines(current.plan, current.compared_role)
+    if not found.fingerprints:
+        return f"from main.scores where {fresh}{judged}{own}"
+    common = f"fingerprint in ({', '.join(map(sql.text, found.fingerprints))})"
+    about = f"from main.scores where {fresh} and not {common}{judged}{own}"
+    compared = [f"select distinct scenario, item_id, model {about}"]
+    run = f" and run.run_id = {sql.text(current.run_id)}" if current.exact else ""
+    compared += [
+        f"""select distinct listed.scenario, listed.item_id, unnest(run.models) as model
+          from main.runs as run join main.run_items as listed using (run_id)
+          where run.benchmark = {sql.text(current.plan.benchmark.name)} and listed.scenario = {sql.text(scenario)}
+            and list_has_any(run.fingerprints, {sql.texts(fingerprints)}){run}"""
+        for scenario, fingerprints in found.alone.items()
+    ]
+    return f"""{about}
+          union all by name
+          select score.* replace (compared.model as model)
+          from (from main.scores where {fresh} and {common}{judged}{asked}) as score
+          join ({" union ".join(compared)}) as compared using (scenario, item_id)"""
 
 
 def _asked(plan: Plan) -> str:
@@ -161,22 +195,24 @@ def _asked(plan: Plan) -> str:
     return f" and not ({' or '.join(beyond)})" if beyond else ""
 
 
-def _only(current: Current) -> tuple[str, str, str, str]:
-    """Further conditions on items, samples, judgements and scores where one run was asked for."""
+def _only(current: Current) -> tuple[str, str, str]:
+    """Further conditions on items, samples and judgements where one run was asked for."""
     if not current.exact:
-        return "", "", "", ""
+        return "", "", ""
     covered = f"from main.run_items where run_id = {sql.text(current.run_id)}"
     items = f" and (scenario, item_id) in (select (scenario, item_id) {covered})"
     filling = {**current.roles, current.compared_role: current.models}
     by_role = [f"(role = {sql.text(role)} and {_among('model', models)})" for role, models in sorted(filling.items())]
     samples = f"{items} and ({' or '.join(by_role)})"
-    judges = sorted({model for models in current.roles.values() for model in models})
     judgements = (
-        f" and {_among('evaluator', judges)} and sample_id in (select sample_id from"
+        f" and {_among('evaluator', _judges(current))} and sample_id in (select sample_id from"
         f" {sql.name(current.plan.benchmark.name)}.samples)"
     )
-    scores = f"{items} and {_among('model', current.models)} and (evaluator is null or {_among('evaluator', judges)})"
-    return items, samples, judgements, scores
+    return items, samples, judgements
+
+
+def _judges(current: Current) -> list[str]:
+    return sorted({model for models in current.roles.values() for model in models})
 
 
 def _among(column: str, values: Iterable[str]) -> str:

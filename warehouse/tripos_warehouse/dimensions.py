@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tripos_compiler.plan import Labels, Plan
+from tripos_compiler.plan import ArmValue, AxisValue, Labels, Plan
 
 
 def label(plan: Plan, dimension: str, value: Any, language: str | None = None) -> str:
@@ -22,9 +22,7 @@ def label(plan: Plan, dimension: str, value: Any, language: str | None = None) -
         case "scenario":
             titles = {scenario.name: scenario.title for scenario in plan.scenarios}
         case _:
-            for axis in plan.axes:
-                if axis.name == dimension:
-                    titles = {each.name: _in(each.labels, plan, language) for each in axis.values}
+            titles = {each.name: _in(each.labels, plan, language) for each in _values(plan, dimension)}
     return titles.get(str(value)) or str(value)
 
 
@@ -45,7 +43,13 @@ def _listed(plan: Plan, dimension: str) -> list[str]:
         case "language":
             return list(plan.benchmark.languages)
         case _:
-            return [value.name for axis in plan.axes if axis.name == dimension for value in axis.values]
+            return [value.name for value in _values(plan, dimension)]
+
+
+def _values(plan: Plan, dimension: str) -> list[AxisValue | ArmValue]:
+    """The values of the axis, or the arm, of that name."""
+    found: list[AxisValue | ArmValue] = [each for axis in plan.axes if axis.name == dimension for each in axis.values]
+    return found + [each for arm in plan.arms if arm.name == dimension for each in arm.values]
 
 
 def _in(labels: Labels, plan: Plan, language: str | None) -> str:

@@ -17,6 +17,10 @@ class StoreError(Exception):
     | W0202 | no such answer format                               |
     | W0203 | a statement that does more than read                |
     | W0301 | no such run                                         |
+    | W0401 | a part is damaged                                   |
+    | W0402 | a commit is damaged                                 |
+    | W0403 | a row is about one that is not there                |
+    | W0404 | kept rows that could not be committed               |
 
     >>> print(StoreError("W0101", "no store at `results`", "run a benchmark first"))
     W0101: no store at `results`

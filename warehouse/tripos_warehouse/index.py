@@ -16,9 +16,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tripos_warehouse.keys import Halves, halves, pack_column
+from tripos_warehouse.keys import SIZE, Halves, halves, pack_column
 from tripos_warehouse.parts import reading
 from tripos_warehouse.rows import get_table
+from tripos_warehouse.schemas import JUDGEMENTS, SAMPLES, SCORES
 
 ABSENT = 0
 """The code of a name that the index has not; the statuses themselves have the codes that follow."""
@@ -26,6 +27,8 @@ FAILED = "provider_error"
 """The status of a unit that may be tried again: any other row of the same key counts before it."""
 AGAIN = (FAILED, "function_error")
 """The statuses that a later run does not take as an answer."""
+RESULTS = (SAMPLES.name, JUDGEMENTS.name, SCORES.name)
+"""The tables whose rows have a status."""
 
 Codes = npt.NDArray[np.uint8]
 Places = npt.NDArray[np.uint64]
@@ -79,7 +82,7 @@ class Index:
             self.parts.append(path)
             with reading(path) as file:
                 row = 0
-                for batch in file.iter_batches(_BATCH, columns=self._columns):
+                for batch in file.iter_batches(_BATCH, columns=self._columns, use_threads=False):
                     chunks.append(self._chunk(batch, number, row))
                     row += batch.num_rows
         if chunks:
@@ -156,6 +159,19 @@ def rows_by_part(index: Index, found: Found) -> dict[Path, list[int]]:
         path, row = index.place_of(place)
         rows.setdefault(path, []).append(row)
     return rows
+
+
+def has_all(indexes: Iterable[Index], packed: bytes) -> bool:
+    """Whether every one of the packed names is in one of the indexes, with a status that needs no further try."""
+    left = packed
+    for index in indexes:
+        codes = index.find(left).codes
+        if bool(((codes > ABSENT) & (codes <= len(AGAIN))).any()):
+            return False
+        left = np.frombuffer(left, dtype=f"V{SIZE}")[codes == ABSENT].tobytes()
+        if not left:
+            return True
+    return not left
 
 
 def _search(run: Run, high: Halves, low: Halves) -> npt.NDArray[np.int64]:

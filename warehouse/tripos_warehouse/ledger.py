@@ -1,7 +1,7 @@
 """The ledger: what runs keep, which of it they need not ask for again, and who works on what.
 
-`keep` writes rows to a journal before it returns; `flush` makes them a commit. Between the two they outlive the process:
-whoever opens the store next commits them, under the name that the flush would have given.
+`keep` writes rows to a journal before it returns; `flush` makes them a commit. Between the two they outlive the
+process: whoever opens the store next commits them, under the name that the flush would have given.
 """
 
 from __future__ import annotations
@@ -12,28 +12,25 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-import numpy as np
 import pyarrow as pa
 
 from tripos_warehouse.claims import Claims, Peers, Ticks
 from tripos_warehouse.commits import Commit
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.index import ABSENT, AGAIN, FAILED, Codes, Index, rows_by_part
+from tripos_warehouse.index import FAILED, RESULTS, Index, has_all, rows_by_part
 from tripos_warehouse.journal import JOURNAL, Segment, to_line
-from tripos_warehouse.keys import SIZE, pack
+from tripos_warehouse.keys import pack
 from tripos_warehouse.locks import SEGMENT, Locks, place_of
 from tripos_warehouse.lookup import Lookup
 from tripos_warehouse.parts import check_part
 from tripos_warehouse.rows import Row, check_columns, get_table, to_arrow
-from tripos_warehouse.schemas import DRAFTS, JUDGEMENTS, SAMPLES, SCORES, TABLES
+from tripos_warehouse.schemas import DRAFTS, JUDGEMENTS, SAMPLES, TABLES
 from tripos_warehouse.store import WORKS, Store, new_name, unwritable
 from tripos_warehouse.works import WorkList
 
 FLUSH_ROWS = 5000
 FLUSH_BYTES = 32 * 2**20
 """With so much waiting, `keep` flushes by itself."""
-
-RESULTS = (SAMPLES.name, JUDGEMENTS.name, SCORES.name)
 
 
 @dataclass
@@ -328,16 +325,7 @@ class RunLedger:
         return [check_part(root, part, commit) for commit in commits for part in commit.parts if part.table == table]
 
     def _has_all(self, packed: bytes) -> bool:
-        left = packed
-        for table in RESULTS:
-            index = self._index(table)
-            codes = index.find(left).codes
-            if bool(((codes > ABSENT) & (codes <= len(AGAIN))).any()):
-                return False
-            left = _without(left, codes)
-            if not left:
-                return True
-        return False
+        return has_all((self._index(table) for table in RESULTS), packed)
 
     def _committed(self, table: str, names: list[str]) -> dict[str, Row]:
         index = self._index(table)
@@ -347,9 +335,3 @@ class RunLedger:
             for row in self._lookup.rows(table, path, rows):
                 found[row[key]] = row
         return found
-
-
-def _without(packed: bytes, codes: Codes) -> bytes:
-    """The packed names that have no code."""
-    left: bytes = np.frombuffer(packed, dtype=f"V{SIZE}")[codes == ABSENT].tobytes()
-    return left

@@ -91,6 +91,8 @@ class Locks:
         if self._owned:
             asked = _FLOCK.pack(fcntl.F_WRLCK, os.SEEK_SET, place, 1, 0)
             return bool(_FLOCK.unpack(fcntl.fcntl(self._file, fcntl.F_OFD_GETLK, asked))[0] != fcntl.F_UNLCK)
+        if place in self._held:
+            return False
         if self.hold(place):
             self.free(place)
             return False

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -19,6 +19,9 @@ from tripos_warehouse.schemas import COMPRESSION, COMPRESSION_LEVEL, TABLES
 PARTS = "parts"
 GROUP_ROWS = 4096
 """Rows in a row group. Texts are long: to read one row, the texts of its whole group are unpacked."""
+
+FORMER = {("runs", "items_of"): "run_id"}
+"""The column that says the same in a part of a version that lacks the newer one."""
 
 
 @contextmanager
@@ -105,13 +108,18 @@ def reading(path: Path) -> Iterator[pq.ParquetFile]:
 
 
 def conform(table: str, columns: Sequence[str], content: pa.Table) -> pa.Table:
-    """`columns` of a part in this order. A column that its version of the schema had not yet is null."""
+    """`columns` of a part in this order. A column that its version of the schema had not yet is null, or what
+    `FORMER` says."""
     schema = TABLES[table].schema
     fields = [schema.field(name) for name in columns]
-    have: Callable[[pa.Field[Any]], Any] = lambda field: (  # noqa: E731
-        content[field.name] if field.name in content.schema.names else pa.nulls(content.num_rows, field.type)
-    )
-    return pa.Table.from_arrays([have(field) for field in fields], schema=pa.schema(fields))
+    return pa.Table.from_arrays([_column(table, field, content) for field in fields], schema=pa.schema(fields))
+
+
+def _column(table: str, field: pa.Field[Any], content: pa.Table) -> Any:
+    for name in (field.name, FORMER.get((table, field.name))):
+        if name in content.schema.names:
+            return content[name]
+    return pa.nulls(content.num_rows, field.type)
 
 
 def broken(path: Path, why: str) -> StoreError:

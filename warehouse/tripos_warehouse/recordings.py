@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import duckdb
+import orjson
 
 from tripos_warehouse.runs import Run
 from tripos_warehouse.store import FAILED
@@ -15,8 +16,14 @@ from tripos_warehouse.store import FAILED
 BATCH = 1024
 """So many rows are in memory at once."""
 
-_OF_CALL = "fingerprint messages status error reply finish_reason model_served tokens_in tokens_out tokens_reasoning"
-_OF_DRAFT = "reply finish_reason model_served tokens_in tokens_out tokens_reasoning"
+_OF_REPLY = "reply, finish_reason, model_served, tokens_in, tokens_out, tokens_reasoning"
+_OF_CALL = f"epoch_us(created_at), fingerprint, messages, status, error, {_OF_REPLY}"
+_ANSWERED = """where benchmark = $benchmark and status <> $failed and list_contains($fingerprints, fingerprint)
+  and list_contains($models, {})"""
+_SAMPLES = f"""select sample_id, scenario, item_id, model, sample_number, {_OF_CALL}
+  from main.samples {_ANSWERED.format("model")}"""
+_JUDGEMENTS = f"""select judgement_id, sample_id, evaluator, 0, {_OF_CALL}
+  from main.judgements {_ANSWERED.format("evaluator")}"""
 
 
 @dataclass(frozen=True)
@@ -76,40 +83,73 @@ def recorded_calls(connection: duckdb.DuckDBPyConnection, run: Run) -> Iterator[
 
     `connection` is that of `views.connect`.
     """
-    for table, key, model, number, about in (
-        ("samples", "sample_id", "call.model", "call.sample_number", "call"),
-        ("judgements", "judgement_id", "call.evaluator", "0", "about"),
-    ):
-        columns = [f"call.{name}" for name in _OF_CALL.split()] + [f"draft.{name}" for name in _OF_DRAFT.split()]
-        found = connection.cursor().execute(
-            f"""with mine as (
-              select unnest(fingerprints) as fingerprint from main.runs where run_id = $run),
-            items as (
-              select scenario, item_id from main.run_items where run_id = $run)
-            select {model}, {number}, epoch_us(call.created_at), {", ".join(columns)}
-            from main.{table} as call
-            {"join main.samples as about using (sample_id)" if about == "about" else ""}
-            left join main.drafts as draft on draft.unit_id = call.{key}
-            semi join mine on mine.fingerprint = call.fingerprint
-            semi join items on items.scenario = call.scenario and items.item_id = {about}.item_id
-            where call.benchmark = $benchmark and call.status <> $failed and list_contains($models, {model})""",
-            {
-                "run": run.run_id,
-                "benchmark": run.benchmark,
-                "failed": FAILED,
-                "models": sorted({name for names in run.roles.values() for name in names}),
-            },
+    [[fingerprints]] = connection.execute(
+        "select fingerprints from main.runs where run_id = ?", [run.run_id]
+    ).fetchall()
+    wanted = {
+        "benchmark": run.benchmark,
+        "failed": FAILED,
+        "fingerprints": fingerprints,
+        "models": sorted({name for names in run.roles.values() for name in names}),
+    }
+    # What belongs to a call is looked up in a file, and not joined by DuckDB: a join may hold all messages in memory.
+    aside = open_file()
+    try:
+        aside.execute("create table item (scenario, item_id, primary key (scenario, item_id)) without rowid")
+        aside.execute("create table sample (sample_id primary key) without rowid")
+        aside.execute("create table draft (unit_id primary key, body)")
+        rows = _rows(
+            connection, "select scenario, item_id from main.run_items where run_id = $run", {"run": run.run_id}
         )
-        while rows := found.fetchmany(BATCH):
-            for row in rows:
-                yield _call(*row)
+        aside.executemany("insert into item values (?, ?)", rows)
+        query = f"select unit_id, {_OF_REPLY} from main.drafts where list_contains($fingerprints, fingerprint)"
+        drafts = _rows(connection, query, {"fingerprints": fingerprints})
+        aside.executemany("insert into draft values (?, ?)", ((unit, orjson.dumps(texts)) for unit, *texts in drafts))
+        for unit, scenario, item, *call in _rows(connection, _SAMPLES, wanted):
+            if _has(aside, "item where scenario = ? and item_id = ?", scenario, item):
+                aside.execute("insert into sample values (?)", (unit,))
+                yield _call(aside, unit, *call)
+        for unit, sample, *call in _rows(connection, _JUDGEMENTS, wanted):
+            if _has(aside, "sample where sample_id = ?", sample):
+                yield _call(aside, unit, *call)
+    finally:
+        aside.close()
+
+
+def open_file() -> sqlite3.Connection:
+    """An empty database in a temporary file that SQLite deletes; nothing in it has to survive a crash."""
+    database = sqlite3.connect("", isolation_level=None)
+    for pragma in ("journal_mode = off", "synchronous = off", "cache_size = -16384"):
+        database.execute(f"pragma {pragma}")
+    database.execute("begin")  # never committed: all of it is gone with the file
+    return database
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, query: str, params: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+    reader = connection.cursor().sql(query, params=dict(params)).to_arrow_reader(BATCH)
+    for batch in reader:  # a cursor's `fetchmany` would hold all rows
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def _has(database: sqlite3.Connection, rest: str, *values: str) -> bool:
+    return database.execute(f"select 1 from {rest}", values).fetchone() is not None
 
 
 def _call(
-    model: str, number: int, made_at: int, fingerprint: str, messages: str, status: str, error: str | None, *texts: Any
+    aside: sqlite3.Connection,
+    unit: str,
+    model: str,
+    number: int,
+    made_at: int,
+    fingerprint: str,
+    messages: str,
+    status: str,
+    error: str | None,
+    *texts: Any,
 ) -> RecordedCall:
-    reply, draft = _reply(*texts[:6]), _reply(*texts[6:])
-    return RecordedCall(model, fingerprint, number, messages, made_at, status, error, reply, draft)
+    found = aside.execute("select body from draft where unit_id = ?", (unit,)).fetchone()
+    draft = None if found is None else _reply(*orjson.loads(found[0]))
+    return RecordedCall(model, fingerprint, number, messages, made_at, status, error, _reply(*texts), draft)
 
 
 def _reply(
@@ -150,14 +190,9 @@ class RecordingFile:
     """
 
     def __init__(self, recorded: Iterable[Recorded]) -> None:
-        # A database without a name lies in a temporary file that SQLite deletes; nothing in it has to survive a crash.
-        self._database = sqlite3.connect("", isolation_level=None)
-        for pragma in ("journal_mode = off", "synchronous = off", "cache_size = -16384"):
-            self._database.execute(f"pragma {pragma}")
+        self._database = open_file()
         self._database.execute("create table reply (key blob, made_at integer, body blob)")
-        self._database.execute("begin")
         self._database.executemany("insert into reply values (?, ?, ?)", recorded)
-        self._database.execute("commit")
         self._database.execute(
             "create table place (key blob, turn integer, of integer, at integer, primary key (key, turn)) without rowid"
         )

@@ -13,6 +13,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.measures import MeasureTable, evaluate
 from tripos_warehouse.report_text import render
 from tripos_warehouse.runs import Run
+from tripos_warehouse.treatments import shows_several_times
 
 __all__ = ["Report", "render", "report"]
 
@@ -98,17 +99,20 @@ def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Repor
     """
     schema = sql.name(run.benchmark)
     compared = f"where role = {sql.text(run.compared_role)}"
+    several = shows_several_times(plan, run.compared_role)
     return Report(
         plan,
         run,
-        _by_status(connection, f"{schema}.samples {compared}", "ok"),
-        _by_status(connection, f"{schema}.scores", "scored"),
+        _by_status(connection, f"{schema}.samples {compared}", "sample_id" if several else None, "ok"),
+        _by_status(connection, f"{schema}.scores", "score_id" if several else None, "scored"),
         tuple(evaluate(connection, plan, measure) for measure in plan.measures),
     )
 
 
-def _by_status(connection: duckdb.DuckDBPyConnection, source: str, good: str) -> dict[str, int]:
+def _by_status(connection: duckdb.DuckDBPyConnection, source: str, key: str | None, good: str) -> dict[str, int]:
+    """How many there are of each status. With `key`, what stands there several times counts once."""
     order = f"status <> {sql.text(good)}, count(*) desc, status"
+    found = f"select distinct {key}, status from {source}" if key is not None else f"from {source}"
     return dict(
-        connection.execute(f"select status, count(*) from {source} group by status order by {order}").fetchall()
+        connection.execute(f"select status, count(*) from ({found}) group by status order by {order}").fetchall()
     )

@@ -250,6 +250,16 @@ class Store:
                     found[part.table].append(check_part(self.root, part, commit))
         return found
 
+    def outdated(self, files: Mapping[str, Sequence[Path]]) -> set[str]:
+        """The tables that have, among `files`, one of an earlier version of the schema, which lacks columns."""
+        old = {
+            self.root / part.path
+            for commit in self._read.values()
+            for part in commit.parts
+            if part.table in TABLES and part.version < TABLES[part.table].version
+        }
+        return {table for table, paths in files.items() if not old.isdisjoint(paths)}
+
     def parts(self, table: str) -> list[Path]:
         """The committed files of one table, oldest commit first. Raises what `files` does, for that table."""
         known = get_table(table).name

@@ -18,6 +18,7 @@ from duckdb.func import SPECIAL
 from tripos_warehouse import sql
 from tripos_warehouse.benchmark_views import Current, benchmark_views
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.parts import FORMER
 from tripos_warehouse.schemas import RUN_ENDS, RUN_ITEMS, RUNS, TABLES, Table
 from tripos_warehouse.statistics import t_quantile
 from tripos_warehouse.store import FAILED, Store
@@ -53,8 +54,13 @@ def connect(store: Store, run_id: str | None = None) -> duckdb.DuckDBPyConnectio
     try:
         connection.create_function("t_quantile", t_quantile, ["double", "double"], "double", null_handling=SPECIAL)
         connection.execute(f"create schema {sql.name(INTERNAL)}")
-        files = {table: [str(path) for path in paths] for table, paths in store.files().items()}
-        selects = {table.name: _select(connection, table, files[table.name]) for table in TABLES.values()}
+        found = store.files()
+        outdated = store.outdated(found)
+        files = {table: [str(path) for path in paths] for table, paths in found.items()}
+        selects = {
+            table.name: _select(connection, table, files[table.name], table.name in outdated)
+            for table in TABLES.values()
+        }
         connection.execute(_runs_view(selects.pop(RUNS.name), selects.pop(RUN_ENDS.name)))
         connection.execute(_run_items_view(selects.pop(RUN_ITEMS.name)))
         for table, select in selects.items():
@@ -72,19 +78,29 @@ def connect(store: Store, run_id: str | None = None) -> duckdb.DuckDBPyConnectio
     return connection
 
 
-def _select(connection: duckdb.DuckDBPyConnection, table: Table, paths: list[str]) -> str:
-    """The query for the rows of a table, one a key."""
+def _select(connection: duckdb.DuckDBPyConnection, table: Table, paths: list[str], outdated: bool) -> str:
+    """The query for the rows of a table, one a key. `outdated`: some of its files lack newer columns."""
     if not paths:
         columns = (f"cast(NULL as {sql.type_of(field.type)}) as {sql.name(field.name)}" for field in table.schema)
         return f"select {', '.join(columns)} where false"
-    source = f"read_parquet({sql.texts(paths)})"
+    source = f"read_parquet({sql.texts(paths)}{', union_by_name = true' if outdated else ''})"
     columns = (_column(field.name, sql.type_of(field.type)) for field in table.schema)
+    if outdated:
+        have = {row[0] for row in connection.execute(f"describe select * from {source}").fetchall()}
+        columns = (_old_column(table, field.name, sql.type_of(field.type), have) for field in table.schema)
     return f"select {', '.join(columns)} from {source} as part {_without_lost(connection, table, source)}"
 
 
 def _column(name: str, type: str) -> str:
     # A time with a zone needs pytz in Python and the zone of the session in SQL; ours are UTC without one.
     return f"make_timestamp(epoch_us({name})) as {name}" if type == "TIMESTAMP" else name
+
+
+def _old_column(table: Table, name: str, type: str, have: set[str]) -> str:
+    former = FORMER.get((table.name, name))
+    if name not in have:
+        return f"cast({former or 'NULL'} as {type}) as {name}"
+    return _column(name, type) if former is None else f"coalesce({name}, {former}) as {name}"
 
 
 def _without_lost(connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> str:

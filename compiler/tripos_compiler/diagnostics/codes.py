@@ -99,6 +99,8 @@ CODES: dict[str, str] = {
     "R0204": "not run yet",
     "R0205": "judge of its own family",
     "R0206": "language server not installed",
+    "R0207": "key in the settings",
+    "R0208": "unknown variable",
     "R0301": "Python function not loaded",
     "R0302": "Python function changed",
     "R0401": "not a budget",
@@ -115,6 +117,12 @@ CODES: dict[str, str] = {
     "W0202": "unknown output format",
     "W0203": "statement not allowed",
     "W0301": "unknown run",
+    "W0302": "unknown result",
+    "W0303": "ambiguous result",
+    "W0401": "part damaged",
+    "W0402": "commit damaged",
+    "W0403": "row about nothing",
+    "W0404": "kept rows not committed",
 }
 """Code to headline. A test requires a page for each, with a bad example and its mend."""
 

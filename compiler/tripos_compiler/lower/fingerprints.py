@@ -39,10 +39,11 @@ from tripos_compiler.semantics.names import parts_of
 
 
 class Prints:
-    """The fingerprints of the steps of one treatment, each of those that it builds on."""
+    """The fingerprints of the steps of one treatment, each of those that it builds on. `key` is that of the rows."""
 
-    def __init__(self, program: Program, scenario: str) -> None:
+    def __init__(self, program: Program, scenario: str, key: Expr | None = None) -> None:
         self.program = program
+        self.key = key
         self.place = (program.benchmark.name if program.benchmark is not None else "", scenario)
         self.done: dict[str, Any] = {}
 
@@ -91,7 +92,10 @@ class Prints:
         return digest([ask_print(self.place, ask, {}, self.program.axes), self._needed(ask.needs), more])
 
     def _shots(self, shots: Shots) -> object:
+        found = self.program.datasets.get(shots.dataset) or self.program.made.get(shots.dataset)
+        keys = [] if found is None or found.key is None or self.key is None else [_plain(found.key), _plain(self.key)]
         return [
+            *keys,  # rows of one key are no shots for each other
             shots.count,
             shots.alias,
             None if shots.where is None else [_plain(shots.where), self.outside(shots.where)],

@@ -79,7 +79,8 @@ def _scenario(program: Program, statement: Statement, splits: Splits) -> Scenari
         title = labels[program.languages[0]] if labels else title
     cases = lower_rows(program, statement, lower_arms_of(program, statement, lower_context(program, statement)))
     program.rowsets = splits.seen_beside(cases.loaded)
-    steps = Steps(program, name, cases.scope, splits, cases.alias)
+    key = cases.loaded.dataset.key if cases.loaded is not None else None
+    steps = Steps(program, name, cases.scope, splits, cases.alias, key)
     for inner in statement.body:
         if inner.construct in LOWERED:
             done = LOWERED[inner.construct](steps, inner)

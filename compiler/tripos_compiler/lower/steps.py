@@ -28,6 +28,8 @@ class Steps:
     splits: Splits
     alias: str | None = None
     """What the rows are known as."""
+    key: Expr | None = None
+    """What rows that belong together have in common."""
     lowered: list[Step] = field(default_factory=list)
     good: bool = True
     mentioned: dict[str, set[str]] = field(default_factory=dict)

@@ -124,7 +124,7 @@ def _under(
     kept: list[Step] = []
     gone: set[str] = set()
     samples: dict[str, int] = {}
-    prints = Prints(steps.program, steps.scenario)
+    prints = Prints(steps.program, steps.scenario, steps.key)
     for step in steps.lowered:
         folded = _fold(step, chosen, labels)
         if folded is None:

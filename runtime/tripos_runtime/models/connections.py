@@ -99,6 +99,8 @@ class Line:
             if pool is None:
                 pool = _pools[loop] = _Pool(_new_session())
             pool.users += 1
+            if self._pool is not None:
+                self._pool.session.detach()  # its loop is over, and its connections with it
             self._pool, self._loop = pool, loop
         return self._pool.session
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
+import aiohttp
 import orjson
 
 from tripos_runtime.models.base import Endpoint, ModelError, Price, Reply, Request
@@ -50,7 +51,8 @@ class DirectModel:
         base_url = base_url_of(name, self._provider, endpoint)
         variable, key = key_of(name, self._provider, endpoint)
         self.endpoint = f"{base_url} {variable}".strip()
-        self.structured = is_here(endpoint) or bool(allows(provider_name, model, "supports_response_schema"))
+        known = self._provider.structured or allows(provider_name, model, "supports_response_schema")
+        self.structured = is_here(endpoint) or bool(known)
         self.most_samples = self._provider.samples if _bills_once(provider_name, base_url) else 1
         self._folds_system = allows(provider_name, model, "supports_system_messages") is False
         self._place = Place(name, base_url, variable, (key,))
@@ -65,7 +67,7 @@ class DirectModel:
         body = self._head + as_json(messages) + self._tail(request)
         try:
             answer = await self._line.post(body)
-        except Exception as error:
+        except (aiohttp.ClientError, OSError) as error:
             raise model_error(error, self.name, self._place.address, self._place.key_variables) from error
         if answer.status != 200:
             raise answer_error(answer.status, answer.body, headers_of(answer.headers), self._place)
@@ -135,6 +137,9 @@ def base_url_of(name: str, provider: Provider, endpoint: Endpoint | None) -> str
         hint = f"set {provider.base_urls[0]}, or write `base_url` for it under `[endpoints]` in tripos.toml"
         raise ModelError("R0101", f"nothing says where `{name}` is reached", hint, fatal=True)
     base_url = base_url.rstrip("/")
+    if urlsplit(base_url).scheme not in {"http", "https"}:
+        hint = f"write `base_url` with `http://` or `https://`, such as `http://{base_url}`"
+        raise ModelError("R0101", f"`{base_url}`, where `{name}` is to be reached, is no address", hint, fatal=True)
     return base_url if base_url.endswith(provider.ends_with) else base_url + provider.ends_with
 
 
@@ -144,7 +149,7 @@ def key_of(name: str, provider: Provider, endpoint: Endpoint | None) -> tuple[st
         return "", "none"
     variables = provider.keys if endpoint is None or endpoint.api_key_env is None else (endpoint.api_key_env,)
     for variable in variables:
-        if key := os.environ.get(variable):
+        if key := os.environ.get(variable, "").strip():
             return variable, key
     if endpoint is None and provider.key_unset is not None:
         return "", provider.key_unset

@@ -22,6 +22,8 @@ from tripos_runtime.models.routes import is_here
 def library() -> Any:
     """litellm, imported once, kept offline and quiet. The import costs seconds, less with the collector paused."""
     os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    for limit in ("AIOHTTP_CONNECTOR_LIMIT", "AIOHTTP_CONNECTOR_LIMIT_PER_HOST"):
+        os.environ.setdefault(limit, "100000")  # how many calls there are at once is the caller's to say; 0 means 100
     collecting = gc.isenabled()
     gc.disable()
     try:

@@ -21,14 +21,16 @@ KEY_SHAPED = re.compile(r"\b(?:sk-[\w*.-]+|AIza[\w-]{10,})|(?<=[Bb]earer )[\w.~+
 
 CONTEXT = re.compile(
     r"exceed_context_size|context[ _](length|window|size)|maximum (context|prompt)|too many tokens|prompt is too long"
-    r"|input token count|reduce the length of the messages|input is too long",
+    r"|input token count|reduce the length of the messages|input is too long|max_new_tokens` must be",
     re.I,
 )
 FILTERED = re.compile(r"content_filter|content[ _]management[ _]policy|content[ _]policy|moderation|flagged", re.I)
 NO_CREDIT = re.compile(r"insufficient[ _](quota|balance|credit)|credit balance is too low", re.I)
 NO_CONNECTION = re.compile(r"connect(ion|or)?\b|disconnected|name resolution|name or service not known", re.I)
-BROKEN_OFF = {"ClientConnectionError", "ClientPayloadError", "ClientOSError"}
-"""aiohttp's words for a connection that was never made, or ended before the reply did."""
+BROKEN_OFF = {"ClientError"}
+"""aiohttp's word for a connection that was never made, broke off, or brought what is no HTTP."""
+WAIT = re.compile(r'"retryDelay":\s*"([\d.]+)s"|try again in ([\d.]+)\s?s\b', re.I)
+"""Where Gemini, OpenAI and Groq say how many seconds to wait."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +92,7 @@ def model_error(
         words,
         _detail(words, secrets) or type(error).__name__,
         bool(headers),
-        _retry_after_s(headers),
+        _retry_after_s(headers, words),
     )
     return _decided(told, Place(name, address, key_variables, tuple(secrets)))
 
@@ -105,7 +107,7 @@ def answer_error(status: int, body: bytes, headers: Mapping[str, str], place: Pl
     """
     words = body[:LONGEST_READ].decode(errors="replace")
     detail = _detail(words, place.secrets) or f"status {status}"
-    return _decided(_Told((), status, words, detail, True, _retry_after_s(headers)), place)
+    return _decided(_Told((), status, words, detail, True, _retry_after_s(headers, words)), place)
 
 
 def _decided(told: _Told, place: Place) -> ModelError:
@@ -172,12 +174,14 @@ def _headers_of(error: Exception) -> Mapping[Any, Any]:
     return getattr(error, "litellm_response_headers", None) or {}
 
 
-def _retry_after_s(headers: Mapping[str, str]) -> float | None:
-    """Seconds that the server asks for: `retry-after-ms`, or `retry-after` where that is a number."""
-    for name, unit_s in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+def _retry_after_s(headers: Mapping[str, str], words: str) -> float | None:
+    """Seconds that the server asks for: `retry-after-ms`, `retry-after` where that is a number, or in its words."""
+    in_words = WAIT.search(words)
+    told = ((headers.get("retry-after-ms"), 0.001), (headers.get("retry-after"), 1.0))
+    for number, unit_s in (*told, (in_words and (in_words[1] or in_words[2]), 1.0)):
         try:
-            seconds = float(headers[name]) * unit_s
-        except (KeyError, ValueError):
+            seconds = float(number or "") * unit_s
+        except ValueError:
             continue
         if 0 <= seconds < 86_400:
             return seconds

@@ -18,6 +18,7 @@ from tripos_runtime.models.mock_careless import careless_text
 from tripos_runtime.models.mock_values import draw, sentences, value_of
 
 SLOW_S = 0.05
+SORTED = json.JSONEncoder(sort_keys=True)
 CHARACTERS = ("careful", "careless", "refuses", "broken-json", "slow", "fails-N", "wrong-key", "down")
 REFUSALS = ("I'm sorry, but I can't help with that.", "I apologize, but I am unable to assist with this request.")
 CHINESE_REFUSALS = ("抱歉，我无法回答这个问题。", "对不起，我不能协助完成这个请求。")
@@ -69,7 +70,10 @@ class MockModel:
             case _:
                 raise ModelError("R0101", f"`{self.name}` cannot be reached", "use another mock", retryable=True)
         tokens_in = sum(_tokens(message.content) for message in request.messages)
-        return Reply(text, self.name, "stop", tokens_in, _tokens(text), 0.0)
+        tokens_out = _tokens(text)
+        # The same request has the same reply, however often it is asked for.
+        others = tuple(Reply(text, self.name, "stop", 0, tokens_out, 0.0) for _ in range(request.samples - 1))
+        return Reply(text, self.name, "stop", tokens_in, tokens_out, 0.0, others=others)
 
     async def close(self) -> None:
         """Nothing to let go of."""
@@ -99,7 +103,7 @@ def open_mock(which: str, sleep: Callable[[float], Awaitable[None]]) -> MockMode
 def _key(name: str, request: Request) -> str:
     asked: list[Any] = [name, request.seed, request.schema]
     asked += [[message.role, message.content] for message in request.messages]
-    return json.dumps(asked, sort_keys=True)
+    return SORTED.encode(asked)
 
 
 def _careful_text(request: Request, key: str, *, chinese: bool) -> str:
@@ -110,11 +114,13 @@ def _careful_text(request: Request, key: str, *, chinese: bool) -> str:
 
 def _is_chinese(request: Request) -> bool:
     last = request.messages[-1].content if request.messages else ""
+    if last.isascii():
+        return False
     return 4 * len(CHINESE_CHARACTER.findall(last)) > len(WORD.findall(last))
 
 
 def _tokens(text: str) -> int:
-    return len(WORD.findall(text))
+    return len(text.split()) if text.isascii() else len(WORD.findall(text))
 
 
 def _pick(texts: tuple[str, ...], key: str) -> str:

@@ -14,6 +14,9 @@ ABOVE = re.compile(r"^(?:in|out)put_cost_per_token_above_(\d+)(k?)_tokens$")
 FROM_THE_THRESHOLD_ON = ("xai",)
 """Providers whose dearer rates hold for a prompt as long as the threshold; elsewhere it must be longer."""
 
+CACHED_AT_HALF = ("fireworks_ai",)
+"""Providers that take half for a token of a prompt in their cache where the map says nothing of it."""
+
 
 @dataclass(frozen=True)
 class Rates:
@@ -76,10 +79,11 @@ def tariff(entry: Mapping[str, Any], provider: str) -> Price | None:
     if base is None:
         return None
     hidden = _number(entry, "output_cost_per_reasoning_token")
+    half = provider in CACHED_AT_HALF and "cache_read_input_token_cost" not in entry
     return Tariff(
         base.input_usd,
         base.output_usd,
-        base.cached_usd,
+        base.input_usd / 2 if half else base.cached_usd,
         most_out if isinstance(most_out, int) else None,
         base.reasoning_usd if base.above < 0 and entry.get("tiered_pricing") else hidden,
         _number(entry, "input_cost_per_request") or 0.0,

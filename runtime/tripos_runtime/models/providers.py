@@ -35,6 +35,8 @@ class Provider:
     """Further headers: the name, the environment variable of the value, and the value where that is not set."""
     without_stop: re.Pattern[str] | None = None
     """The models that take no `stop`."""
+    structured: bool = False
+    """Whether every model of it holds its replies to a schema; else litellm's map says which do."""
     samples: int = 1
     """How many replies one request may ask for where the prompt is paid once."""
 
@@ -52,7 +54,12 @@ PROVIDERS: Mapping[str, Provider] = {
         samples=SAMPLES,
     ),
     "hosted_vllm": Provider(
-        None, ("HOSTED_VLLM_API_KEY",), ("HOSTED_VLLM_API_BASE",), key_unset="fake-api-key", samples=SAMPLES
+        None,
+        ("HOSTED_VLLM_API_KEY",),
+        ("HOSTED_VLLM_API_BASE",),
+        key_unset="fake-api-key",
+        structured=True,
+        samples=SAMPLES,
     ),
     "mistral": Provider(
         "https://api.mistral.ai/v1",

@@ -8,7 +8,7 @@ from typing import Literal
 from urllib.parse import urlsplit
 
 from tripos_runtime.models.base import Endpoint
-from tripos_runtime.models.catalog import entry_of
+from tripos_runtime.models.catalog import entry_of, every_entry
 from tripos_runtime.models.providers import FOREIGN, PARTICULAR, PROVIDERS
 
 Path = Literal["direct", "translated", "litellm"]
@@ -24,7 +24,7 @@ def path_of(name: str, endpoints: Mapping[str, Endpoint] = {}) -> Path:
     """
     provider, _, model = name.partition("/")
     endpoint = endpoint_of(name, endpoints)
-    entry = entry_of(provider, model)
+    entry = entry_of(provider, model) or (every_entry().get(model) if provider == "openai" else None)
     if entry is not None and entry.get("mode", "chat") != "chat":
         return "litellm"
     if provider in PROVIDERS:

@@ -8,11 +8,11 @@ from typing import Any
 
 import orjson
 
-from tripos_runtime.models.base import Endpoint, Message, Price, Reply, Request
+from tripos_runtime.models.base import Endpoint, Message, ModelError, Price, Reply, Request
 from tripos_runtime.models.catalog import allows
 from tripos_runtime.models.connections import Line, headers_of
 from tripos_runtime.models.direct import base_url_of, key_of
-from tripos_runtime.models.litellm_client import library, settings_of
+from tripos_runtime.models.litellm_client import known_price, library, settings_of
 from tripos_runtime.models.litellm_errors import Place, answer_error, model_error
 from tripos_runtime.models.messages import without_system
 from tripos_runtime.models.providers import FOREIGN, PARTICULAR, PROVIDERS
@@ -55,7 +55,7 @@ class TranslatedModel:
         timeout_s: float = 300.0,
     ) -> None:
         self.name = name
-        self.price = price
+        self.price = price or _known_price(name)
         self._own_price = own_price
         self._timeout_s = timeout_s
         provider_name, _, model = name.partition("/")
@@ -70,6 +70,7 @@ class TranslatedModel:
         self._place = Place(name, base_url, variable, (key,))
         self._form = FORMS[provider_name](provider_name, model, key, self._place)
         self._skeletons: dict[tuple[object, ...], _Skeleton] = {}
+        self._lines: dict[str, Line] = {}
 
     async def ask(self, request: Request) -> Reply:
         """The reply to the request, with `others` where it asks for several samples. Raises `ModelError`."""
@@ -81,16 +82,21 @@ class TranslatedModel:
             answer = await skeleton.line.post(orjson.dumps(body))
             if answer.status != 200:
                 raise answer_error(answer.status, answer.body, headers_of(answer.headers), self._place)
-            return self._form.reply(answer, messages, skeleton.own_parameters(), self.price, self._own_price)
         except Exception as error:
             # litellm lets its own slips through as any exception, as it does where it sends for itself.
             place = self._place
             raise model_error(error, self.name, place.address, place.key_variables, place.secrets) from error
+        try:
+            return self._form.reply(answer, messages, skeleton.own_parameters(), self.price, self._own_price)
+        except ModelError:
+            raise
+        except Exception as error:
+            raise answer_error(answer.status, answer.body, headers_of(answer.headers), self._place) from error
 
     async def close(self) -> None:
         """Lets go of the connections."""
-        for skeleton in self._skeletons.values():
-            await skeleton.line.close()
+        for line in self._lines.values():
+            await line.close()
 
     def _messages(self, messages: tuple[Message, ...]) -> list[dict[str, Any]]:
         folded = without_system(messages) if self._folds_system else messages
@@ -108,9 +114,17 @@ class TranslatedModel:
                 told, kept = orjson.dumps(parameters), None
             except TypeError:
                 told, kept = b"", parameters
-            skeleton = _Skeleton(told, kept, Line(url, headers, self._timeout_s), headers)
-            self._skeletons[key] = skeleton
+            line = self._lines.setdefault(f"{url} {sorted(headers.items())}", Line(url, headers, self._timeout_s))
+            if len(self._skeletons) >= MOST_SKELETONS:
+                self._skeletons.clear()
+            skeleton = self._skeletons[key] = _Skeleton(told, kept, line, headers)
         return skeleton
+
+
+def _known_price(name: str) -> Price | None:
+    """litellm's price of a model that its map has under another name."""
+    provider = name.partition("/")[0]
+    return None if provider in OLLAMA else known_price(name, provider)
 
 
 def _structured(name: str, provider: str, model: str) -> bool:

@@ -12,6 +12,7 @@ from tripos_runtime.models.direct import completion, openai_headers
 from tripos_runtime.models.litellm_client import library, read_response
 from tripos_runtime.models.litellm_errors import Place, answer_error
 from tripos_runtime.models.providers import PROVIDERS
+from tripos_runtime.models.readings import from_anthropic, from_gemini
 from tripos_runtime.models.replies import parsed, read_reply
 
 Messages = list[dict[str, Any]]
@@ -76,10 +77,17 @@ class Form:
             headers=headers,
         )  # fmt: skip
 
+    def plain(self, body: bytes) -> dict[str, Any] | None:
+        """A reply that is nothing but text, in OpenAI's form; `None` for any other."""
+        return None
+
     def reply(
         self, answer: Answer, messages: Messages, parameters: dict[str, Any], price: Price | None, own_price: bool
     ) -> Reply:
-        """The reply in an answer with status 200, by litellm's reading of it."""
+        """The reply in an answer with status 200: read directly where it is plain, else by litellm."""
+        plain = self.plain(answer.body)
+        if plain is not None:
+            return read_reply(plain, self.place.name, price, own_price=own_price)
         litellm = library()
         import httpx
 
@@ -132,6 +140,9 @@ class AzureForm(OpenaiForm):
 class AnthropicForm(Form):
     """Anthropic's messages."""
 
+    def plain(self, body: bytes) -> dict[str, Any] | None:
+        return from_anthropic(parsed(body))
+
     def target(self, parameters: dict[str, Any]) -> tuple[str, dict[str, str]]:
         _, headers = super().target(parameters)
         address = self.place.address
@@ -145,6 +156,9 @@ class AnthropicForm(Form):
 
 class GeminiForm(Form):
     """Google AI Studio's `generateContent`."""
+
+    def plain(self, body: bytes) -> dict[str, Any] | None:
+        return from_gemini(parsed(body))
 
     def target(self, parameters: dict[str, Any]) -> tuple[str, dict[str, str]]:
         from litellm.llms.vertex_ai.vertex_llm_base import VertexBase

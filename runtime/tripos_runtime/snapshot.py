@@ -1,0 +1,24 @@
+"""What people are told of an endpoint while a run goes on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+State = Literal["ready", "held back", "silent", "given up"]
+"""`held back`: it asked to be left alone for a while. `silent`: it has stopped answering, and one call at a time finds
+out whether it is back. `given up`: it has been silent for too long, and its calls fail."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """How things stand at one endpoint. `limit` is how many calls it may have at a time now, `waiting` how many wait
+    for their turn, `retries` how many were made again so far."""
+
+    endpoint: str
+    models: tuple[str, ...]
+    in_flight: int
+    limit: int
+    waiting: int
+    retries: int
+    state: State

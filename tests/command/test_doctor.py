@@ -1,0 +1,310 @@
+"""`tripos doctor`: what it finds, what it says to do, and what it never shows."""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Command, Outcome
+from tripos.environment import VARIABLES
+from tripos_warehouse.compaction import MANY_COMMITS
+from tripos_warehouse.store import Store
+
+KEY = "kf83hf7shf-of-doctors-5521"
+"""No form of a key that is known: only that it is one can tell."""
+
+
+@dataclass
+class Server:
+    """An endpoint: what it was sent, and whom it answers."""
+
+    url: str = ""
+    keys: list[str] = field(default_factory=list)
+    status: int = 200
+    models: tuple[str, ...] = ("tutor",)
+    asked: int = 0
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    state = Server()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            state.keys.append(self.headers.get("authorization", ""))
+            listed = {"data": [{"id": name} for name in state.models]}
+            self.answer(state.status, listed if state.status == 200 else self.mistake())
+
+        def do_POST(self) -> None:
+            state.asked += 1
+            self.rfile.read(int(self.headers["content-length"]))
+            message = {"role": "assistant", "content": "yes"}
+            usage = {"prompt_tokens": 9, "completion_tokens": 1, "total_tokens": 10}
+            reply = {"id": "1", "object": "chat.completion", "created": 1, "model": "tutor", "usage": usage}
+            choices = [{"index": 0, "finish_reason": "stop", "message": message}]
+            self.answer(state.status, {**reply, "choices": choices} if state.status == 200 else self.mistake())
+
+        def mistake(self) -> dict[str, Any]:
+            return {"error": {"message": f"no such key: {self.headers.get('authorization')}"}}
+
+        def answer(self, status: int, body: dict[str, Any]) -> None:
+            data = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    listening = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=listening.serve_forever, daemon=True).start()
+    state.url = f"http://127.0.0.1:{listening.server_port}/v1"
+    yield state
+    listening.shutdown()
+    listening.server_close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty working directory, without settings in the environment."""
+    monkeypatch.chdir(tmp_path)
+    for name in VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("TUTOR_KEY", "")  # so that what `.env` sets is undone after the test
+    monkeypatch.delenv("TUTOR_KEY")
+    return tmp_path
+
+
+def settings(folder: Path, server: Server, more: str = "") -> None:
+    table = f'[endpoints."openai/tutor"]\nbase_url = "{server.url}"\napi_key_env = "TUTOR_KEY"\n'
+    (folder / "tripos.toml").write_text(f'models = ["openai/tutor"]\n{table}{more}', "utf-8")
+    (folder / ".env").write_text(f"TUTOR_KEY={KEY}\n", "utf-8")
+    (folder / ".env").chmod(0o600)
+
+
+PRICE = '[prices."openai/tutor"]\ninput = 1\noutput = 2\n'
+
+
+def found(done: Outcome, subject: str, name: str) -> list[tuple[str, str, str]]:
+    """The checks of a subject by their name: status, what was told, what to do."""
+    return [
+        (check["status"], check["told"], check["mend"])
+        for check in json.loads(done.out)["checks"]
+        if (check["subject"], check["name"]) == (subject, name)
+    ]
+
+
+def test_all_is_well_where_key_endpoint_price_and_store_are_in_order(
+    folder: Path, server: Server, tripos: Command
+) -> None:
+    settings(folder, server, PRICE)
+    done = tripos("doctor")
+    assert (done.code, done.err) == (0, ""), done.out
+    assert done.out.splitlines()[-1] == "everything is in order"
+    assert server.keys == [f"Bearer {KEY}"]
+    assert server.asked == 0
+
+
+def test_the_table_fits_80_columns(folder: Path, server: Server, tripos: Command) -> None:
+    settings(folder, server)
+    done = tripos("doctor", "--role", "judge=mock/careful", "--role", "panel=nosuch/model,mock/carful")
+    assert max(map(len, done.out.replace(str(folder), "").splitlines())) <= 80
+
+
+def test_an_unknown_price_comes_with_the_lines_to_write(folder: Path, server: Server, tripos: Command) -> None:
+    settings(folder, server)
+    done = tripos("doctor", "--json")
+    [(status, _, mend)] = found(done, "openai/tutor", "price")
+    assert (done.code, status) == (0, "warning")
+    assert '[prices."openai/tutor"]\ninput = ' in mend
+
+
+def test_a_price_says_where_it_is_from(folder: Path, server: Server, tripos: Command) -> None:
+    settings(folder, server, PRICE)
+    [(_, told, _)] = found(tripos("doctor", "--json"), "openai/tutor", "price")
+    assert told == "1 USD in, 2 out for a million tokens (tripos.toml)"
+
+
+def test_a_missing_key_is_a_problem_that_names_its_variable(folder: Path, server: Server, tripos: Command) -> None:
+    settings(folder, server)
+    (folder / ".env").unlink()
+    done = tripos("doctor", "--json")
+    [(status, told, mend)] = found(done, "openai/tutor", "model")
+    assert (done.code, status, mend) == (1, "problem", "set TUTOR_KEY")
+    assert "R0102" in told
+
+
+def test_a_key_that_the_endpoint_refuses_is_a_problem(folder: Path, server: Server, tripos: Command) -> None:
+    settings(folder, server)
+    server.status = 401
+    done = tripos("doctor", "--json")
+    [(status, told, mend)] = found(done, "openai/tutor", "endpoint")
+    assert (done.code, status) == (1, "problem")
+    assert "refused (status 401)" in told and "TUTOR_KEY" in mend
+
+
+def test_an_endpoint_that_is_down_is_a_problem(folder: Path, server: Server, tripos: Command) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        server.url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    settings(folder, server)
+    [(status, told, mend)] = found(tripos("doctor", "--json"), "openai/tutor", "endpoint")
+    assert (status, mend) == ("problem", "start the server, or check its port")
+    assert "connect" in told
+
+
+def test_a_model_that_the_endpoint_does_not_list_has_a_suggestion(
+    folder: Path, server: Server, tripos: Command
+) -> None:
+    settings(folder, server)
+    server.models = ("tutors", "other")
+    [_, (status, told, mend)] = found(tripos("doctor", "--json"), "openai/tutor", "endpoint")
+    assert (status, told, mend) == ("warning", "it does not list `tutor`", "did you mean `openai/tutors`?")
+
+
+def test_an_endpoint_of_two_models_is_looked_at_once(folder: Path, server: Server, tripos: Command) -> None:
+    settings(folder, server, f'[endpoints."openai/twin"]\nbase_url = "{server.url}"\napi_key_env = "TUTOR_KEY"\n')
+    server.models = ("tutor", "twin")
+    assert tripos("doctor", "--model", "openai/tutor,openai/twin").code == 0
+    assert len(server.keys) == 1
+
+
+def test_ask_makes_one_call(folder: Path, server: Server, tripos: Command) -> None:
+    settings(folder, server, PRICE)
+    [(status, told, _)] = found(tripos("doctor", "--ask", "--json"), "openai/tutor", "asked")
+    assert (status, server.asked) == ("ok", 1)
+    assert told.endswith("as tutor; 9 tokens in, 1 out, 0.000011 USD")
+
+
+def test_an_unknown_model_is_a_problem(folder: Path, tripos: Command) -> None:
+    done = tripos("doctor", "--model", "mock/carefull", "--json")
+    [(status, _, mend)] = found(done, "mock/carefull", "model")
+    assert (done.code, status, mend) == (1, "problem", "did you mean `mock/careful`?")
+
+
+def test_the_way_of_a_model_is_told(folder: Path, server: Server, tripos: Command) -> None:
+    settings(folder, server)
+    [(_, told, _)] = found(tripos("doctor", "--json"), "openai/tutor", "way")
+    assert told.startswith("direct")
+
+
+def test_no_model_at_all_is_a_warning(folder: Path, tripos: Command) -> None:
+    done = tripos("doctor", "--json")
+    assert done.code == 0
+    assert [status for status, _, _ in found(done, "models", "roles")] == ["warning"]
+
+
+def test_settings_that_cannot_be_read_are_a_problem_and_the_rest_is_looked_at(folder: Path, tripos: Command) -> None:
+    (folder / "tripos.toml").write_text("stor = 'x'\n")
+    done = tripos("doctor", "--json")
+    [(status, _, mend)] = found(done, "settings", "tripos.toml")
+    assert (done.code, status, mend) == (1, "problem", "did you mean `store`?")
+    assert found(done, "store", "disk")
+
+
+def test_the_file_and_the_profile_in_use_are_told(
+    folder: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (folder / "tripos.toml").write_text("[profiles.ci]\nmodels = 'mock/careful'\n")
+    inner = folder / "inner"
+    inner.mkdir()
+    monkeypatch.chdir(inner)
+    done = tripos("doctor", "--profile", "ci", "--json")
+    [(_, told, _)] = found(done, "settings", "tripos.toml")
+    assert told == f"{folder}/tripos.toml, in a folder above"
+    assert found(done, "settings", "profile") == [("ok", "ci", "")]
+    assert found(done, "mock/careful", "model")
+
+
+def test_a_budget_that_is_none_is_a_problem(folder: Path, tripos: Command) -> None:
+    (folder / "tripos.toml").write_text("budget = 'five'\n")
+    [(status, told, _)] = found(tripos("doctor", "--json"), "settings", "budget")
+    assert status == "problem" and "five" in told
+
+
+def test_an_open_env_file_is_a_warning(folder: Path, server: Server, tripos: Command) -> None:
+    settings(folder, server)
+    (folder / ".env").chmod(0o644)
+    assert [status for status, _, _ in found(tripos("doctor", "--json"), "settings", ".env")] == ["ok", "warning"]
+
+
+def a_store(folder: Path, commits: int) -> Store:
+    store = Store.open(folder / "results", create=True, clock=lambda: datetime(2026, 1, 2, tzinfo=UTC))
+    for number in range(commits):
+        store.append({"run_items": [{"run_id": "r", "scenario": "S", "item_id": str(number)}]})
+    return store
+
+
+def test_a_store_is_counted(folder: Path, tripos: Command) -> None:
+    a_store(folder, 2)
+    [(status, told, _)] = found(tripos("doctor", "--json"), "store", "place")
+    assert status == "ok" and "2 commits, 2 parts" in told
+
+
+def test_many_small_parts_are_to_be_compacted(folder: Path, tripos: Command) -> None:
+    a_store(folder, MANY_COMMITS + 1)
+    [(status, _, mend)] = found(tripos("doctor", "--json"), "store", "parts")
+    assert (status, mend) == ("warning", "tripos store compact")
+
+
+def test_a_damaged_store_is_a_problem(folder: Path, tripos: Command) -> None:
+    next(iter(a_store(folder, 1).parts("run_items"))).unlink()
+    done = tripos("doctor", "--json")
+    [(status, told, _)] = found(done, "store", "place")
+    assert (done.code, status) == (1, "problem") and "W0103" in told
+
+
+def test_a_store_that_is_not_there_is_not_made(folder: Path, tripos: Command) -> None:
+    assert tripos("doctor", "--store", "new").code == 0
+    assert not (folder / "new").exists()
+
+
+def test_keys_are_never_shown(folder: Path, server: Server, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    of_environment = "zq-anthropic-1122334455"
+    monkeypatch.setenv("ANTHROPIC_API_KEY", of_environment)
+    monkeypatch.setenv("TRIPOS_PROFIL", "sk-proj-in-a-variable-0011")
+    settings(folder, server, f'[endpoints.anthropic]\nbase_url = "{server.url}"\napi_key_env = "ANTHROPIC_API_KEY"\n')
+    said = ""
+    for status in (200, 401, 500):
+        server.status = status
+        for more in ((), ("--json",), ("--ask",), ("--role", "judge=anthropic/claude-sonnet-4-5")):
+            done = tripos("doctor", *more)
+            said += done.out + done.err
+    (folder / "tripos.toml").write_text(f"[endpoints.x]\nbase_url = 'http://x'\napi_key = '{KEY}'\n")
+    done = tripos("doctor")
+    said += done.out + done.err
+    done = tripos("doctor", "--profile", "sk-proj-in-an-option-001122")
+    said += done.out + done.err
+    (folder / "tripos.toml").write_text(f"[endpoints.x]\nbase_url = 'http://x'\napi_key_env = '{KEY}'\n")
+    done = tripos("doctor")
+    said += done.out + done.err
+    assert "TUTOR_KEY" in said and "R0207" in said
+    for secret in (KEY, of_environment, "sk-proj-in"):
+        assert secret not in said
+
+
+def test_a_recording_is_looked_for(folder: Path, tripos: Command) -> None:
+    a_store(folder, 1)
+    done = tripos("doctor", "--model", "replay/2026", "--json")
+    [(status, told, _)] = found(done, "replay/2026", "model")
+    assert (done.code, status) == (1, "problem") and "W0301" in told
+
+
+def test_a_failure_of_any_command_is_shown_without_keys(
+    folder: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TUTOR_KEY", KEY)
+    done = tripos("run", f"{KEY}.tripos", "--model", "mock/careful")
+    assert done.code == 2 and "(hidden)" in done.err
+    assert KEY not in done.err

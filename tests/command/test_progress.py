@@ -1,0 +1,295 @@
+"""What is shown while a run goes, and what is told at its end."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import Awaitable, Callable
+
+import pytest
+from rich.console import Console
+
+from tripos.command.pace import Pace
+from tripos.command.picture import Moment, picture, shown_lanes
+from tripos.command.progress import Lines, Screen, shown_progress
+from tripos.command.summary import Ended, counts, shares, summary, summary_lines
+from tripos_runtime.budget import Budget
+from tripos_runtime.snapshot import Snapshot
+from tripos_runtime.tally import Tally
+
+
+def a_tally(scenarios: int = 2) -> Tally:
+    """Half of each scenario's 200 calls are done, one of a hundred failed."""
+    tally = Tally(tokens_in=1_234_567, tokens_out=234_567, cost_usd=1.25)
+    for number in range(scenarios):
+        for role in ("candidate", "judge"):
+            lane = (role, f"scenario_with_a_long_name_{number}")
+            tally.planned[lane] = 200
+            tally.asked[lane] = 79
+            tally.reused[lane] = 20
+            tally.failed[lane] = 1
+    tally.errors.update(R0104=3, R0111=1)
+    return tally
+
+
+ENDPOINTS = (
+    Snapshot("http://one/v1 K", ("one/a",), 16, 16, 40, 2, "ready"),
+    Snapshot("http://two/v1 K", ("two/b", "two/c"), 1, 8, 0, 9, "silent"),
+)
+
+
+def drawn(moment: Moment, height: int = 24) -> list[str]:
+    console = Console(file=io.StringIO(), width=80, height=height, force_terminal=True, color_system=None)
+    with console.capture() as captured:
+        console.print(picture(moment, height))
+    return captured.get().splitlines()
+
+
+@pytest.mark.parametrize("scenarios", [1, 2, 30])
+@pytest.mark.parametrize("height", [24, 12, 50])
+def test_the_picture_fits_the_terminal(scenarios: int, height: int) -> None:
+    moment = Moment(a_tally(scenarios), Pace(), 10.0, ENDPOINTS, Budget(usd=5.0, tokens=10_000_000, calls=100))
+    lines = drawn(moment, height)
+    assert len(lines) < height
+    assert max(map(len, lines)) <= 80
+
+
+def test_the_picture_has_a_row_for_each_role_and_scenario_where_they_are_few() -> None:
+    text = "\n".join(drawn(Moment(a_tally(2), Pace(), 10.0)))
+    assert text.count("candidate") == text.count("judge") == 2
+    assert "more" not in text
+
+
+def test_the_picture_says_how_many_have_no_row() -> None:
+    text = "\n".join(drawn(Moment(a_tally(30), Pace(), 10.0)))
+    rows = text.count("candidate") + text.count("judge")
+    assert f"and {60 - rows} more" in text
+
+
+def test_the_picture_tells_rate_cost_budget_failures_and_calls_under_way() -> None:
+    tally, pace = a_tally(2), Pace()
+    lane = next(iter(tally.planned))
+    pace.mark(0.0, tally)
+    tally.asked[lane] += 50
+    pace.mark(10.0, tally)
+    text = "\n".join(drawn(Moment(tally, pace, 10.0, ENDPOINTS, Budget(usd=5.0))))
+    for words in (
+        "450 of 800 calls",
+        "56%",
+        "5.0/s",
+        "1m 10s left",
+        "17 under way",
+        "1.2500 USD",
+        "of 5 USD",
+        "failed: 3 R0104 rate limited, 1 R0111 server error",
+        "two/b, two/c: silent",
+    ):
+        assert words in text
+
+
+def test_an_endpoint_that_is_well_is_shown_to_those_who_ask() -> None:
+    tally = a_tally()
+    assert "one/a" not in "\n".join(drawn(Moment(tally, Pace(), 1.0, ENDPOINTS)))
+    text = "\n".join(drawn(Moment(tally, Pace(), 1.0, ENDPOINTS, verbose=True)))
+    assert "one/a: ready; 16 of at most 16 calls under way, 40 waiting, 2 made" in text
+
+
+def test_the_busiest_have_a_row_first() -> None:
+    tally, pace = a_tally(30), Pace()
+    busy = ("judge", "scenario_with_a_long_name_29")
+    pace.mark(0.0, tally)
+    tally.asked[busy] += 5
+    pace.mark(5.0, tally)
+    lanes, more = shown_lanes(tally, pace, 5)
+    assert (busy in lanes, len(lanes), more) == (True, 4, 56)
+
+
+def test_the_rate_is_that_of_the_last_ten_seconds() -> None:
+    tally, pace = Tally(), Pace()
+    lane = ("candidate", "sums")
+    for second in range(121):
+        tally.asked[lane] += 1 if second <= 100 else 5
+        pace.mark(float(second), tally)
+    assert pace.rate() == 5.0
+
+
+def test_marks_are_kept_for_a_minute_only() -> None:
+    tally, pace = Tally(), Pace()
+    for second in range(1000):
+        pace.mark(float(second), tally)
+    assert len(pace.marks) <= 62
+
+
+def test_there_is_no_time_left_to_tell_where_nothing_moves() -> None:
+    tally, pace = a_tally(), Pace()
+    pace.mark(0.0, tally)
+    pace.mark(30.0, tally)
+    assert (pace.rate(), pace.left_s(tally)) == (0.0, None)
+
+
+class Clock:
+    """Time that passes only while someone sleeps. The run ends after so many seconds."""
+
+    def __init__(self, until: float) -> None:
+        self.now = 100.0
+        self.until = 100.0 + until
+        self.over = asyncio.Event()
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        if self.now > self.until:
+            self.over.set()
+            await asyncio.Event().wait()
+        await asyncio.sleep(0)
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def shown(
+    seconds: float,
+    stream: io.StringIO,
+    environ: dict[str, str],
+    tally: Tally | None = None,
+    meanwhile: Callable[[Tally], Awaitable[None]] | None = None,
+    quiet: bool = False,
+) -> str:
+    tally = tally or a_tally()
+
+    async def go() -> None:
+        clock = Clock(seconds)
+        progress = shown_progress(
+            tally, stream=stream, environ=environ, clock=clock, sleep=clock.sleep, quiet=quiet, secrets=("hush-hush",)
+        )
+        async with progress:
+            if meanwhile is not None:
+                await meanwhile(tally)
+            await clock.over.wait()
+
+    asyncio.run(go())
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "environ", "lines"),
+    [(4, {}, 0), (6, {}, 1), (29, {}, 1), (31, {}, 2), (121, {}, 5), (121, {"CI": "true"}, 3), (61, {"CI": "0"}, 3)],
+)
+def test_off_a_terminal_a_line_comes_after_5_seconds_and_then_every_30_or_60_in_ci(
+    seconds: float, environ: dict[str, str], lines: int
+) -> None:
+    text = shown(seconds, io.StringIO(), environ)
+    assert len(text.splitlines()) == lines
+    assert all(line.startswith("400 of 800 calls (50%): 316 asked") for line in text.splitlines())
+
+
+def test_ci_gets_lines_even_on_a_terminal() -> None:
+    assert "\x1b" not in shown(6, Terminal(), {"CI": "1", "TERM": "xterm"})
+
+
+def test_a_terminal_gets_a_picture_that_goes_away() -> None:
+    text = shown(6, Terminal(), {"TERM": "xterm"})
+    assert "\x1b" in text and "400 of 800 calls" in text
+
+
+def test_notes_are_told_at_once_and_once_and_without_keys() -> None:
+    async def meanwhile(tally: Tally) -> None:
+        tally.notes.append("`x/y` does not answer, key hush-hush")
+
+    text = shown(4, io.StringIO(), {}, meanwhile=meanwhile)
+    assert text == "`x/y` does not answer, key (hidden)\n"
+
+
+def test_a_quiet_run_shows_nothing() -> None:
+    assert shown(100, io.StringIO(), {}, quiet=True) == ""
+
+
+def test_a_note_stays_above_the_picture() -> None:
+    stream = Terminal()
+    screen = Screen(stream)
+    screen.note("[a note] with brackets")
+    screen.close()
+    assert "[a note] with brackets" in stream.getvalue()
+
+
+def test_lines_do_not_pile_up_where_someone_looks_late() -> None:
+    stream = io.StringIO()
+    lines = Lines(stream)
+    for elapsed in (200.0, 200.1, 209.9):
+        lines.look(Moment(a_tally(), Pace(), elapsed))
+    assert len(stream.getvalue().splitlines()) == 1
+
+
+def test_counts_name_what_there_was() -> None:
+    assert counts(Tally()) == "0 asked"
+    assert counts(a_tally()) == "316 asked, 80 reused, 4 failed"
+
+
+def test_the_summary_of_a_run_without_trouble_is_one_line() -> None:
+    tally = Tally(cost_usd=0.5)
+    tally.asked["candidate", "sums"] = 3
+    tally.samples["ok"] = tally.scores["scored"] = 3
+    assert summary_lines(Ended("r", "finished", tally, 3.0, command="tripos run x")) == [
+        "finished: 3 asked; 0 tokens in, 0 out; cost 0.5000 USD"
+    ]
+
+
+def test_the_summary_fits_80_columns_and_tells_shares_unknown_prices_and_what_to_type() -> None:
+    tally = a_tally(30)
+    tally.samples.update(ok=998, parse_failure=1, refused=1)
+    tally.scores.update(scored=10_000, parse_failure=1)
+    tally.cost_unknown, tally.unpriced = 7, {"hosted_vllm/a-model", "openai/a-fine-tuned-one"}
+    ended = Ended("r", "finished", tally, 3700.0, budget=Budget(usd=5.0), command="tripos run specs/x --limit 4")
+    lines = summary_lines(ended)
+    text = "\n".join(lines)
+    assert max(map(len, lines)) <= 80
+    for words in (
+        "1h 01m",
+        "998 ok (99.8%), 1 parse_failure (0.1%), 1 refused (0.1%)",
+        "10,000 scored (99.9%), 1 parse_failure (0.1%)",
+        "7 calls of hosted_vllm/a-model",
+        "cost 1.2500 USD and more",
+        "of 5 USD",
+        "tripos explain R0104",
+        "tries the failed calls again: tripos run specs/x --limit 4",
+    ):
+        assert words in text, text
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "words"),
+    [
+        ("stopped", "R0402", "larger --budget"),
+        ("interrupted", None, "goes on where this ended"),
+        ("stopped", "R0102", "goes on where this ended"),
+    ],
+)
+def test_the_summary_says_how_to_go_on(status: str, code: str | None, words: str) -> None:
+    ended = Ended("r", status, a_tally(), 1.0, code=code, command="tripos run x")
+    assert words in summary_lines(ended)[-1] + summary_lines(ended)[-2]
+
+
+def test_nothing_to_do_is_said() -> None:
+    tally = Tally()
+    tally.reused["candidate", "sums"] = 3
+    assert "nothing was left to ask" in summary_lines(Ended("r", "finished", tally, 0.1))[-1]
+
+
+def test_a_share_is_never_rounded_to_all_or_nothing() -> None:
+    tally = Tally()
+    tally.scores.update(scored=1_000_000, parse_failure=1)
+    assert shares(tally.scores) == "1,000,000 scored (99.9%), 1 parse_failure (0.1%)"
+
+
+def test_an_unknown_cost_is_null_for_machines_and_what_is_known_stands_beside_it() -> None:
+    tally = a_tally()
+    assert summary(Ended("r", "finished", tally, 2.0))["cost_usd"] == 1.25
+    tally.cost_unknown = 1
+    table = summary(Ended("r", "finished", tally, 2.0, budget=Budget(calls=9)))
+    assert (table["cost_usd"], table["cost_known_usd"]) == (None, 1.25)
+    assert table["budget"] == {"calls": {"most": 9, "spent": 0}}
+    assert table["calls_per_s"] == 160.0

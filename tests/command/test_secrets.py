@@ -1,0 +1,182 @@
+"""Keys are sent to the endpoint that they are for, and stand nowhere else: whatever the endpoint makes of them."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow.parquet as pq
+import pytest
+
+from tests.conftest import Command
+from tripos_runtime.models.base import Endpoint
+from tripos_runtime.models.routes import path_of
+
+MODELS = {"direct": "openai/tester", "translated": "openai/o3-mini", "litellm": "perplexity/tester"}
+"""A model for every way to reach one."""
+KEYS = {
+    "of a known form": "sk-test-4f1d9c0b7a6e5d3c2b1a",
+    "of no form": "Krokodil7Bassgeige9Winterschlaf",
+    "with signs": "kr0k/od+il=7 bass%geige&9".replace(" ", "_"),
+}
+
+
+class Careless(BaseHTTPRequestHandler):
+    """Repeats the key that it is sent wherever it can."""
+
+    protocol_version = "HTTP/1.1"
+    status = 200
+    shape = "openai"
+    said = "two words"
+    sent: list[str] = []  # noqa: RUF012 - of the one server of a test
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        given = self.headers.get("authorization", "")
+        self.sent.append(given)
+        body = self._reply() if self.status == 200 else self._error(given)
+        self.send_response(self.status)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.send_header("x-you-sent", given)
+        self.send_header("x-request-id", given)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def _reply(self) -> bytes:
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": self.said}}
+        usage = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
+        reply = {
+            "id": "1",
+            "object": "chat.completion",
+            "created": 1,
+            "model": "m",
+            "choices": [choice],
+            "usage": usage,
+        }
+        return json.dumps(reply).encode()
+
+    def _error(self, given: str) -> bytes:
+        key = given.removeprefix("Bearer ")
+        match self.shape:
+            case "openai":
+                return json.dumps({"error": {"message": f"bad key {key}", "type": "x", "code": given}}).encode()
+            case "text":
+                return f"<html>refused: {given} ({key})</html>".encode()
+            case _:
+                return json.dumps(
+                    {"detail": [{"input": {"headers": {"authorization": given}}}], "url": f"?key={quote(key)}"}
+                ).encode()
+
+    def log_message(self, format: str, *args: object) -> None:
+        pass
+
+
+@pytest.fixture
+def endpoint(quiz: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The folder of the quiz, with every model at a server that repeats keys."""
+    monkeypatch.setenv("QUIZ_KEY", "")  # so that what `.env` sets is undone after the test
+    monkeypatch.delenv("QUIZ_KEY")
+    monkeypatch.setenv("TRIPOS_DEBUG", "1")
+    Careless.sent = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Careless)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    tables = [
+        f'[endpoints."{name}"]\nbase_url = "http://127.0.0.1:{server.server_port}/v1"\napi_key_env = "QUIZ_KEY"\n'
+        for name in MODELS.values()
+    ]
+    (quiz / "tripos.toml").write_text("\n".join(tables))
+    yield quiz
+    server.shutdown()
+    server.server_close()
+
+
+def run(tripos: Command, path: str) -> Any:
+    arguments = ("quiz.tripos", "--model", MODELS[path], "--role", "judge=mock/careful", "--scenario", "sums")
+    return tripos("run", *arguments, "--max-retries", "0", "--events", "events.jsonl")
+
+
+def texts_in(folder: Path) -> Iterator[str]:
+    """Every text that stands in a file below a folder, of Parquet those of every column; not what `.env` says."""
+    for path in folder.rglob("*"):
+        if path.suffix == ".parquet":
+            for column in pq.read_table(path).columns:
+                yield json.dumps(column.to_pylist(), default=str, ensure_ascii=False)
+        if path.is_file() and path.name != ".env":
+            yield path.read_bytes().decode("utf-8", "replace")
+
+
+def assert_hidden(key: str, folder: Path, *printed: str) -> None:
+    forms = {key, quote(key), quote(key, safe=""), json.dumps(key)[1:-1], key[4:]}
+    for text in (*printed, *texts_in(folder)):
+        for form in forms:
+            assert form not in text, text[max(0, text.find(form) - 200) : text.find(form) + 100]
+
+
+@pytest.mark.parametrize("path", MODELS)
+def test_every_way_to_a_model_is_tried(path: str) -> None:
+    name = MODELS[path]
+    assert path_of(name, {name: Endpoint("http://127.0.0.1:1/v1", "QUIZ_KEY")}) == path
+
+
+@pytest.mark.parametrize("where", ["environment", ".env"])
+@pytest.mark.parametrize("path", MODELS)
+def test_a_key_that_is_repeated_in_the_headers_of_a_reply_is_kept_nowhere(
+    endpoint: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch, path: str, where: str
+) -> None:
+    key = KEYS["of no form"]
+    if where == ".env":
+        (endpoint / ".env").write_text(f"QUIZ_KEY={key}\n")
+    else:
+        monkeypatch.setenv("QUIZ_KEY", key)
+    done = run(tripos, path)
+    assert done.code == 0, done.err
+    assert set(Careless.sent) == {f"Bearer {key}"}
+    shown = [tripos(*each) for each in (("report",), ("list", "--json"), ("sql", "select * from main.samples"))]
+    assert_hidden(key, endpoint, *(each.out + each.err for each in (done, *shown)))
+
+
+@pytest.mark.parametrize("shape", ["openai", "text", "other"])
+@pytest.mark.parametrize("status", [400, 401, 403, 404, 429, 500])
+@pytest.mark.parametrize("path", MODELS)
+def test_a_key_that_is_repeated_in_an_error_is_kept_nowhere(
+    endpoint: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch, path: str, status: int, shape: str
+) -> None:
+    monkeypatch.setattr(Careless, "status", status)
+    monkeypatch.setattr(Careless, "shape", shape)
+    for key in KEYS.values():
+        monkeypatch.setenv("QUIZ_KEY", key)
+        done = run(tripos, path)
+        assert done.code == 1
+        assert_hidden(key, endpoint, done.out, done.err)
+    assert {f"Bearer {key}" for key in KEYS.values()} == set(Careless.sent)
+
+
+@pytest.mark.parametrize("path", MODELS)
+def test_the_key_of_another_provider_is_sent_to_nobody(
+    endpoint: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    monkeypatch.setenv("QUIZ_KEY", KEYS["of no form"])
+    for name in ("OPENAI_API_KEY", "PERPLEXITYAI_API_KEY", "PERPLEXITY_API_KEY", "ANTHROPIC_API_KEY"):
+        monkeypatch.setenv(name, KEYS["of a known form"])
+    assert run(tripos, path).code == 0
+    assert set(Careless.sent) == {f"Bearer {KEYS['of no form']}"}
+    assert_hidden(KEYS["of a known form"], endpoint)
+
+
+def test_a_plan_and_a_replay_know_no_key(endpoint: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = KEYS["of no form"]
+    monkeypatch.setenv("QUIZ_KEY", key)
+    assert run(tripos, "direct").code == 0
+    monkeypatch.delenv("QUIZ_KEY")
+    asked = len(Careless.sent)
+    done = tripos("run", "quiz.tripos", "--model", "replay/results", "--scenario", "sums", "--store", "again")
+    assert done.code == 0, done.err
+    assert len(Careless.sent) == asked
+    planned = tripos("plan", "quiz.tripos", "--json")
+    assert_hidden(key, endpoint, done.out, done.err, planned.out)

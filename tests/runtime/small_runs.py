@@ -1,0 +1,158 @@
+"""Runs a small spec with scripts for models, on a ledger in memory."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.runtime.in_memory import MemoryLedger
+from tripos.project import find_spec
+from tripos_compiler.plan import Plan
+from tripos_runtime.binding import bind
+from tripos_runtime.calling import Called, Stopped
+from tripos_runtime.cases import CaseSource, Selection, planned_calls
+from tripos_runtime.engine import Engine
+from tripos_runtime.models.base import FREE, Message, ModelError, Price, Reply, Request
+from tripos_runtime.runnable import check_runnable
+
+Script = Callable[[Request], str | ModelError]
+"""What a model replies to a request."""
+Row = Mapping[str, Any]
+
+
+def echo(request: Request) -> str:
+    """Replies with who is asked and the last thing that was said."""
+    return f"{request.model} on: {request.messages[-1].content}"
+
+
+@dataclass
+class ScriptedModel:
+    """A model that nobody asks: its caller answers."""
+
+    name: str
+    structured: bool = False
+    slots: int | None = None
+    endpoint: str = "script"
+    price: Price | None = FREE
+    most_samples: int = 1
+
+    async def ask(self, request: Request) -> Reply:
+        """Never comes to it."""
+        raise AssertionError("the caller answers")
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+
+@dataclass
+class ScriptedCaller:
+    """Answers by a script, and keeps what it was asked."""
+
+    model: ScriptedModel
+    script: Script
+    asked: list[Request] = field(default_factory=list)
+
+    async def call(self, request: Request, lane: tuple[str, str]) -> Called:
+        """The script's reply."""
+        self.asked.append(request)
+        await asyncio.sleep(0)
+        said = self.script(request)
+        if isinstance(said, ModelError):
+            raise said
+        return Called(Reply(said, self.model.name, "stop", 10, 5, 0.0), 1, 0.1)
+
+
+@dataclass(frozen=True)
+class SmallRun:
+    """What a run asked and kept."""
+
+    plan: Plan
+    ledger: MemoryLedger
+    engine: Engine
+    callers: Mapping[str, ScriptedCaller]
+    planned: Mapping[str, int]
+    """The calls that were to be made, by role."""
+
+    @property
+    def asked(self) -> dict[str, int]:
+        """How often each model was asked."""
+        return {name: len(caller.asked) for name, caller in self.callers.items()}
+
+    @property
+    def calls(self) -> dict[str, int]:
+        """The calls that were made, by role."""
+        made: Counter[str] = Counter()
+        for (role, _), count in self.engine.tally.asked.items():
+            made[role] += count
+        return dict(made)
+
+    def sent(self, model: str) -> list[tuple[tuple[str, str], ...]]:
+        """The messages of every request to a model, as pairs of role and content, sorted."""
+        return sorted(tuple(map(_pair, request.messages)) for request in self.callers[model].asked)
+
+    def table(self, name: str) -> list[Row]:
+        """The rows of a table."""
+        return self.ledger.table(name)
+
+
+def run_small(
+    folder: Path,
+    spec: str,
+    files: Mapping[str, Sequence[Row] | str],
+    *,
+    models: tuple[str, ...] = ("a",),
+    script: Script = echo,
+    before: SmallRun | None = None,
+    **roles: str,
+) -> SmallRun:
+    """Compiles `spec` beside `files` (JSON Lines of the rows given, or a text) and runs it. `roles` names the model of
+    every other role; what the run `before` kept is there already."""
+    folder.mkdir(exist_ok=True)
+    for name, content in files.items():
+        text = (
+            content if isinstance(content, str) else "\n".join(json.dumps(row, ensure_ascii=False) for row in content)
+        )
+        (folder / name).write_text(text, "utf-8")
+    path = folder / "s.tripos"
+    path.write_text(spec, "utf-8")
+    found = find_spec(str(path))
+    compiled = found.compile()
+    assert compiled.plan is not None, [each.message for each in compiled.diagnostics]
+    plan, ledger = compiled.plan, MemoryLedger(before.ledger if before is not None else None)
+    check_runnable(plan, plan.scenarios)
+    callers = {name: ScriptedCaller(ScriptedModel(name), script) for name in (*models, *roles.values())}
+    binding = bind(plan, models, {role: (model,) for role, model in roles.items()})
+    source = CaseSource(plan, found.folders, (str(path),))
+    engine = Engine(
+        plan=plan,
+        binding=binding,
+        source=source,
+        selection=Selection(),
+        callers=callers,  # type: ignore[arg-type]
+        ledger=ledger,
+        run_id="run",
+        workers=4,
+        sleep=_no_sleep,
+    )
+    with contextlib.suppress(Stopped):  # a script may end the run
+        asyncio.run(engine.run())
+    counts = source.counts(engine.selection)
+    by_scenario = planned_calls(plan, counts, {role: len(names) for role, names in binding.models.items()})
+    planned: Counter[str] = Counter()
+    for by_role in by_scenario.values():
+        planned.update(by_role)
+    return SmallRun(plan, ledger, engine, callers, dict(planned))
+
+
+def _pair(message: Message) -> tuple[str, str]:
+    return message.role, message.content
+
+
+async def _no_sleep(seconds: float) -> None:
+    await asyncio.sleep(0)

@@ -1,0 +1,162 @@
+"""What a forecast counts is what a run then does."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.foretelling import CLEAR, SPEC, Bench, calls, well
+from tripos_runtime.cases import Selection
+from tripos_runtime.models.base import ModelError, Request
+
+ASK = '  ask reply by candidate { prompt "{{ item.question }}" }\n'
+SEVERAL = SPEC.replace(
+    ASK,
+    """  ask hint by helper { prompt "Hint at {{ item.question }}" }
+  ask reply by candidate { prompt "{{ item.question }} {{ hint.text }}", samples 3 }
+  ask check by candidate when contains(reply.text, "6") { prompt "Sure? {{ reply.text }}" }
+  score sure = length(check.text)
+""",
+).replace("measure m", "measure s = mean(sure)\nmeasure m")
+ARMS = (
+    SPEC.replace("scenario sums {\n", "scenario sums {\n  arms hint\n")
+    .replace("role helper\n", "role helper\narm hint { none, given }\n")
+    .replace(
+        ASK,
+        """  ask help by helper when hint == given { prompt "Hint at {{ item.question }}" }
+  ask first by candidate { prompt "First: {{ item.question }}" }
+  ask reply by candidate {
+    system "{{ help.text }}" when hint == given
+    prompt "{{ item.question }} {{ first.text }}"
+  }
+""",
+    )
+)
+FIELDS = SPEC.replace(
+    ASK,
+    '  ask draft by candidate { prompt "D {{ item.question }}", returns { sum integer } }\n'
+    + ASK.replace("{{ item.question }}", "{{ item.question }} {{ draft.sum }}"),
+)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    return Bench(tmp_path)
+
+
+def broken(request: Request) -> str:
+    text = request.messages[-1].content
+    return CLEAR if "Grade:" in text else '{"sum": 4}' if text.startswith("D 6") else "no JSON from me"
+
+
+def failing(request: Request) -> str | ModelError:
+    if "1 + 1" in request.messages[-1].content:
+        return ModelError("R0111", "down", "")
+    return well(request)
+
+
+def test_what_was_never_run_is_called_whole(bench: Bench) -> None:
+    found = bench.foretell(models=("a", "b"), judges=("j", "k"))
+    assert calls(found) == {
+        ("candidate", "a"): (0, 3, 0),
+        ("candidate", "b"): (0, 3, 0),
+        ("judge", "j"): (0, 6, 0),
+        ("judge", "k"): (0, 6, 0),
+    }
+    assert found.items == {"sums": 3}
+
+
+def test_what_is_kept_is_reused_and_nothing_called(bench: Bench) -> None:
+    bench.run()
+    found = bench.foretell()
+    assert calls(found) == {("candidate", "a"): (3, 0, 0), ("judge", "j"): (3, 0, 0)}
+    assert (found.total.calls.high, found.scores, found.reasons) == (0, 0, ())
+
+
+def test_a_helper_shared_by_models_and_samples_is_counted_once(bench: Bench) -> None:
+    bench.write(SEVERAL)
+    found = calls(bench.foretell(models=("a", "b")))
+    assert found["helper", "h"] == (0, 3, 0)
+    # three samples a row, and maybe a check of each
+    assert found["candidate", "a"] == (0, 9, 9)
+
+
+def test_a_condition_on_kept_replies_is_decided(bench: Bench) -> None:
+    bench.write(SEVERAL)
+    bench.run()
+    checks = [line for where, line in bench.foretell().lines.items() if where.step == "check"]
+    # only the reply to `6 * 7` has a six
+    assert [(line.reused, line.certain, line.perhaps, line.ruled_out) for line in checks] == [(3, 0, 0, 6)]
+
+
+def test_steps_shared_by_arms_are_counted_once_and_labelled(bench: Bench) -> None:
+    bench.write(ARMS)
+    found = bench.foretell()
+    steps = {(where.step, where.arm): line.most for where, line in found.lines.items() if where.role != "judge"}
+    assert steps == {("help", "hint given"): 3, ("first", ""): 3, ("reply", "hint none"): 3, ("reply", "hint given"): 3}
+
+
+def test_what_needs_a_field_that_a_kept_reply_lacks_is_ruled_out(bench: Bench) -> None:
+    bench.write(FIELDS)
+    bench.run(broken)
+    bench.write(FIELDS.replace("{{ draft.sum }}", "= {{ draft.sum }}"))
+    [line] = [line for where, line in bench.foretell().lines.items() if where.step == "reply"]
+    assert (line.certain, line.perhaps, line.ruled_out) == (1, 0, 2)
+
+
+def test_calls_that_failed_are_told_by_their_code_and_tried_again(bench: Bench) -> None:
+    bench.run(failing)
+    found = bench.foretell()
+    failed: Counter[str] = Counter()
+    for line in found.lines.values():
+        failed.update(line.failed)
+    assert failed == {"R0111": 1}
+    assert calls(found) == {("candidate", "a"): (2, 1, 0), ("judge", "j"): (2, 1, 0)}
+
+
+def test_scores_that_are_taken_from_kept_replies_cost_no_call(bench: Bench) -> None:
+    bench.run()
+    bench.write(SPEC.replace("length(reply.text) > 3", "length(reply.text) > 4"))
+    found = bench.foretell()
+    assert (found.certain, found.perhaps, found.scores) == (0, 0, 3)
+
+
+def test_a_limit_foretells_what_is_chosen(bench: Bench) -> None:
+    found = bench.foretell(selection=Selection(limit=2))
+    assert (found.items, found.certain) == ({"sums": 2}, 4)
+
+
+@pytest.mark.parametrize("text", [SPEC, SEVERAL, ARMS, FIELDS], ids=["plain", "several", "arms", "fields"])
+@pytest.mark.parametrize("before", ["nothing", "some", "all", "failures", "other model"])
+@pytest.mark.parametrize("script", [well, broken], ids=["well", "broken"])
+def test_a_run_asks_what_was_foretold(
+    bench: Bench, text: str, before: str, script: Callable[[Request], str | ModelError]
+) -> None:
+    bench.write(text)
+    match before:
+        case "some":
+            bench.run(script, selection=Selection(limit=1))
+        case "all":
+            bench.run(script)
+        case "failures":
+            bench.run(failing)
+        case "other model":
+            bench.run(script, models=("b",))
+    found = bench.foretell(models=("a", "b"))
+    kept = Counter(
+        row.get("role", "judge")
+        for row in bench.ledger.table("samples") + bench.ledger.table("judgements")
+        if row["status"] != "provider_error"
+    )
+    bench.run(script, models=("a", "b"))
+    tally = bench.tally
+    for role in ("candidate", "judge", "helper"):
+        lines = [line for where, line in found.lines.items() if where.role == role]
+        asked = tally.asked[role, "sums"] + tally.failed[role, "sums"]
+        certain, most = sum(line.certain for line in lines), sum(line.most for line in lines)
+        # what is certain may still fall away where the reply before it cannot be used
+        assert (certain if script is well else 0) <= asked <= most
+        assert sum(line.reused for line in lines) == kept[role]

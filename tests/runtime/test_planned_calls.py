@@ -1,0 +1,81 @@
+"""As many calls are made as were planned: of every spec among the cases of the compiler and the examples that runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.runtime.in_memory import MemoryLedger
+from tests.runtime.small_runs import ScriptedCaller, ScriptedModel
+from tripos.project import find_spec
+from tripos_runtime.binding import bind
+from tripos_runtime.calling import Called
+from tripos_runtime.cases import CaseSource, Selection, planned_steps
+from tripos_runtime.engine import Engine
+from tripos_runtime.models.base import Request
+from tripos_runtime.models.mock import open_mock
+from tripos_runtime.plugins import load_plugins
+from tripos_runtime.runnable import NotRunnable, check_runnable
+
+ROOT = Path(__file__).parents[2]
+SPECS = sorted([*ROOT.glob("tests/cases/*/valid/*.tripos"), *ROOT.glob("specs/examples/*.tripos")])
+NOT_COUNTED = {"scorer/valid/judges_itself.tripos"}
+"""Compared models that judge each other's replies: a warning says not to."""
+ROLES = {"single": ("s",), "panel": ("j", "k"), "compared": ("a", "b")}
+LIMIT = 20
+
+
+class MockedCaller(ScriptedCaller):
+    """Asks a mock model, which replies in the form that is asked for."""
+
+    async def call(self, request: Request, lane: tuple[str, str]) -> Called:
+        """The mock's reply."""
+        self.asked.append(request)
+        return Called(await MOCK.ask(request), 1, 0.1)
+
+
+async def _never(seconds: float) -> None:
+    raise AssertionError("this mock does not wait")
+
+
+MOCK = open_mock("careful", _never)
+
+
+@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.relative_to(ROOT).as_posix())
+def test_as_many_calls_are_made_as_were_planned(path: Path) -> None:
+    if any(path.as_posix().endswith(each) for each in NOT_COUNTED):
+        pytest.skip("counted as if each model judged itself alone")
+    spec = find_spec(str(path))
+    compiled = spec.compile()
+    plan = compiled.plan
+    if plan is None:
+        pytest.skip("no benchmark")
+    try:
+        check_runnable(plan, plan.scenarios)
+    except NotRunnable as error:
+        pytest.skip(error.message)
+    filled = {role.name: ROLES[role.kind] for role in plan.roles}
+    (compared,) = [role.name for role in plan.roles if role.kind == "compared"]
+    binding = bind(plan, filled[compared], {name: models for name, models in filled.items() if name != compared})
+    callers: dict[str, Any] = {
+        name: MockedCaller(ScriptedModel(name, structured=True), lambda request: "") for name in binding.every
+    }
+    source = CaseSource(plan, spec.folders, tuple(each.path for each in compiled.sources))
+    selection, ledger = Selection(limit=LIMIT), MemoryLedger()
+    functions = load_plugins(plan, Path(compiled.sources[0].path).parent)
+    engine = Engine(plan, binding, source, selection, callers, ledger, "run", workers=4, functions=functions)
+    asyncio.run(engine.run())
+    made: Counter[tuple[str, str]] = Counter((row["scenario"], row["role"]) for row in ledger.table("samples"))
+    made.update((row["scenario"], plan.scorer(row["scorer"]).role) for row in ledger.table("judgements"))
+    least: Counter[tuple[str, str]] = Counter()
+    most: Counter[tuple[str, str]] = Counter()
+    counts = {name: len(models) for name, models in binding.models.items()}
+    for step in planned_steps(plan, source.counts(selection), counts):
+        least[step.place, step.role] += step.least
+        most[step.place, step.role] += step.most
+    assert all(least[where] <= made[where] <= most[where] for where in {*most, *made}), (least, made, most)
+    assert all(count >= 0 for count in engine.tally.skipped.values())

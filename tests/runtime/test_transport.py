@@ -1,0 +1,310 @@
+"""The way to models: which one is taken, what it needs, and what it makes of odd requests and replies."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from tests.runtime.contract_server import Sent, Server, answering, completion, serving
+from tripos_runtime.models import Endpoint, Message, ModelError, Price, Reply, Request, open_model
+from tripos_runtime.models.routes import path_of
+
+pytestmark = pytest.mark.filterwarnings("ignore:Items? .* on TypedDict:UserWarning")  # litellm's, once a process
+
+HERE = Endpoint("http://127.0.0.1:1/v1")
+REQUEST = Request("m", (Message("user", "hi"),))
+
+
+def asked(name: str, body: Any, request: Request = REQUEST, **options: Any) -> tuple[Reply, list[Sent]]:
+    async def use(server: Server) -> Reply:
+        model = open_model(name, {name: server.endpoint()}, **options)
+        try:
+            return await model.ask(request)
+        finally:
+            await model.close()
+
+    return serving(answering(body), use)
+
+
+@pytest.mark.parametrize(
+    ("name", "endpoints", "path"),
+    [
+        ("openai/gpt-4o", {}, "direct"),
+        ("openai/gpt-4o-2024-08-06", {}, "direct"),
+        ("openai/ft:gpt-4o-mini-2024-07-18:school::id", {}, "direct"),
+        ("openai/llama-3", {"openai": HERE}, "direct"),
+        ("openai/gpt-5-mini", {"openai": HERE}, "translated"),
+        ("openai/o3-mini", {}, "translated"),
+        ("openai/o1-pro", {}, "litellm"),
+        ("openai/gpt-3.5-turbo-instruct", {}, "litellm"),
+        ("openai/newer-than-the-map", {}, "translated"),
+        ("hosted_vllm/Qwen/Qwen3-8B", {}, "direct"),
+        ("groq/anything", {}, "direct"),
+        ("anthropic/claude-sonnet-4-5", {}, "translated"),
+        ("azure/deployment", {}, "litellm"),
+        ("azure/deployment", {"azure": Endpoint("https://school.openai.azure.com", "KEY")}, "translated"),
+        ("azure/deployment", {"azure": Endpoint("https://school.openai.azure.com/openai/v1", "KEY")}, "litellm"),
+        ("bedrock/anthropic.claude-3-5-sonnet-20240620-v1:0", {}, "litellm"),
+        ("vertex_ai/gemini-2.5-pro", {}, "litellm"),
+        ("nonsense", {}, "litellm"),
+    ],
+)
+def test_a_way_is_chosen_by_name_and_address(
+    name: str, endpoints: dict[str, Endpoint], path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for variable in ("AZURE_API_KEY", "AZURE_API_BASE"):
+        monkeypatch.delenv(variable, raising=False)
+    assert path_of(name, endpoints) == path
+
+
+def test_a_direct_model_is_asked_without_litellm() -> None:
+    script = f"""
+import asyncio, sys
+from tripos_runtime.models import Endpoint, Message, ModelError, Request, open_model
+async def go():
+    model = open_model("openai/gpt-4o", {{"openai": Endpoint({HERE.base_url!r})}})
+    assert model.price is not None and model.structured
+    try:
+        await model.ask(Request("m", (Message("user", "hi"),)))
+    except ModelError as error:
+        print(error.code)
+    await model.close()
+asyncio.run(go())
+print(sorted({{"litellm", "openai", "httpx"}} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split("\n")[:2] == ["R0101", "[]"]
+
+
+def test_an_endpoint_is_its_address_and_the_name_of_its_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SCHOOL_KEY", "school-secret")
+    monkeypatch.setenv("OPENAI_API_KEY", "not-a-key")
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    endpoints = {"openai/x": Endpoint("http://127.0.0.1:1/v1/", "SCHOOL_KEY"), "anthropic": HERE}
+    found = {
+        name: open_model(name, endpoints).endpoint
+        for name in ("openai/x", "openai/gpt-4o", "openai/o3", "anthropic/claude-sonnet-4-5")
+    }
+    assert found == {
+        "openai/x": "http://127.0.0.1:1/v1 SCHOOL_KEY",
+        "openai/gpt-4o": "https://api.openai.com/v1 OPENAI_API_KEY",
+        "openai/o3": "https://api.openai.com/v1 OPENAI_API_KEY",
+        "anthropic/claude-sonnet-4-5": "http://127.0.0.1:1/v1",
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("openai/gpt-4o", "set OPENAI_API_KEY"),
+        ("openai/o3", "set OPENAI_API_KEY"),
+        ("mistral/mistral-small-latest", "set MISTRAL_API_KEY"),
+        ("together_ai/x", "set TOGETHER_API_KEY"),
+        ("anthropic/claude-sonnet-4-5", "set ANTHROPIC_API_KEY"),
+        ("gemini/gemini-2.5-pro", "set GEMINI_API_KEY"),
+    ],
+)
+def test_a_key_that_is_missing_is_told_on_opening(name: str, hint: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in (
+        "OPENAI",
+        "MISTRAL",
+        "MISTRAL_AZURE",
+        "TOGETHER",
+        "TOGETHER_AI",
+        "TOGETHERAI",
+        "ANTHROPIC",
+        "GEMINI",
+        "GOOGLE",
+    ):
+        monkeypatch.delenv(f"{variable}_API_KEY", raising=False)
+    monkeypatch.delenv("TOGETHER_AI_TOKEN", raising=False)
+    with pytest.raises(ModelError) as caught:
+        open_model(name)
+    assert (caught.value.code, caught.value.hint) == ("R0102", hint)
+
+
+def test_a_provider_without_a_place_of_its_own_needs_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("HOSTED_VLLM_API_BASE", raising=False)
+    with pytest.raises(ModelError) as caught:
+        open_model("hosted_vllm/x")
+    assert (caught.value.code, caught.value.fatal) == ("R0101", True)
+    assert "HOSTED_VLLM_API_BASE" in caught.value.hint
+
+
+def choices(*texts: str, finish: str = "stop") -> list[dict[str, Any]]:
+    return [
+        {"index": index, "finish_reason": finish, "message": {"role": "assistant", "content": text}}
+        for index, text in enumerate(texts)
+    ]
+
+
+def test_several_samples_are_asked_for_at_once_and_share_the_usage() -> None:
+    request = replace(REQUEST, samples=3)
+    body = completion(
+        choices=choices("a" * 99, "b" * 199, "c" * 299), usage={"prompt_tokens": 100, "completion_tokens": 600}
+    )
+    prices = {"hosted_vllm/x": Price(1.0, 2.0)}
+    reply, sent = asked("hosted_vllm/x", body, request, prices=prices)
+    assert sent[0].body["n"] == 3
+    every = (reply, *reply.others)
+    assert [each.text[0] for each in every] == ["a", "b", "c"]
+    assert [each.tokens_in for each in every] == [100, 0, 0]
+    assert [each.tokens_out for each in every] == [100, 200, 300]
+    assert [each.cost_usd for each in every] == [300.0, 400.0, 600.0]
+    assert all(each.others == () for each in reply.others)
+
+
+@pytest.mark.parametrize(("tokens_out", "reasoning"), [(7, 3), (0, 0), (1, 1)])
+def test_shares_of_the_usage_add_up(tokens_out: int, reasoning: int) -> None:
+    used = {
+        "prompt_tokens": 10,
+        "completion_tokens": tokens_out,
+        "completion_tokens_details": {"reasoning_tokens": reasoning},
+    }
+    body = completion(choices=choices("", "bb", "a long one"), usage=used)
+    prices = {"hosted_vllm/x": Price(0.1, 0.2)}
+    reply, _ = asked("hosted_vllm/x", body, replace(REQUEST, samples=3), prices=prices)
+    every = (reply, *reply.others)
+    assert sum(each.tokens_out or 0 for each in every) == tokens_out
+    assert sum(each.tokens_reasoning or 0 for each in every) == reasoning
+    assert sum(each.cost_usd or 0 for each in every) == pytest.approx(1.0 + 0.2 * tokens_out)
+
+
+def test_a_model_whose_bill_is_not_known_is_asked_for_one_sample() -> None:
+    model = open_model("openai/school-model", {"openai": HERE})
+    assert model.most_samples == 1
+    assert open_model("hosted_vllm/x", {"hosted_vllm": HERE}).most_samples > 1
+    _, sent = asked("openai/school-model", completion(), replace(REQUEST, samples=3))
+    assert "n" not in sent[0].body
+
+
+@pytest.mark.parametrize("name", ["openai/m", "anthropic/claude-sonnet-4-5", "openai/gpt-5"])
+def test_text_that_is_no_text_is_sent_as_valid_json(name: str) -> None:
+    from tests.runtime.contract_server import form_of
+
+    body = form_of("/v1/messages" if name.startswith("anthropic") else "")
+    request = Request("m", (Message("user", "a\ud800b\x00c\U0001f600"),))
+    _, sent = asked(name, body, request)
+    content = sent[0].body["messages"][0]["content"]
+    text = content if isinstance(content, str) else content[0]["text"]
+    assert text == "a\ufffdb\x00c\U0001f600"
+
+
+def test_half_a_surrogate_pair_in_a_reply_does_not_lose_it() -> None:
+    reply, _ = asked(
+        "openai/m", b'{"model": "m", "choices": [{"message": {"content": "a\\ud800b"}, "finish_reason": "stop"}]}'
+    )
+    assert reply.text == "a\ufffdb"
+
+
+def test_thoughts_that_a_server_leaves_in_the_text_stay_and_those_apart_do_not_enter_it() -> None:
+    left = completion("<think>hm</think>42")
+    assert asked("openai/m", left)[0].text == "<think>hm</think>42"
+    message = {"role": "assistant", "content": "42", "reasoning_content": "hm"}
+    assert (
+        asked("openai/m", completion(choices=[{"index": 0, "finish_reason": "stop", "message": message}]))[0].text
+        == "42"
+    )
+    parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": "42"}]
+    assert asked("mistral/magistral-medium-2509", completion(parts))[0].text == "42"  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("told", "read"),
+    [("stop", "stop"), ("eos", "stop"), ("length", "length"), ("model_length", "length"), ("", None), (None, None)],
+)
+def test_the_end_of_a_reply_has_one_name(told: str | None, read: str | None) -> None:
+    body = completion(choices=choices("x"))
+    body["choices"][0]["finish_reason"] = told
+    assert asked("openai/m", body)[0].finish_reason == read
+
+
+def test_some_withheld_samples_leave_the_others() -> None:
+    body = completion(choices=choices("good", finish="stop") + choices("", finish="content_filter"))
+    reply, _ = asked("hosted_vllm/x", body, replace(REQUEST, samples=2))
+    assert (reply.text, [(each.text, each.finish_reason) for each in reply.others]) == (
+        "good",
+        [("", "content_filter")],
+    )
+
+
+def test_a_system_message_is_folded_where_a_model_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tripos_runtime.models.direct.allows", lambda _, __, what: False)
+    request = Request("m", (Message("system", "be brief"), Message("user", "hi")))
+    _, sent = asked("openai/m", completion(), request)
+    assert sent[0].body["messages"] == [{"role": "user", "content": "be brief\n\nhi"}]
+
+
+def test_a_thousand_calls_at_once_each_get_a_connection() -> None:
+    async def use(server: Server) -> tuple[int, int]:
+        waiting, most, all_here = 0, 0, asyncio.Event()
+
+        async def answer(_: Sent) -> web.StreamResponse:
+            nonlocal waiting, most
+            waiting += 1
+            most = max(most, waiting)
+            if waiting == 300:
+                all_here.set()
+            await all_here.wait()
+            return web.json_response(completion())
+
+        server.answer = answer
+        model = open_model("openai/m", {"openai": server.endpoint()})
+        replies = await asyncio.gather(*(model.ask(REQUEST) for _ in range(300)))
+        await model.close()
+        return most, len(replies)
+
+    assert serving(answering({}), use)[0] == (300, 300)
+
+
+def test_models_share_connections_and_outlive_each_other() -> None:
+    async def use(server: Server) -> list[str]:
+        endpoints = {"openai": server.endpoint(), "mistral": server.endpoint()}
+        texts = []
+        models = [open_model(name, endpoints) for name in ("openai/a", "mistral/b", "openai/gpt-5")]
+        for model in models:
+            texts.append((await model.ask(REQUEST)).text)
+        for model in models:
+            await model.close()
+            await model.close()
+        again = open_model("openai/a", endpoints)
+        texts.append((await again.ask(REQUEST)).text)
+        await again.close()
+        return texts
+
+    assert serving(answering(completion()), use)[0] == ["it is so"] * 4
+
+
+def test_a_model_is_asked_in_one_event_loop_after_another() -> None:
+    model = open_model("hosted_vllm/x", {"hosted_vllm": HERE})
+
+    async def go(*, last: bool) -> str:
+        with pytest.raises(ModelError) as caught:
+            await model.ask(REQUEST)
+        if last:
+            await model.close()
+        return caught.value.code
+
+    assert [asyncio.run(go(last=last)) for last in (False, True)] == ["R0101", "R0101"]
+
+
+def test_the_organisation_of_an_account_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_ORG_ID", "org-1")
+    _, sent = asked("openai/m", completion())
+    assert sent[0].headers["openai-organization"] == "org-1"
+
+
+def test_a_proxy_is_taken_for_far_addresses_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    from tripos_runtime.models.connections import _proxy
+
+    monkeypatch.setenv("https_proxy", "http://proxy.example:3128")
+    monkeypatch.setenv("no_proxy", "near.example")
+    monkeypatch.setenv("http_proxy", "http://proxy.example:3128")
+    hosts = [("https", "api.openai.com"), ("https", "near.example"), ("http", "127.0.0.1")]
+    assert [_proxy(*host) for host in hosts] == ["http://proxy.example:3128", None, None]

@@ -1,0 +1,95 @@
+"""Replies of Anthropic and Gemini: what is read directly is what litellm reads, and the rest is left to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.runtime.contract_server import Server, answering, form_of, serving
+from tripos_runtime.models import Message, Model, ModelError, Reply, Request, open_model
+from tripos_runtime.models.litellm_client import LitellmModel
+from tripos_runtime.models.readings import from_anthropic, from_gemini
+
+pytestmark = pytest.mark.filterwarnings("ignore:Items? .* on TypedDict:UserWarning")  # litellm's, once a process
+
+CLAUDE, GEMINI = "anthropic/claude-sonnet-4-5", "gemini/gemini-2.5-pro"
+
+
+def claude(**changes: Any) -> dict[str, Any]:
+    return form_of("/v1/messages") | changes
+
+
+def gemini(parts: list[dict[str, Any]] | None = None, reason: str = "STOP", **used: int) -> dict[str, Any]:
+    body = form_of(":generateContent")
+    candidate = body["candidates"][0] | {"finishReason": reason}
+    if parts is not None:
+        candidate["content"] = {"role": "model", "parts": parts}
+    return body | {"candidates": [candidate], "usageMetadata": body["usageMetadata"] | used}
+
+
+def text(*parts: str) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": part} for part in parts]
+
+
+REPLIES: dict[str, tuple[str, dict[str, Any], bool]] = {
+    "text": (CLAUDE, claude(), True),
+    "text at its limit": (CLAUDE, claude(stop_reason="max_tokens"), True),
+    "text at a stop sequence": (CLAUDE, claude(stop_reason="stop_sequence", stop_sequence="END"), True),
+    "two texts": (CLAUDE, claude(content=text("one ", "two")), False),
+    "no usage of a cache": (CLAUDE, claude(usage={"input_tokens": 5, "output_tokens": 2}), True),
+    "a prompt that was cached": (CLAUDE, claude(usage={"input_tokens": 5, "output_tokens": 2, "cache_creation_input_tokens": 3}), False),
+    "thoughts": (CLAUDE, claude(content=[{"type": "thinking", "thinking": "hm", "signature": "s"}, *text("so")]), False),
+    "candidates": (GEMINI, gemini(), True),
+    "a candidate at its limit": (GEMINI, gemini(reason="MAX_TOKENS"), True),
+    "thoughts among the candidate's tokens": (GEMINI, gemini(totalTokenCount=1040), True),
+    "no thoughts": (GEMINI, gemini(thoughtsTokenCount=0, totalTokenCount=1040), True),
+    "thoughts of a candidate": (GEMINI, gemini([{"text": "hm", "thought": True}, {"text": "so"}]), False),
+    "two parts": (GEMINI, gemini([{"text": "one "}, {"text": "two"}]), False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("which", REPLIES)
+def test_both_read_the_same(which: str) -> None:
+    name, body, direct = REPLIES[which]
+    read = from_anthropic(body) if name == CLAUDE else from_gemini(body)
+    assert (read is not None) == direct
+
+    async def use(server: Server) -> list[Reply]:
+        endpoint = server.endpoint()
+        models: list[Model] = [open_model(name, {name: endpoint}), LitellmModel(name, endpoint)]
+        replies = [await model.ask(Request(name, (Message("user", "hi"),))) for model in models]
+        for model in models:
+            await model.close()
+        return replies
+
+    (ours, by_litellm), _ = serving(answering(body), use)
+    assert ours == by_litellm
+    assert ours.cost_usd is not None and ours.cost_usd > 0
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        (CLAUDE, claude(content=[], stop_reason="refusal")),
+        (GEMINI, gemini([{"text": ""}], reason="SAFETY")),
+        (
+            GEMINI,
+            {
+                "promptFeedback": {"blockReason": "SAFETY"},
+                "usageMetadata": {"promptTokenCount": 5, "totalTokenCount": 5},
+            },
+        ),
+    ],
+)
+def test_a_reply_that_is_withheld_is_refused(name: str, body: dict[str, Any]) -> None:
+    async def use(server: Server) -> str:
+        model = open_model(name, {name: server.endpoint()})
+        try:
+            with pytest.raises(ModelError) as caught:
+                await model.ask(Request(name, (Message("user", "hi"),)))
+            return f"{caught.value.code} {caught.value.status}"
+        finally:
+            await model.close()
+
+    assert serving(answering(body), use)[0] == "R0108 refused"

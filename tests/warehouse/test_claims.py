@@ -1,0 +1,161 @@
+"""Claims: one process works on a piece of work, and the next one sees what it kept."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+
+import pytest
+
+from tests.warehouse.keeping import PRINTS, die, name, unit
+from tripos_warehouse import locks as locks_module
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.journal import segments
+from tripos_warehouse.ledger import RunLedger, open_ledger
+from tripos_warehouse.locks import CLAIM, Locks, place_of
+from tripos_warehouse.store import Store
+
+
+def two(store: Store) -> tuple[RunLedger, RunLedger]:
+    return open_ledger(store, PRINTS), open_ledger(Store.open(store.root, create=False), PRINTS)
+
+
+def test_a_claim_is_had_by_one(store: Store) -> None:
+    mine, other = two(store)
+    assert mine.claim("a")
+    assert mine.claim("a")
+    assert not other.claim("a")
+    assert other.claim("b")
+    assert not mine.claim("b")
+
+
+def test_a_released_claim_is_free_after_the_flush_and_its_rows_can_be_read_then(store: Store) -> None:
+    mine, other = two(store)
+    mine.claim("a")
+    mine.claim("b")
+    mine.keep(unit(1))
+    mine.release("a")
+    assert not other.claim("a")
+    mine.flush()
+    assert other.claim("a")
+    assert not other.claim("b")
+    assert other.refresh()
+    assert other.statuses("samples", [name("sample", 1)]) == ["ok"]
+
+
+def test_a_flush_that_fails_frees_nothing(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    mine, other = two(store)
+    mine.claim("a")
+    mine.keep(unit(1))
+    mine.release("a")
+
+    def full(*_: Any) -> None:
+        raise OSError(errno.ENOSPC, "full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tripos_warehouse.store.write_part", full)
+        with pytest.raises(StoreError):
+            mine.flush()
+    assert not other.claim("a")
+    mine.flush()
+    assert other.claim("a")
+
+
+def test_what_was_not_claimed_can_be_released_and_nothing_happens(store: Store) -> None:
+    mine, other = two(store)
+    mine.claim("a")
+    other.release("a")
+    other.flush()
+    assert not other.claim("a")
+
+
+def test_who_takes_over_from_the_dead_reads_what_they_had_kept(store: Store) -> None:
+    store.append(unit(0))
+    mine, other = two(store)
+    assert other.claim("else")
+    mine.claim("a")
+    mine.keep(unit(1))
+    die(mine)
+    assert len(segments(store.root)) == 1
+    assert other.claim("a")
+    assert other.refresh()
+    assert other.statuses("samples", [name("sample", 1)]) == ["ok"]
+
+
+def test_who_takes_over_from_one_that_died_in_a_flush_reads_the_commit(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, other = two(store)
+    mine.claim("a")
+    mine.keep(unit(1))
+    mine.release("a")
+    other.refresh()
+
+    class Killed(BaseException):
+        pass
+
+    def killed(*_: Any) -> None:
+        raise Killed
+
+    with monkeypatch.context() as patch:
+        patch.setattr("tripos_warehouse.commits.tick", killed)
+        with pytest.raises(Killed):
+            mine.flush()
+    die(mine)
+    assert other.claim("a")
+    assert other.refresh()
+    assert other.statuses("samples", [name("sample", 1)]) == ["ok"]
+
+
+def test_the_journal_of_the_living_is_left_alone_by_who_claims(store: Store) -> None:
+    mine, other = two(store)
+    mine.keep(unit(1))
+    assert other.claim("a")
+    assert len(segments(store.root)) == 1
+
+
+def test_a_journal_that_nobody_can_commit_is_tried_once(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    ledger = open_ledger(store, PRINTS)
+    (store.root / "journal" / "a.jsonl").write_bytes(b'{"format":"tripos.journal/9"}\n')
+    (store.root / "ticks").write_bytes(b".")
+    tried = []
+    recover = Store.recover
+    monkeypatch.setattr(Store, "recover", lambda self: tried.append(1) or recover(self))
+    assert all(ledger.claim(str(number)) for number in range(5))
+    assert tried == [1]
+
+
+def test_a_closed_ledger_has_no_claims(store: Store) -> None:
+    mine, other = two(store)
+    mine.claim("a")
+    mine.close()
+    assert other.claim("a")
+
+
+def test_where_there_are_no_locks_every_claim_is_had(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: Any) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(locks_module.fcntl, "fcntl", refuse)
+    mine, other = two(store)
+    assert mine.claim("a")
+    assert other.claim("a")
+
+
+def test_locks_of_a_process_exclude_each_other_as_those_of_an_open_file_do(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(locks_module.sys, "platform", "darwin")
+    monkeypatch.setattr(locks_module._OfProcess, "_known", {})
+    place = place_of(CLAIM, "a")
+    mine, other = Locks(store.root), Locks(store.root)
+    assert mine.hold(place)
+    assert mine.hold(place)
+    assert other.others_hold(place)
+    assert not mine.others_hold(place)
+    assert not other.hold(place)
+    mine.close()
+    assert not other.others_hold(place)
+    assert other.share(place)
+    other.free(place)
+    assert mine.hold(place)

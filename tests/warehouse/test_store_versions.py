@@ -1,0 +1,60 @@
+"""Parts of an earlier version of a schema are read as if they were of today."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.warehouse.keeping import PRINTS, name, sample, unit
+from tripos_warehouse.compaction import compact
+from tripos_warehouse.ledger import open_ledger
+from tripos_warehouse.parts import conform
+from tripos_warehouse.schemas import TABLES
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect
+
+
+@pytest.fixture
+def old(store: Store) -> Store:
+    """A store whose first samples were written before `tokens_reasoning` was thought of."""
+    commit = store.append({"samples": [sample("old")]})
+    [part] = commit.parts
+    path = store.root / part.path
+    content = pq.read_table(path).drop_columns(["tokens_reasoning"])
+    path.unlink()
+    pq.write_table(content, path)
+    listed = store.root / "commits" / f"{commit.name}.json"
+    body = json.loads(listed.read_text())
+    body["parts"][0] |= {"version": 1, "bytes": path.stat().st_size}
+    listed.write_text(json.dumps(body))
+    return Store.open(store.root, create=False)
+
+
+@pytest.mark.parametrize("also_new", [False, True])
+def test_sql_sees_a_newer_column_of_an_old_part_as_null(old: Store, also_new: bool) -> None:
+    if also_new:
+        old.append({"samples": [sample("new", tokens_reasoning=7)]})
+    found = connect(old).sql("select tokens_reasoning from samples order by all").fetchall()
+    assert found == ([(7,), (None,)] if also_new else [(None,)])
+
+
+def test_the_ledger_gives_rows_of_old_parts_with_every_column(old: Store) -> None:
+    with open_ledger(old, PRINTS) as ledger:
+        assert ledger.rows("samples", [name("sample", "old")]) == {name("sample", "old"): sample("old")}
+
+
+def test_compaction_brings_old_parts_up_to_date(old: Store) -> None:
+    old.append(unit("new"))
+    assert compact(old) is not None
+    [path] = old.parts("samples")
+    assert pq.read_schema(path).names == TABLES["samples"].schema.names
+    assert old.outdated(old.files()) == set()
+
+
+def test_a_run_of_old_listed_its_own_items(tmp_path: Path) -> None:
+    content = pa.table({"run_id": ["r1", "r2"]})
+    assert conform("runs", ["items_of"], content)["items_of"].to_pylist() == ["r1", "r2"]
