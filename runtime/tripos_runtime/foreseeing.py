@@ -208,7 +208,7 @@ class _View:
                     if fate is Fate.PERHAPS:
                         perhaps.add(step.name)
             elif isinstance(step, Grade):
-                own_calls = [next(calls) for _ in unit.wiring.evaluators[step.fingerprint]]
+                own_calls = [next(calls) for _ in unit.evaluators(step)]
                 there = all(call.name in self.kept for call in own_calls)
                 fate, size = self._fate(unit, step, names, awaits, perhaps, there)
                 mine = _awaited(step.needs, awaits)

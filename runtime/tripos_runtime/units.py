@@ -94,7 +94,7 @@ class Unit:
     def _name_grade(self, step: Grade) -> None:
         role, samples = self.wiring.role_of(step), self._of(step.needs)
         titles = step.metrics or (step.name,)
-        for evaluator in self.wiring.evaluators[step.fingerprint]:
+        for evaluator in self.evaluators(step):
             self.calls.append(
                 Call("judgements", judgement_id(step.judgement, samples, evaluator), role, evaluator, step)
             )
@@ -115,6 +115,12 @@ class Unit:
             return [(self.number % ask.samples, self.samples[ask.name])]
         model = self.wiring.model_of(ask, self.model)
         return [(number, self._sample(ask, model, number)) for number in range(ask.samples)]
+
+    def evaluators(self, step: Grade) -> tuple[str, ...]:
+        """The models that judge a grade. Where the compared role does, each of its models judges for itself alone."""
+        if self.wiring.role_of(step) == self.wiring.binding.compared:
+            return (self.model,)
+        return self.wiring.evaluators[step.fingerprint]
 
     def scored(self, step: Score | Grade) -> str:
         """The model that a score is about: the compared one where that took part, or else the one whose reply it is."""

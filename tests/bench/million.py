@@ -39,7 +39,7 @@ EACH = 10 * len(MODELS)
 WARM = 10_000
 """After so many units memory should be flat."""
 LOOK_S = 0.5
-DONE = re.compile(r"([\d,]+) of [\d,]+ calls")
+DONE = re.compile(rb'"event":"progress".*?"done":(\d+)')
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def main() -> int:
         rows = (json.dumps({"question": f"Why is {number} a number?"}) for number in range(-(-options.units // EACH)))
         (folder / "items.jsonl").write_text("\n".join(rows), "utf-8")
         command = [sys.executable, "-m", "tripos", "run", "million.tripos", "--model", ",".join(MODELS), "--json"]
-        command += ["--max-connections", str(options.connections)]
+        command += ["--max-connections", str(options.connections), "--events", "events.jsonl"]
         looks, told, wall_s, cpu_s = watched(command, folder)
         show(looks, told, wall_s, cpu_s, folder)
         looks, told, wall_s, cpu_s = watched(command, folder)
@@ -75,6 +75,7 @@ def main() -> int:
 
 def watched(command: list[str], folder: Path) -> tuple[list[Look], dict[str, dict[str, int]], float, float]:
     """Runs a command; what was seen of it, its summary, and its wall and CPU seconds."""
+    (folder / "events.jsonl").unlink(missing_ok=True)
     looks: list[Look] = []
     started_s = time.monotonic()
     with (folder / "out.json").open("w+") as out, (folder / "err.txt").open("w+") as err:
@@ -82,7 +83,7 @@ def watched(command: list[str], folder: Path) -> tuple[list[Look], dict[str, dic
         status = Path(f"/proc/{process.pid}/statm")
         while (ended := os.wait4(process.pid, os.WNOHANG))[0] == 0:
             memory = int(status.read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6
-            looks.append(Look(time.monotonic() - started_s, _done(folder / "err.txt"), memory))
+            looks.append(Look(time.monotonic() - started_s, _done(folder / "events.jsonl"), memory))
             time.sleep(LOOK_S)
         wall_s = time.monotonic() - started_s
         process.returncode = os.waitstatus_to_exitcode(ended[1])
@@ -92,12 +93,14 @@ def watched(command: list[str], folder: Path) -> tuple[list[Look], dict[str, dic
     return looks, json.loads((folder / "out.json").read_text()), wall_s, usage.ru_utime + usage.ru_stime
 
 
-def _done(told: Path) -> int:
-    """The calls of the last line of progress."""
-    with told.open("rb") as file:
-        file.seek(max(told.stat().st_size - 400, 0))
-        found = DONE.findall(file.read().decode(errors="replace"))
-    return int(found[-1].replace(",", "")) if found else 0
+def _done(events: Path) -> int:
+    """The calls of the last event that tells how the run goes."""
+    if not events.exists():
+        return 0
+    with events.open("rb") as file:
+        file.seek(max(events.stat().st_size - 8000, 0))
+        found = DONE.findall(file.read())
+    return int(found[-1]) if found else 0
 
 
 def most(looks: list[Look]) -> float:

@@ -144,21 +144,22 @@ def test_a_store_of_a_newer_format_is_refused(quiz: Path, tripos: Command) -> No
 
 
 @pytest.mark.parametrize(
-    ("amount", "enough", "words"),
+    ("level", "enough", "words"),
     [
-        ("1000calls", "all", "whatever comes"),
-        ("3calls", "little", "too little"),
-        ("2000tokens", "expected", "expected, and not"),
+        ("high", "all", "whatever comes"),
+        ("expected", "expected", "and not for the highest"),
+        ("low", "little", "too little"),
     ],
 )
 def test_a_budget_is_held_against_the_forecast(
-    quiz: Path, tripos: Command, amount: str, enough: str, words: str
+    quiz: Path, tripos: Command, level: str, enough: str, words: str
 ) -> None:
-    tripos("run", "quiz.tripos", *CAREFUL, "--json")
-    other = ("--model", "mock/careful:b", "--role", "judge=mock/careful:a", "--budget", amount)
-    [told] = dry(tripos, *other)["budget"].values()
-    assert told["enough_for"] == enough
-    assert words in " ".join(tripos("run", "quiz.tripos", "--dry-run", *other).out.split())
+    other = ("--model", "openai/gpt-4o-mini", "--role", "judge=mock/careful:a")
+    total = dry(tripos, *other)["total"]
+    amount = total["tokens_in"][level] + total["tokens_out"][level] + 2  # what is shown is rounded
+    budget = (*other, "--budget", f"{amount}tokens")
+    assert dry(tripos, *budget)["budget"] == {"tokens": {"most": amount, "enough_for": enough}}
+    assert words in " ".join(tripos("run", "quiz.tripos", "--dry-run", *budget).out.split())
 
 
 def test_a_budget_in_usd_without_a_price_may_or_may_not_do(quiz: Path, tripos: Command) -> None:

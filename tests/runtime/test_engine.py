@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtime.in_memory import MemoryLedger
 
+from tests.runtime.in_memory import MemoryLedger
 from tripos.project import find_spec
 from tripos_runtime.binding import bind
 from tripos_runtime.calling import Called, Stopped

@@ -99,6 +99,24 @@ def test_steps_shared_by_arms_are_counted_once_and_labelled(bench: Bench) -> Non
     assert steps == {("help", "hint given"): 3, ("first", ""): 3, ("reply", "hint none"): 3, ("reply", "hint given"): 3}
 
 
+def test_what_builds_on_a_call_that_may_be_made_may_be_made(bench: Bench) -> None:
+    more = 'ask third by helper { prompt "Third {{ check.text }}" }\n  score sure = length(third.text) + length(reply.text)\n'
+    bench.write(SEVERAL.replace("score sure = length(check.text)\n", more))
+    [line] = [line for where, line in bench.foretell().lines.items() if where.step == "third"]
+    assert (line.certain, line.perhaps) == (0, 9)
+
+
+def test_a_call_that_one_arm_makes_for_sure_and_another_perhaps_is_certain(bench: Bench) -> None:
+    text = SPEC.replace("role helper\n", "role helper\narm check { some, all }\n").replace(
+        "over item\n", "over item\n  arms check\n"
+    )
+    when = 'check == all or contains(reply.text, "6")'
+    second = f'  ask second by candidate when {when} {{ prompt "Sure? {{{{ reply.text }}}}" }}\n  score sure = length(second.text)\n'
+    bench.write(text.replace(ASK, ASK + second).replace("measure m", "measure s = mean(sure)\nmeasure m"))
+    [line] = [line for where, line in bench.foretell().lines.items() if where.step == "second"]
+    assert (line.certain, line.perhaps) == (3, 0)
+
+
 def test_what_needs_a_field_that_a_kept_reply_lacks_is_ruled_out(bench: Bench) -> None:
     bench.write(FIELDS)
     bench.run(broken)

@@ -116,6 +116,7 @@ def run_rows(plan: Plan) -> Callable[..., Rows]:
         rows["runs"].append(
             {
                 "run_id": run_id,
+                "items_of": run_id,
                 "benchmark": "edubench",
                 "version": plan.benchmark.version,
                 "plan_digest": plan.digest,

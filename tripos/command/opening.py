@@ -5,15 +5,15 @@ from __future__ import annotations
 from argparse import Namespace
 from pathlib import Path
 
-from tripos.config import load_config
 from tripos.failure import Failure
+from tripos.settings import chosen_settings
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
 
 
 def open_store(options: Namespace) -> Store:
-    """The store of `--store`, `tripos.toml` or `results`. Raises `Failure` where there is none."""
-    root = Path(options.store or load_config(Path.cwd()).store)
+    """The store of `--store`, the settings or `results`. Raises `Failure` where there is none."""
+    root = Path(chosen_settings(options).config.store)
     try:
         return Store.open(root, create=False)
     except StoreError as error:

@@ -43,7 +43,7 @@ class Table:
         return tuple(name for name in self.schema.names if name not in CIRCUMSTANCES)
 
 
-CIRCUMSTANCES = frozenset(("run_id", "created_at", "started_at", "finished_at", "latency_s", "attempts"))
+CIRCUMSTANCES = frozenset(("run_id", "items_of", "created_at", "started_at", "finished_at", "latency_s", "attempts"))
 
 
 def _table(name: str, version: int, key: str, repeating: str, *fields: pa.Field[Any]) -> Table:
