@@ -22,10 +22,18 @@ class Shared:
     drafts: Mapping[str, Row]
     answers: dict[str, asyncio.Future[Answer]] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
+    reused: set[str] = field(default_factory=set)
     skipped: set[str] = field(default_factory=set)
     """What the units that came so far did not ask; another treatment may."""
     sent: dict[tuple[str, ...], tuple[Message, ...]] = field(default_factory=dict)
     """The messages of every step, by its fingerprint and the names of the replies that it builds on."""
+
+    def reuses(self, name: str) -> bool:
+        """Whether a reply of an earlier run is used for the first time."""
+        if name in self.reused:
+            return False
+        self.reused.add(name)
+        return True
 
     def first(self, name: str) -> bool:
         """Whether this name comes up for the first time."""

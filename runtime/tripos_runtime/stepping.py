@@ -48,7 +48,7 @@ class Stepper:
     def reuse(self, unit: Unit, shared: Shared) -> None:
         """Counts a unit of which the ledger has everything."""
         for call in unit.calls:
-            if shared.first(call.name):
+            if shared.reuses(call.name):
                 self.tally.reused[call.role, unit.case.scenario.name] += 1
                 self._count_status(call.table, shared.kept[call.name])
         names = [call.name for call in unit.calls]
@@ -186,7 +186,7 @@ class Stepper:
         if todo:
             await together(todo)
         for name, call in calls.items():
-            if name in shared.kept:
+            if name in shared.kept and shared.reuses(name):
                 self.tally.reused[call.role, unit.case.scenario.name] += 1
                 self._count_status(call.table, answers[name].status)
                 self.work.add([name])

@@ -22,7 +22,7 @@ MODELS = {"direct": "openai/tester", "translated": "openai/o3-mini", "litellm": 
 KEYS = {
     "of a known form": "sk-test-4f1d9c0b7a6e5d3c2b1a",
     "of no form": "Krokodil7Bassgeige9Winterschlaf",
-    "with signs": "kr0k/od+il=7 bass%geige&9".replace(" ", "_"),
+    "with signs": "kr0k/od+il=7_bass%geige&9",
 }
 
 SHAPES = ("openai", "text", "other")
@@ -154,6 +154,20 @@ def test_a_key_that_is_repeated_in_the_headers_of_a_reply_is_kept_nowhere(
     assert set(Careless.sent) == {f"Bearer {key}"}
     shown = [tripos(*each) for each in (("report",), ("list", "--json"), ("sql", "select * from main.samples"))]
     assert_hidden(key, endpoint, *(each.out + each.err for each in (done, *shown)))
+
+
+@pytest.mark.parametrize("path", MODELS)
+def test_a_key_that_is_repeated_in_the_text_of_a_reply_is_kept_nowhere(
+    endpoint: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
+    key = KEYS["of no form"]
+    monkeypatch.setenv("QUIZ_TUTOR", key)
+    monkeypatch.setattr(Careless, "said", f"you sent Bearer {key}, and it is {key}")
+    done = run(tripos, path)
+    assert done.code == 0, done.err
+    shown = tripos("sql", "select reply from main.samples")
+    assert "you sent Bearer [key], and it is [key]" in shown.out
+    assert_hidden(key, endpoint, done.out, done.err, shown.out)
 
 
 @pytest.mark.parametrize("status", STATUSES)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import json
 import re
 import shlex
 import shutil
@@ -13,18 +14,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tripos.command.main import build_parser, run_command
-from tripos.config import Config, EndpointConfig
+from tripos.config import CheckConfig, Config, EndpointConfig, LimitsConfig, PriceConfig
+from tripos.environment import OTHERS, VARIABLES
 from tripos.failure import GOOD, INTERRUPTED, SOME_FAILED, USAGE
 from tripos.project import find_spec
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.diagnostics.text import render_text
 from tripos_compiler.source import Source
 from tripos_compiler.syntax.parse import parse
+from tripos_runtime import statuses
 from tripos_runtime.models.mock import CHARACTERS
+from tripos_runtime.statuses import FAILED, OK, SCORED, TRUNCATED
 from tripos_warehouse.answers import run_query
 from tripos_warehouse.schemas import TABLES, Table
 from tripos_warehouse.store import Store
@@ -241,6 +246,20 @@ def test_a_query_has_an_answer(block: Block, store: Path) -> None:
     assert answer.num_rows > 0, f"{block.place}: no rows"
 
 
+def test_the_parts_are_read_without_tripos_as_with_it_also_after_compacting(
+    store: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(store, folder / "results")
+    assert run("tripos store compact")[0] == GOOD
+    [script] = [block for block in blocks("results.md") if block.language == "python"]
+    found: dict[str, Any] = {}
+    exec(compile(script.text, script.place, "exec"), found)
+    connection = connect(Store.open(folder / "results", create=False))
+    rows = connection.execute("select count(*) from main.scores").fetchall()
+    connection.close()
+    assert rows == found["scores"].aggregate("count(*)").fetchall()
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_links_lead_somewhere(page: str) -> None:
     for target in LINK.findall(prose(page)):
@@ -266,12 +285,12 @@ def test_the_index_names_every_page_but_those_of_the_reference_which_has_its_own
 
 
 def options_of(parser: argparse.ArgumentParser) -> set[str]:
-    """Every option of a parser and of its verbs, but for help; verbs too."""
+    """Every option of a parser and of its verbs, but for help; verbs too, unless they are followed by another."""
     found: set[str] = set()
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for verb, inner in action.choices.items():
-                found |= {f"tripos {verb}"} | options_of(inner)
+            for inner in action.choices.values():
+                found |= options_of(inner) | (set() if inner._subparsers else {inner.prog})
         elif not isinstance(action, argparse._HelpAction):
             found |= set(action.option_strings)
     return found
@@ -282,18 +301,49 @@ def test_every_verb_and_option_is_in_the_page_on_running() -> None:
     assert not [option for option in sorted(options_of(build_parser())) if not re.search(rf"`{option}\b", text)]
 
 
-def test_every_setting_is_in_the_page_on_running() -> None:
-    settings = [*Config.model_fields, *EndpointConfig.model_fields]
-    text = prose("running.md")
-    assert not [name for name in settings if f"`{name}`" not in text]
-    shown = [tomllib.loads(block.text) for block in blocks("running.md") if block.language == "toml"]
+def test_every_setting_is_in_the_page_on_settings() -> None:
+    models = (Config, EndpointConfig, PriceConfig, LimitsConfig, CheckConfig)
+    names = [name for model in models for name in model.model_fields]
+    text = prose("settings.md")
+    assert not [name for name in names if f"`{name}`" not in text]
+    shown = [tomllib.loads(block.text) for block in blocks("settings.md") if block.language == "toml"]
     assert not set(Config.model_fields) - {name for settings in shown for name in settings}
+
+
+def test_every_variable_is_in_the_page_on_settings() -> None:
+    text = prose("settings.md")
+    assert not [name for name in (*VARIABLES, *OTHERS) if f"`{name}`" not in text]
+
+
+@pytest.mark.parametrize("limit", LimitsConfig.model_fields)
+def test_every_limit_is_in_the_page_on_limits(limit: str) -> None:
+    default = LimitsConfig.model_fields[limit].default
+    row = next(line for line in prose("limits.md").splitlines() if f"| `{limit}` |" in line)
+    assert row.endswith("no limit |") if default is None else re.search(rf" {default:g}( s)? \|$", row)
+
+
+def test_every_field_of_an_event_is_in_the_page_on_settings(folder: Path) -> None:
+    asked = "run specs/edubench --limit 1 --scenario grading --model mock/careful --role judge=mock/careful:a"
+    code, printed = run(f"tripos {asked} --events events.jsonl")
+    assert code == GOOD, printed
+    rows = {line.split("`")[1]: line for line in prose("settings.md").splitlines() if line.startswith("| `")}
+    events = [json.loads(line) for line in Path("events.jsonl").read_text("utf-8").splitlines()]
+    assert {event["event"] for event in events} == {"started", "progress", "finished"}
+    for event in events:
+        assert not [name for name in event.keys() - {"event", "time"} if f"`{name}`" not in rows[event["event"]]]
 
 
 def test_every_mock_and_exit_code_is_in_the_page_on_running() -> None:
     text = prose("running.md")
     assert not [character for character in CHARACTERS if f"`mock/{character}`" not in text]
     assert not [code for code in (GOOD, SOME_FAILED, USAGE, INTERRUPTED) if f"| {code} |" not in text]
+
+
+def test_every_status_is_in_the_page_on_running() -> None:
+    listed = re.findall(r"^\| `(\w+)` \|", str(statuses.__doc__), re.MULTILINE)
+    text = prose("running.md").split("### Statuses")[1]
+    assert {OK, SCORED, TRUNCATED, FAILED} < set(listed)
+    assert not [status for status in listed if f"`{status}`" not in text]
 
 
 @pytest.mark.parametrize("table", TABLES.values(), ids=lambda table: table.name)
@@ -319,5 +369,5 @@ def test_every_column_of_a_benchmarks_views_is_in_the_page_on_results(store: Pat
 
 
 def context_columns(text: str) -> str:
-    """The line that lists the columns that every view begins with."""
-    return next(line for line in text.splitlines() if line.startswith("Every view begins with"))
+    """The paragraph that lists the columns that every view begins with."""
+    return next(each for each in text.split("\n\n") if each.startswith("Every view begins with"))

@@ -258,11 +258,14 @@ def run_command(arguments: Sequence[str]) -> int:
 
 
 def show_failure(failure: Failure) -> None:
-    """Prints a failure on standard error, in the form of a diagnostic and without any key."""
+    """Prints a failure on standard error, in the form of a diagnostic, without any key and with nothing in it that a
+    terminal would obey."""
+    from tripos.command.harmless import harmless
+
     secrets = key_values(os.environ)
-    print(f"error[{failure.code}]: {without_keys(failure.message, secrets)}", file=sys.stderr)
+    print(f"error[{failure.code}]: {harmless(without_keys(failure.message, secrets))}", file=sys.stderr)
     if failure.hint:
-        print(f"  = help: {without_keys(failure.hint, secrets)}", file=sys.stderr)
+        print(f"  = help: {harmless(without_keys(failure.hint, secrets))}", file=sys.stderr)
     print(f"  = more: tripos explain {failure.code}", file=sys.stderr)
 
 

@@ -59,7 +59,8 @@ def main(options: Namespace) -> int:
         if options.dry_run:
             from tripos.command.forecasts import dry_run
 
-            return dry_run(plan, source, selection, binding, config.store, config, options.json)
+            recorded = () if cassette is None else cassette.models
+            return dry_run(plan, source, selection, binding, config.store, config, options.json, recorded)
         functions = load_plugins(plan, Path(compilation.sources[0].path).parent)
         warn_of_kin(plan, binding, options, config)
         models = _open_models(binding, chosen, cassette)

@@ -15,6 +15,8 @@ GAP = "  "
 NARROWEST = 6
 READABLE = 12
 """A column of a query's answer is left out rather than cut below this."""
+LONGEST = 10_000
+"""Characters of a text that are looked at: no terminal shows more, and a text may have millions."""
 NOTHING = "—"
 
 
@@ -140,6 +142,8 @@ def _text(value: Any) -> str:
 
 
 def _line(text: str) -> str:
+    if len(text) > LONGEST:
+        text = f"{text[:LONGEST]}…"
     # Escape sequences in a reply must not reach the terminal.
     return "".join(each if each.isprintable() else " " for each in " ".join(text.split()))
 

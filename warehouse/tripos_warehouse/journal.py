@@ -8,6 +8,7 @@ line without its line feed was never acknowledged. A segment has the name of the
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -128,7 +129,7 @@ def set_aside(root: Path, name: str, lines: Sequence[bytes]) -> None:
     folder = root / JOURNAL / REJECTED
     folder.mkdir(exist_ok=True)
     path = folder / f"{name}{SUFFIX}"
-    new = path.with_suffix(".tmp")
+    new = path.with_suffix(f".{uuid.uuid4().hex[:12]}.tmp")
     new.write_bytes(b"".join(line + b"\n" for line in lines))
     new.replace(path)
 

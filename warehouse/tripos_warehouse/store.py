@@ -174,12 +174,10 @@ class Store:
         found = 0
         try:
             for name in segments(self.root):
-                place = place_of(SEGMENT, name)
-                if self._is_left(name) and self.locks.hold(place):
-                    try:
-                        found += self._recover(name)
-                    finally:
-                        self.locks.free(place)
+                # Its lock is looked at and not taken: whoever meets a dead process's claim must see that it is dead,
+                # also while another one recovers. Several may do so at once, since the name is committed once.
+                if self._is_left(name) and not (self.locks.real and self.locks.others_hold(place_of(SEGMENT, name))):
+                    found += self._recover(name)
         except (OSError, BaseError) as error:
             raise unwritable(self.root, error) from error
         return found

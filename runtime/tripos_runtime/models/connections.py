@@ -5,19 +5,25 @@ from __future__ import annotations
 import asyncio
 import functools
 import importlib.util
+import io
 import ssl
 import urllib.request
 import weakref
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
 import aiohttp
+import orjson
 from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 from tripos_runtime.models.base import ModelError
 
+LARGE_BYTES = 1 << 20
+"""A body of more than this is handed over piece by piece: sending it at once would hold up everything else."""
+SHORTEST_KEY = 6
+"""Anything shorter that stands for a key, such as `none`, is no secret."""
 LARGEST_BYTES = 64 << 20
 """A reply beyond this is no reply: it would only fill the memory."""
 CONNECT_S = 30.0
@@ -48,11 +54,15 @@ _pools: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, _Pool] = weakref.We
 class Line:
     """The way from one model to its address. Nothing is opened before the first post.
 
-    `timeout_s` is for a whole call, from the connection to the last byte of the reply.
+    `timeout_s` is for a whole call, from the connection to the last byte of the reply. `secrets` are keys, which are
+    taken out of whatever comes back.
     """
 
-    def __init__(self, url: str, headers: Mapping[str, str], timeout_s: float) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str], timeout_s: float, secrets: Iterable[str] = ()) -> None:
         self.url = url
+        self._secrets = tuple(
+            dict.fromkeys(form for each in secrets if len(each) >= SHORTEST_KEY for form in _forms(each))
+        )
         self._target = URL(url, encoded=True)
         self._headers = CIMultiDict(headers)
         self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=min(CONNECT_S, timeout_s))
@@ -67,7 +77,7 @@ class Line:
         answer of more than `LARGEST_BYTES`."""
         async with self._session().post(
             self._target,
-            data=body,
+            data=body if len(body) <= LARGE_BYTES else io.BytesIO(body),
             headers=self._headers if headers is None else headers,
             timeout=self._timeout,
             proxy=self._proxy,
@@ -79,7 +89,14 @@ class Line:
                 data = await response.read()
             else:
                 data = await _bounded(response, self.url)
-            return Answer(response.status, response.headers, data)
+            return Answer(response.status, response.headers, self._without_key(data))
+
+    def _without_key(self, body: bytes) -> bytes:
+        """What a server sent, without the key that it was sent: some echo it."""
+        for secret in self._secrets:
+            if secret in body:
+                body = body.replace(secret, b"[key]")
+        return body
 
     async def close(self) -> None:
         """Lets go of the pool; the last model to do so closes it."""
@@ -113,6 +130,11 @@ def _new_session() -> aiohttp.ClientSession:
         max_line_size=65_536,
         max_field_size=65_536,
     )
+
+
+def _forms(key: str) -> tuple[bytes, bytes]:
+    """A key as it is, and as it stands in JSON."""
+    return key.encode(), orjson.dumps(key)[1:-1]
 
 
 async def _bounded(response: aiohttp.ClientResponse, url: str) -> bytes:

@@ -57,7 +57,7 @@ class DirectModel:
         self._folds_system = allows(provider_name, model, "supports_system_messages") is False
         self._place = Place(name, base_url, variable, (key,))
         url = base_url if base_url.endswith("/chat/completions") else f"{base_url}/chat/completions"
-        self._line = Line(url, openai_headers(self._provider, key), timeout_s)
+        self._line = Line(url, openai_headers(self._provider, key), timeout_s, (key,))
         self._head = b'{"model":' + orjson.dumps(self._model) + b',"messages":'
         self._tails: dict[tuple[object, ...], bytes] = {}
 

@@ -7,9 +7,11 @@ import gc
 import logging
 import os
 import warnings
+from dataclasses import replace
 from typing import Any
 
 from tripos_runtime.models.base import Endpoint, ModelError, Price, Reply, Request
+from tripos_runtime.models.connections import SHORTEST_KEY
 from tripos_runtime.models.direct import format_of
 from tripos_runtime.models.litellm_errors import model_error
 from tripos_runtime.models.messages import without_system
@@ -94,7 +96,9 @@ class LitellmModel:
         except Exception as error:
             # litellm lets its own slips through as any exception, an `AttributeError` for a reply it cannot read.
             raise model_error(error, self.name, self._address, self._key_variables, (self._key,)) from error
-        return read_response(response, self.name, self.price, own_price=self._own_price is not None)
+        reply = read_response(response, self.name, self.price, own_price=self._own_price is not None)
+        key = self._key or os.environ.get(self._key_variables, "")
+        return without_key(reply, key) if len(key) >= SHORTEST_KEY else reply
 
     async def close(self) -> None:
         """Closes litellm's connections once the last model is closed."""
@@ -106,6 +110,17 @@ class LitellmModel:
             litellm = library()
             await litellm.close_litellm_async_clients()
             litellm.in_memory_llm_clients_cache.flush_cache()
+
+
+def without_key(reply: Reply, key: str) -> Reply:
+    """A reply without the key that it was asked for with: some servers echo it.
+
+    >>> without_key(Reply("you are abc123", "m", "stop", 1, 1, None), "abc123").text
+    'you are [key]'
+    """
+    others = tuple(without_key(other, key) for other in reply.others)
+    served = reply.model_served.replace(key, "[key]")
+    return replace(reply, text=reply.text.replace(key, "[key]"), model_served=served, others=others)
 
 
 def settings_of(request: Request, *, structured: bool) -> dict[str, Any]:

@@ -166,7 +166,8 @@ def _detail(words: str, secrets: Collection[str]) -> str:
     if isinstance(parsed, dict):
         inner = parsed.get("error", parsed)
         text = str(inner.get("message", words)) if isinstance(inner, dict) else str(inner)
-    line = " ".join(scrub(text, secrets=secrets).split())
+    shown = "".join(each if each.isprintable() else " " for each in scrub(text, secrets=secrets))
+    line = " ".join(shown.split())
     return line if len(line) <= LONGEST_DETAIL else f"{line[: LONGEST_DETAIL - 1]}…"
 
 

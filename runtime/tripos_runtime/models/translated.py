@@ -114,7 +114,9 @@ class TranslatedModel:
                 told, kept = orjson.dumps(parameters), None
             except TypeError:
                 told, kept = b"", parameters
-            line = self._lines.setdefault(f"{url} {sorted(headers.items())}", Line(url, headers, self._timeout_s))
+            line = self._lines.setdefault(
+                f"{url} {sorted(headers.items())}", Line(url, headers, self._timeout_s, self._place.secrets)
+            )
             if len(self._skeletons) >= MOST_SKELETONS:
                 self._skeletons.clear()
             skeleton = self._skeletons[key] = _Skeleton(told, kept, line, headers)
