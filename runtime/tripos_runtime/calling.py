@@ -14,10 +14,21 @@ from tripos_runtime.gates import TIMED_OUT, UNREACHABLE, Gate, Shares
 from tripos_runtime.limits import Limits, TokensPerMinute, most_at_once, shares_of
 from tripos_runtime.models.base import Model, ModelError, Reply, Request
 from tripos_runtime.snapshot import Snapshot
-from tripos_runtime.stopped import Stopped
+from tripos_runtime.stopped import Halted, Stopped
 from tripos_runtime.times import Sleep, Times
 
-__all__ = ["Called", "Caller", "Limits", "OutOfBudget", "Sleep", "Snapshot", "Stopped", "open_callers", "snapshot"]
+__all__ = [
+    "Called",
+    "Caller",
+    "Halted",
+    "Limits",
+    "OutOfBudget",
+    "Sleep",
+    "Snapshot",
+    "Stopped",
+    "open_callers",
+    "snapshot",
+]
 
 FIRST_DELAY_S = 0.5
 LONGEST_DELAY_S = 60.0
@@ -57,13 +68,20 @@ class Caller:
         self._rng = rng
         self._usual = _Usual() if any(isinstance(share, TokensPerMinute) for share in shares) else None
         self._fatal: ModelError | None = None
+        self._halted = False
+
+    def halt(self) -> None:
+        """Makes no further call: those that wait for their turn raise `Halted`, and so do all that come. Those under
+        way are finished."""
+        self._halted = True
+        self.gate.send_away(Halted)
 
     async def call(self, request: Request, lane: Lane = NO_LANE) -> Called:
         """Waits for its turn and asks; what may pass is tried again, after up to 0.5 s, 1 s, 2 s … or when the endpoint
         says. `lane` is the role and the scenario that it is for: they take turns.
 
         Raises `ModelError` where this call failed for good, and `Stopped` where every other would too: the model cannot
-        be had, or the budget is spent (`OutOfBudget`).
+        be had, or the budget is spent (`OutOfBudget`). Raises `Halted` after `halt`.
         """
         gate, shares, budget = self.gate, self._shares, self._budget
         cost = None if budget is None else budget.highest(request, self.model)
@@ -72,6 +90,8 @@ class Caller:
         ticket = gate.ticket()
         attempts = failures = 0
         while True:
+            if self._halted:
+                raise Halted
             epoch = gate.try_enter(shares, tokens)
             if epoch is None:
                 epoch = await gate.enter(lane, shares, tokens, ticket)
@@ -112,6 +132,8 @@ class Caller:
             if budget is not None and cost is not None:
                 await budget.debit(cost, self.model.name)
                 debited = True
+            if self._halted:  # while it waited
+                raise Halted
             started = self._clock()
             async with asyncio.timeout(left_s):
                 reply = await self.model.ask(request)

@@ -19,7 +19,7 @@ import orjson
 from tripos_compiler.plan import Plan, digest
 from tripos_compiler.semantics.evaluate import calling
 from tripos_runtime.binding import Binding
-from tripos_runtime.calling import Caller, Sleep, Stopped
+from tripos_runtime.calling import Caller, Halted, Sleep, Stopped
 from tripos_runtime.cases import Case, CaseSource, Selection, planned_calls
 from tripos_runtime.ledger import Ledger
 from tripos_runtime.lookup import Lookup, Task, wirings
@@ -54,6 +54,12 @@ class Engine:
     trouble: Exception | None = None
     """What stopped the run, if anything did."""
 
+    def stop(self) -> None:
+        """Makes no further call; those under way are finished and kept, and then `run` returns."""
+        self.stopping = True
+        for caller in self.callers.values():
+            caller.halt()
+
     async def run(self) -> None:
         """Runs to the end. Raises `Stopped` where a model cannot be had, and what the ledger raises where it cannot
         keep results; what was answered before is kept in every case."""
@@ -65,13 +71,15 @@ class Engine:
             self.plan, self.source.sources, self.callers, self.ledger, self.tally, work, self.run_id, self.now
         )
         flusher = asyncio.create_task(self._flush_often())
+        every_case = False
         try:
             await self._passes()
+            every_case = not self.stopping
         finally:
             flusher.cancel()
             await asyncio.gather(flusher, return_exceptions=True)
             self.ledger.flush()
-            if self.stepper.whole and not self.stopping and self.trouble is None and not self.lookup.put_off:
+            if every_case and self.stepper.whole and self.trouble is None:
                 work.finish({"run_id": self.run_id, **self.tally.summed()})
             else:
                 work.abandon()
@@ -116,18 +124,20 @@ class Engine:
                 self.tally.planned[role, scenario] += calls
 
     async def _work(self, tasks: Iterator[Task]) -> None:
-        for task in tasks:
-            if self.stopping:
-                self.lookup.give_back(task)
-                return
+        while not self.stopping:
             try:
+                task = next(tasks, None)
+                if task is None:
+                    return
                 await self._do(task)
                 self.lookup.give_back(task)
             except asyncio.CancelledError:
                 raise
-            except Exception as error:  # the other workers finish what they have under way
+            except Halted:
+                return
+            except Exception as error:  # the calls under way are finished
                 self.trouble = self.trouble or error
-                self.stopping = True
+                self.stop()
                 return
 
     async def _do(self, task: Task) -> None:
@@ -154,7 +164,7 @@ class Engine:
                 self.ledger.flush()
             except Exception as error:  # the ledger cannot keep results: ask for no more
                 self.trouble = self.trouble or error
-                self.stopping = True
+                self.stop()
                 return
 
 

@@ -253,9 +253,13 @@ class Gate:
             self._told = True
             after = _duration(self._patience_s)
             self._notes(f"{self._names} did not answer for {after}: its calls fail from now on (R0112)")
+        self.send_away(self.gone)
+
+    def send_away(self, why: Callable[[], Exception]) -> None:
+        """Raises an error in everybody who waits."""
         while (waiter := self._lanes.take(lambda shares: True)) is not None:
             if not waiter.future.done():
-                waiter.future.set_exception(self.gone())
+                waiter.future.set_exception(why())
 
     def gone(self) -> ModelError | Stopped:
         """What a call to an endpoint that was given up gets."""

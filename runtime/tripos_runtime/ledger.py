@@ -34,7 +34,8 @@ class Ledger(Protocol):
     """Keeps rows by the names of results."""
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
-        """The status of each of these rows; `None` for those that are not kept."""
+        """The status of each of these rows; `None` for those that are not kept. What was made visible through this
+        ledger may be forgotten until others add something: a run that is alone does not come back to it."""
         ...
 
     def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Row]:

@@ -10,6 +10,7 @@ from typing import Any
 from tripos_runtime.asking import Answer
 from tripos_runtime.ledger import Row
 from tripos_runtime.models.base import Message
+from tripos_runtime.stopped import Halted
 
 
 @dataclass
@@ -67,10 +68,11 @@ class Shared:
 
 async def together(todo: Sequence[Coroutine[Any, Any, None]]) -> None:
     """Runs all to their end, also where one fails, and then raises what the first of those raised: a reply under way is
-    worth waiting for."""
+    worth waiting for. `Halted` is raised where nothing worse was."""
     if len(todo) == 1:
         await todo[0]
         return
-    for outcome in await asyncio.gather(*todo, return_exceptions=True):
-        if isinstance(outcome, BaseException):
-            raise outcome
+    outcomes = await asyncio.gather(*todo, return_exceptions=True)
+    errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+    if errors:
+        raise next((error for error in errors if not isinstance(error, Halted)), errors[0])

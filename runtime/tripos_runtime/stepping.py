@@ -80,7 +80,7 @@ class Stepper:
             except Unavailable as reason:
                 status = reason.status
         if status is not None:
-            self._skip(name, step.role, unit, shared)
+            self._skip(name, step.role, status, unit, shared)
             names.skipped(step, status)
             return
         model = unit.wiring.model_of(step, unit.model)
@@ -123,7 +123,7 @@ class Stepper:
         async def judge(call: Call) -> None:
             name, evaluator = call.name, call.model
             if status is not None:
-                self._skip(name, call.role, unit, shared)
+                self._skip(name, call.role, status, unit, shared)
                 empty = dict.fromkeys(titles, (None, status))
                 self._keep_scores(unit, step, None, evaluator, empty, shared)
                 return
@@ -192,8 +192,10 @@ class Stepper:
                 self.work.add([name])
         return answers
 
-    def _skip(self, name: str, role: str, unit: Unit, shared: Shared) -> None:
+    def _skip(self, name: str, role: str, status: str, unit: Unit, shared: Shared) -> None:
         """Counts a call that is not made, once for all units."""
+        if status in AGAIN:  # no row may say so
+            self.whole = False
         if shared.first(name):
             shared.skipped.add(name)
             self.tally.skipped[role, unit.case.scenario.name] += 1

@@ -1,4 +1,4 @@
-"""Why a run cannot go on."""
+"""Why a run cannot go on, or a call was not made."""
 
 from __future__ import annotations
 
@@ -11,3 +11,7 @@ class Stopped(Exception):
         self.code = code
         self.message = message
         self.hint = hint
+
+
+class Halted(Exception):
+    """The run is coming to its end, and this call was not made."""

@@ -67,6 +67,9 @@ class ScriptedCaller:
             raise said
         return Called(Reply(said, self.model.name, "stop", 10, 5, 0.0), 1, 0.1)
 
+    def halt(self) -> None:
+        """Answers what comes all the same."""
+
 
 @dataclass(frozen=True)
 class SmallRun:

@@ -82,6 +82,9 @@ class FakeCaller:
             said = Reply(said, self.model.name, "stop", 10, 5, 0.0)
         return Called(said, 1, 0.1)
 
+    def halt(self) -> None:
+        """Answers what comes all the same: whatever the engine asks was under way."""
+
 
 def judged(request: Request, before: int) -> str:
     return GOOD if request.messages[-1].content.startswith("Grade") else "it is 42"

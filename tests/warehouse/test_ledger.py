@@ -200,9 +200,24 @@ def test_a_nullable_column_may_be_left_out(store: Store) -> None:
     row = sample(1)
     del row["tokens_reasoning"]
     ledger.keep({"samples": [row]})
-    for _ in range(2):
-        assert ledger.rows("samples", [name("sample", 1)]) == {name("sample", 1): sample(1)}
+    assert ledger.rows("samples", [name("sample", 1)]) == {name("sample", 1): sample(1)}
+    ledger.flush()
+    with open_ledger(store, PRINTS) as other:
+        assert other.rows("samples", [name("sample", 1)]) == {name("sample", 1): sample(1)}
+
+
+def test_what_a_ledger_committed_is_in_its_index_once_others_commit(store: Store) -> None:
+    with open_ledger(store, PRINTS) as ledger, open_ledger(store, PRINTS) as other:
+        wanted = [name("sample", 1), name("sample", 2)]
+        assert ledger.statuses("samples", wanted) == [None, None]
+        ledger.keep({"samples": [sample(1)]})
         ledger.flush()
+        assert not ledger.refresh()
+        assert ledger.statuses("samples", wanted) == [None, None]  # nobody comes back to it while it is alone
+        other.keep({"samples": [sample(2)]})
+        other.flush()
+        assert ledger.refresh()
+        assert ledger.statuses("samples", wanted) == ["ok", "ok"]
 
 
 def test_a_run_that_is_under_way_shows_to_readers_what_it_has_flushed(store: Store) -> None:

@@ -40,14 +40,15 @@ def test_finished_work_says_what_was_said_of_it(ledger: RunLedger, store: Store)
     assert ledger.work("cd" * 16).finished() is None
 
 
-def test_work_of_which_a_result_is_missing_is_not_finished(ledger: RunLedger) -> None:
+def test_work_of_which_a_result_is_missing_is_not_finished(store: Store, ledger: RunLedger) -> None:
     work = ledger.work(WORK)
     work.add(ids(0, 1, 2, 3))
     work.finish(SAID)
     assert work.finished() is None
     ledger.keep(unit(3))
     ledger.flush()
-    assert work.finished() == SAID
+    with open_ledger(store, PRINTS) as other:
+        assert other.work(WORK).finished() == SAID
 
 
 @pytest.mark.parametrize("status", ["provider_error", "function_error"])

@@ -33,9 +33,10 @@ def main(options: Namespace) -> int:
 
 def make_report(store: Store, run_id: str | None) -> Report:
     """The report of a run; without a name that of the last. Raises `StoreError`."""
-    run = find_run(connect(store), run_id)
-    connection = connect(store, run.run_id)
-    return report_of(connection, get_plan(connection, run), run)
+    with connect(store) as every:
+        run = find_run(every, run_id)
+    with connect(store, run.run_id) as connection:
+        return report_of(connection, get_plan(connection, run), run)
 
 
 def show_report(report: Report, *, sql: bool, store: str | None) -> None:

@@ -37,14 +37,15 @@ _SAMPLES = """
   {context},
   sample.step, sample.role, sample.model, sample.model_served, sample.sample_number, sample.status,
   sample.reply, sample.parsed, sample.messages, sample.error, sample.finish_reason, sample.attempts,
-  sample.tokens_in, sample.tokens_out, sample.cost_usd, sample.latency_s,
+  sample.tokens_in, sample.tokens_out, sample.tokens_reasoning, sample.cost_usd, sample.latency_s,
   sample.item_id, sample.sample_id, sample.run_id, sample.fingerprint, sample.created_at
 """
 _JUDGEMENTS = """
   {context},
   sample.model, judgement.scorer, judgement.evaluator, judgement.model_served, judgement.status,
   judgement.reply, judgement.parsed, judgement.messages, judgement.error, judgement.finish_reason,
-  judgement.attempts, judgement.tokens_in, judgement.tokens_out, judgement.cost_usd, judgement.latency_s,
+  judgement.attempts, judgement.tokens_in, judgement.tokens_out, judgement.tokens_reasoning,
+  judgement.cost_usd, judgement.latency_s,
   sample.item_id, judgement.sample_id, judgement.judgement_id, judgement.run_id, judgement.fingerprint,
   judgement.created_at
 """

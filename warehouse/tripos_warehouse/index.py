@@ -88,14 +88,6 @@ class Index:
         if chunks:
             self._add(_sorted(chunks))
 
-    def take(self, path: Path, content: pa.Table) -> None:
-        """Takes in the rows of a part that was just written. Raises nothing."""
-        self.parts.append(path)
-        batches = content.select(self._columns).combine_chunks().to_batches()
-        chunks = [self._chunk(batch, len(self.parts) - 1, 0) for batch in batches]
-        if chunks:
-            self._add(_sorted(chunks))
-
     def find(self, packed: bytes) -> Found:
         """What there is of the packed names (`keys.pack`)."""
         high, low = halves(packed)

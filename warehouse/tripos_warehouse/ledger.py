@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 
-import pyarrow as pa
-
 from tripos_warehouse.claims import Claims, Peers, Ticks
 from tripos_warehouse.commits import Commit
 from tripos_warehouse.errors import StoreError
@@ -83,6 +81,8 @@ class RunLedger:
         store.recover()
         self._seen = -1
         self._commits: dict[str, Commit] = {}
+        self._mine: list[Commit] = []
+        """Commits of this ledger that are in no index."""
         self._indexes: dict[str, Index] = {}
         self.refresh()
 
@@ -95,7 +95,8 @@ class RunLedger:
     # What there is
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
-        """The status of each of these rows, also of rows that wait for a flush; `None` for what is not kept."""
+        """The status of each of these rows, also of rows that wait for a flush; `None` for what is not kept, and for
+        what this ledger committed since others last did."""
         index = self._index(table)
         found = index.names_of(index.find(pack(ids)).codes)
         if fresh := self._fresh.get(table):
@@ -107,7 +108,8 @@ class RunLedger:
         return found
 
     def rows(self, table: str, ids: Iterable[str]) -> dict[str, Row]:
-        """Whole rows by id, those that are not flushed yet among them. What is not kept is absent.
+        """Whole rows by id, those that are not flushed yet among them. What is not kept is absent, and so is what this
+        ledger committed since others last did.
 
         Raises `StoreError` W0103 where a part cannot be read.
         """
@@ -137,7 +139,10 @@ class RunLedger:
         return found
 
     def refresh(self) -> bool:
-        """Takes in what was committed since the last time, by whomever; whether there was anything.
+        """Takes in what others committed since the last time; whether there was anything.
+
+        What this ledger itself committed is taken in with it, and not before: a run that is alone comes to each of its
+        results once, and so its memory does not grow with them.
 
         Raises `StoreError` W0103 and W0104 as `Store.files` does.
         """
@@ -145,6 +150,11 @@ class RunLedger:
         if count == self._seen:
             return False
         commits = {commit.name: commit for commit in self._store.commits()}
+        mine = {commit.name for commit in self._mine}
+        if all(name in self._commits or name in mine for name in commits) and self._commits.keys() <= commits.keys():
+            self._seen = count
+            return False
+        self._mine.clear()
         new = [commit for name, commit in commits.items() if name not in self._commits]
         if self._commits.keys() <= commits.keys():
             for table, index in self._indexes.items():
@@ -289,15 +299,8 @@ class RunLedger:
         if commit.repeated:
             self._seen = -1
         else:
-            self._take(commit, contents)
+            self._mine.append(commit)
         return commit
-
-    def _take(self, commit: Commit, contents: Mapping[str, pa.Table]) -> None:
-        """Puts our own commit into the indexes without reading it again."""
-        for part in commit.parts:
-            if part.table in self._indexes:
-                self._indexes[part.table].take(self._store.root / part.path, contents[part.table])
-        self._commits[commit.name] = commit
 
     def _remember(self, table: str, rows: Sequence[Row]) -> None:
         if len(key := TABLES[table].key) != 1:
@@ -312,7 +315,12 @@ class RunLedger:
 
     def _index(self, table: str) -> Index:
         if (index := self._indexes.get(table)) is None:
-            index = self._indexes[table] = self._load(table, self._commits.values())
+            index = self._indexes[table] = self._load(table, [*self._commits.values(), *self._mine])
+            for other, known in self._indexes.items():
+                if other != table:
+                    known.load(self._paths(other, self._mine))
+            self._commits |= {commit.name: commit for commit in self._mine}
+            self._mine.clear()
         return index
 
     def _load(self, table: str, commits: Iterable[Commit]) -> Index:

@@ -219,7 +219,7 @@ SCORES = _table(
     _need("metric", pa.string()),
     _may("evaluator", pa.string()),
     _may("value", pa.float64()),
-    _need("status", pa.string()),  # scored, parse_failure, provider_error, refused or not_applicable
+    _need("status", pa.string()),  # as runtime/tripos_runtime/statuses.py has them
     _need("fingerprint", pa.string()),
     _need("created_at", TIMESTAMP),
 )
