@@ -29,6 +29,10 @@ types: $(VENV)/.installed
 
 bench: $(VENV)/.installed
 	$(BIN)/python tests/bench/calls.py
+	$(BIN)/python tests/bench/latency.py
+	$(BIN)/python tests/bench/million.py
+	$(BIN)/python tests/bench/peers/peers.py
+	$(BIN)/python tests/bench/kills.py --kills 1000 --together 20
 	$(BIN)/python tests/bench/check.py
 	$(BIN)/python tests/bench/keystroke.py
 	$(BIN)/python tests/bench/mutations.py

@@ -64,7 +64,7 @@ class Job:
         if self._engine.stopping:
             self._running.cancel()
             return False
-        self._engine.stopping = True
+        self._engine.stop()
         return True
 
     async def run(self, models: Mapping[str, Model], around: Callable[[Job], Any]) -> Ending:

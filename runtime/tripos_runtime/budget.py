@@ -203,7 +203,7 @@ class Budget:
             (self._limits[2], self._spent[2], cost.calls, _calls),
         )
         parts = [
-            f"{show(spent)} of {show(limit)} spent, and the next call of `{name}` could cost {show(more)}"
+            f"{show(limit)} allowed, {show(spent)} spent, and the next call of `{name}` may take {show(more)}"
             for limit, spent, more, show in figures
             if limit is not None and spent + more > limit
         ]

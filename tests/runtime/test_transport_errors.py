@@ -204,7 +204,7 @@ def test_a_prompt_that_is_too_long_is_known_by_every_providers_words(status: int
     [
         ({"retry-after": "7"}, "slow down", 7.0),
         ({"retry-after-ms": "1500", "retry-after": "2"}, "slow down", 1.5),
-        ({"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}, "slow down", None),
+        ({"retry-after": "Wed, 21 Oct 2026 07:28:00 GMT"}, "slow down", 0.0),
         ({"retry-after": "-1"}, "slow down", None),
         ({}, "Rate limit reached for requests. Please try again in 1.25s. Visit", 1.25),
         ({}, "slow down", None),

@@ -59,7 +59,7 @@ def test_check_speaks_json(root: Path, capsys: Say) -> None:
 
 def test_compact_says_what_became_of_what(root: Path, capsys: Say) -> None:
     assert run_command(["store", "compact", "--store", str(root)]) == 0
-    assert capsys.readouterr().out.startswith("3 commits with 6 parts became 1 with\n2 parts; 0 doubles dropped\n")
+    assert capsys.readouterr().out.startswith("commits: 3 became 1\nparts: 6 became 2\n0 doubles dropped\n")
     assert run_command(["store", "compact", "--store", str(root)]) == 0
     assert capsys.readouterr().out == "nothing to compact\n"
     assert len(Store.open(root, create=False).rows("samples", [name("sample", number) for number in range(3)])) == 3

@@ -101,10 +101,10 @@ class _Run:
         self._header()
         try:
             ending = asyncio.run(job.run(models, self._shown))
+            compact_if_needed(job.store)  # first: a report on few parts takes less memory and less time
             report = None if ending.failure is not None else make_report(job.store, job.run_id)
             if report is not None and report.measures:
                 job.store.append({"measures": report.to_measure_rows()})
-            compact_if_needed(job.store)
         except StoreError as error:
             raise Failure(error.code, error.message, error.hint, SOME_FAILED) from error
         ended = self._ended(ending, time.monotonic() - started)

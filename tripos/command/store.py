@@ -59,8 +59,9 @@ def _compact(store: Store, options: Namespace) -> int:
     elif done is None:
         print("nothing to compact")
     else:
-        print(f"{_count(done.commits_before, 'commit')} with {_count(done.parts_before, 'part')} became 1 with")
-        print(f"{_count(done.parts_after, 'part')}; {_count(done.doubles, 'double')} dropped")
+        print(f"commits: {done.commits_before:,} became 1")
+        print(f"parts: {done.parts_before:,} became {done.parts_after:,}")
+        print(f"{_count(done.doubles, 'double')} dropped")
         print("`tripos store gc` removes the old files when nobody can have them open: after an hour")
     return GOOD
 

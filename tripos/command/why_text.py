@@ -162,7 +162,7 @@ class _View:
                 break
         if most is not None and len(folded) > most:
             rest = len(text) - sum(map(len, folded[:most]))
-            folded = [*folded[:most], f"… about {rest:,} characters more; --full shows them"]
+            folded = [*folded[:most], f"… {rest:,} more {'character' if rest == 1 else 'characters'}; --full shows all"]
         if cell_len(label) >= LABEL:
             yield from (f"{indent}{each}" for each in chop_cells(label, self.width - len(indent)))
             label = ""

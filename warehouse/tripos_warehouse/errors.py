@@ -17,6 +17,8 @@ class StoreError(Exception):
     | W0202 | no such answer format                               |
     | W0203 | a statement that does more than read                |
     | W0301 | no such run                                         |
+    | W0302 | no such result                                      |
+    | W0303 | several results begin like that                     |
     | W0401 | a part is damaged                                   |
     | W0402 | a commit is damaged                                 |
     | W0403 | a row is about one that is not there                |

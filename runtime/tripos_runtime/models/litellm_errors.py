@@ -7,9 +7,11 @@ import os
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Any
 
 from tripos_runtime.models.base import ModelError
+from tripos_runtime.retry_after import retry_after_s
 
 LONGEST_DETAIL = 200
 LONGEST_READ = 65_536
@@ -176,14 +178,12 @@ def _headers_of(error: Exception) -> Mapping[Any, Any]:
 
 
 def _retry_after_s(headers: Mapping[str, str], words: str) -> float | None:
-    """Seconds that the server asks for: `retry-after-ms`, `retry-after` where that is a number, or in its words."""
+    """Seconds that the server asks for: `retry-after-ms`, `retry-after` (seconds or a date), or in its words."""
     in_words = WAIT.search(words)
+    now = datetime.now(UTC)
     told = ((headers.get("retry-after-ms"), 0.001), (headers.get("retry-after"), 1.0))
-    for number, unit_s in (*told, (in_words and (in_words[1] or in_words[2]), 1.0)):
-        try:
-            seconds = float(number or "") * unit_s
-        except ValueError:
-            continue
-        if 0 <= seconds < 86_400:
-            return seconds
+    for text, unit_s in (*told, (in_words and (in_words[1] or in_words[2]), 1.0)):
+        seconds = retry_after_s(str(text), now) if text else None
+        if seconds is not None:
+            return seconds * unit_s
     return None
