@@ -13,9 +13,9 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report import Report
 from tripos_warehouse.report import report as report_of
 from tripos_warehouse.report_text import render
-from tripos_warehouse.runs import find_run, get_plan
+from tripos_warehouse.runs import get_plan
 from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.views import connect_run
 
 
 def main(options: Namespace) -> int:
@@ -33,9 +33,8 @@ def main(options: Namespace) -> int:
 
 def make_report(store: Store, run_id: str | None) -> Report:
     """The report of a run; without a name that of the last. Raises `StoreError`."""
-    with connect(store) as every:
-        run = find_run(every, run_id)
-    with connect(store, run.run_id) as connection:
+    connection, run = connect_run(store, run_id)
+    with connection:
         return report_of(connection, get_plan(connection, run), run)
 
 

@@ -9,22 +9,20 @@ from argparse import Namespace
 import duckdb
 
 from tripos.command.opening import open_store
-from tripos.failure import GOOD, Failure
+from tripos.failure import GOOD, USAGE, Failure
 from tripos_warehouse.answers import render_table, run_query, write_answer
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.runs import find_run
-from tripos_warehouse.views import connect
+from tripos_warehouse.views import connect, connect_run
 
 PROMPT, MORE = "tripos> ", "   ...> "
 HELP = "end a query with `;`, leave with `exit` or Ctrl-D; `show all tables;` lists what there is"
 
 
 def main(options: Namespace) -> int:
-    """Answers one query, or every query of a shell."""
+    """Answers one query, or every query of a shell. Exit code 2 where nobody types them and one could not be answered."""
     store = open_store(options)
     try:
-        run_id = find_run(connect(store), options.run).run_id if options.run else None
-        connection = connect(store, run_id)
+        connection = connect_run(store, options.run)[0] if options.run else connect(store)
         if options.query is None:
             return _shell(connection, options.output)
         _answer(connection, options.query, options.output)
@@ -49,26 +47,31 @@ def _shell(connection: duckdb.DuckDBPyConnection, output: str | None) -> int:
 
         print(HELP)
     waiting: list[str] = []
+    failed = False
     while True:
         try:
             line = input((MORE if waiting else PROMPT) if interactive else "")
         except EOFError:
             break
         if not waiting and line.strip().casefold().rstrip(";") in ("exit", "quit"):
-            return GOOD
+            break
         waiting.append(line)
         if line.rstrip().endswith(";"):
-            _try(connection, "\n".join(waiting), output)
+            failed |= not _try(connection, "\n".join(waiting), output)
             waiting = []
     if "".join(waiting).strip():
-        _try(connection, "\n".join(waiting), output)
-    return GOOD
+        failed |= not _try(connection, "\n".join(waiting), output)
+    # Whoever types sees each mistake and mends it; a script would not know.
+    return USAGE if failed and not interactive else GOOD
 
 
-def _try(connection: duckdb.DuckDBPyConnection, query: str, output: str | None) -> None:
+def _try(connection: duckdb.DuckDBPyConnection, query: str, output: str | None) -> bool:
+    """Whether the query was answered; the shell goes on in any case."""
     try:
         _answer(connection, query, output)
     except StoreError as error:
         print(f"error[{error.code}]: {error.message}", file=sys.stderr)
         if error.hint:
             print(f"  = help: {error.hint}", file=sys.stderr)
+        return False
+    return True

@@ -10,6 +10,7 @@ import atexit
 import tempfile
 import uuid
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
@@ -19,6 +20,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.benchmark_views import Current, benchmark_views
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.parts import FORMER
+from tripos_warehouse.runs import Run, find_run
 from tripos_warehouse.schemas import RUN_ENDS, RUN_ITEMS, RUNS, TABLES, Table
 from tripos_warehouse.statistics import t_quantile
 from tripos_warehouse.store import FAILED, Store
@@ -40,6 +42,23 @@ def connect(store: Store, run_id: str | None = None) -> duckdb.DuckDBPyConnectio
     ...     connection.sql("select count(*) from scores").fetchall()
     [(0,)]
     """
+    return _opened(store, lambda connection: run_id)
+
+
+def connect_run(store: Store, text: str | None = None) -> tuple[duckdb.DuckDBPyConnection, Run]:
+    """The run whose id is `text` or alone begins with it, and a connection that shows it as `connect` does; without
+    `text` the latest run. Raises `StoreError` as `connect` and `find_run` do."""
+    found: list[Run] = []
+
+    def chosen(connection: duckdb.DuckDBPyConnection) -> str:
+        found.append(find_run(connection, text))
+        return found[0].run_id
+
+    return _opened(store, chosen), found[0]
+
+
+def _opened(store: Store, choose: Callable[[duckdb.DuckDBPyConnection], str | None]) -> duckdb.DuckDBPyConnection:
+    """A connection over the tables, with the views of the run that is chosen once the tables are there."""
     connection = duckdb.connect(
         ":memory:",
         config={
@@ -65,7 +84,7 @@ def connect(store: Store, run_id: str | None = None) -> duckdb.DuckDBPyConnectio
         connection.execute(_run_items_view(selects.pop(RUN_ITEMS.name)))
         for table, select in selects.items():
             connection.execute(f"create view main.{table} as {select}")
-        for current in _currents(connection, run_id):
+        for current in _currents(connection, choose(connection)):
             for statement in benchmark_views(current):
                 connection.execute(statement)
         _lock(connection, [path for paths in files.values() for path in paths])
