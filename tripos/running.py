@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import json
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -70,18 +71,30 @@ class Job:
     async def run(self, models: Mapping[str, Model], around: Callable[[Job], Any]) -> Ending:
         """Runs to an ending. `around` gives the context in which calls are made, such as one that shows progress."""
         ledger = open_ledger(self.store, _fingerprints(self.plan))
+        ending: Ending | None = None
         try:
-            done = ledger.work(work_name(self.plan, self.binding, self.selection)).finished()
+            done = self._done(ledger)
             self._begin(self.run_id if done is None else done["run_id"])
             if done is None:
                 ending = await self._call(ledger, models, around)
             else:
                 self.tally.reuse(done)
                 ending = Ending("finished")
-            self._end(ending)
+            try:
+                self._end(ending)
+            except StoreError as error:  # what was asked is told all the same
+                ending = _failed(error)
             return ending
         finally:
-            ledger.close()
+            with _untold(ending):
+                ledger.close()
+
+    def _done(self, ledger: RunLedger) -> Mapping[str, Any] | None:
+        """What an earlier run said of this work, if the store has every result of it and the list of its items."""
+        said = ledger.work(work_name(self.plan, self.binding, self.selection)).finished()
+        if said is None or ledger.item_count(said["run_id"]) < said.get("items", math.inf):
+            return None
+        return said
 
     async def _call(self, ledger: RunLedger, models: Mapping[str, Model], around: Callable[[Job], Any]) -> Ending:
         try:
@@ -109,7 +122,7 @@ class Job:
         except Stopped as error:
             return Ending("stopped", Failure(error.code, error.message, error.hint, SOME_FAILED))
         except StoreError as error:
-            return Ending("failed", Failure(error.code, error.message, error.hint, SOME_FAILED))
+            return _failed(error)
         except DataError as error:
             return Ending("failed", Failure("E0307", error.message, error.help, SOME_FAILED))
         except asyncio.CancelledError:
@@ -161,7 +174,7 @@ class Job:
             "cost_usd": None if tally.cost_unknown else tally.cost_usd,
             "finished_at": datetime.now(UTC),
         }
-        with contextlib.suppress(StoreError) if ending.failure is not None else contextlib.nullcontext():
+        with _untold(ending):
             self.store.append({"run_ends": [row]})
 
     def failed_functions(self) -> list[str]:
@@ -171,6 +184,16 @@ class Job:
             for name, each in self.functions.items()
             if each.failed
         ]
+
+
+def _failed(error: StoreError) -> Ending:
+    return Ending("failed", Failure(error.code, error.message, error.hint, SOME_FAILED))
+
+
+def _untold(ending: Ending | None) -> contextlib.AbstractContextManager[None]:
+    """Where a run has failed, what the store says to whatever is still to be written is no news."""
+    failed = ending is not None and ending.failure is not None
+    return contextlib.suppress(StoreError) if failed else contextlib.nullcontext()
 
 
 def _fingerprints(plan: Plan) -> set[str]:

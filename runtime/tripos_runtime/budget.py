@@ -116,7 +116,11 @@ class Budget:
                 price is not None and _dearest_usd(price, sent, 1) > price.cost_usd(sent, 0)
             ):
                 message = f"nobody knows how long a reply of `{model.name}` may get, so a budget cannot be kept to"
-                raise Stopped("R0403", message, "give the step `max_tokens`, or set the budget in calls")
+                raise Stopped(
+                    "R0403",
+                    message,
+                    "give the step `max_tokens` or the model `max_output` under [prices], or set the budget in calls",
+                )
             most_out = 0
         more_in, more_out = self._beyond.get(model.name, (0, 0))
         sent, most_out = sent + more_in, most_out + more_out
@@ -231,7 +235,7 @@ def check_prices(models: Iterable[Model], budget: Budget | None) -> None:
 
 def _unpriced(names: Sequence[str]) -> BudgetError:
     listed = ", ".join(f"`{name}`" for name in names)
-    lines = "\n".join(f'[prices."{name}"]\ninput = …\noutput = …' for name in names)
+    lines = "\n".join(f'[prices."{name}"]\ninput = ...\noutput = ...' for name in names)
     hint = f"write into tripos.toml, in USD for a million tokens (0 where calls cost nothing):\n{lines}"
     return BudgetError("R0404", f"a budget in USD needs prices, and nobody knows that of {listed}", hint)
 

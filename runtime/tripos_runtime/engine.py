@@ -53,6 +53,8 @@ class Engine:
     stopping: bool = False
     trouble: Exception | None = None
     """What stopped the run, if anything did."""
+    _items: int = 0
+    """How many items the ledger was told that this run has."""
 
     def stop(self) -> None:
         """Makes no further call; those under way are finished and kept, and then `run` returns."""
@@ -80,7 +82,7 @@ class Engine:
             await asyncio.gather(flusher, return_exceptions=True)
             self.ledger.flush()
             if every_case and self.stepper.whole and self.trouble is None:
-                work.finish({"run_id": self.run_id, **self.tally.summed()})
+                work.finish({"run_id": self.run_id, "items": self._items, **self.tally.summed()})
             else:
                 work.abandon()
         if self.trouble is not None:
@@ -156,6 +158,7 @@ class Engine:
         if task.todo:  # otherwise whoever completed the case has kept its item
             rows["items"] = [_item(self.plan, case)]
         self.ledger.keep(rows)
+        self._items += 1
 
     async def _flush_often(self) -> None:
         while True:

@@ -258,10 +258,11 @@ def _estimate(
                 tokens = _prompt_tokens(key, prompts, mine, taking, history)
                 sent = sent.plus(Span(*(a * b for a, b in zip(tokens, share, strict=True))))
     got = Span(*(count * each for count, each in zip(span, mine.tokens, strict=True)))
-    if load.schema is not None:  # the repair sends the prompt and the reply, and gets another
+    if load.schema is not None:  # the repair is a call too: it sends the prompt and the reply, and gets another
         sent = sent._replace(high=2 * sent.high + got.high)
         got = got._replace(high=2 * got.high)
-    cost = _cost(price, span, sent, got, 2 if load.schema is not None else 1)
+        span = span._replace(high=2 * span.high)
+    cost = _cost(price, span, sent, got)
     return Estimate(span, sent, got, cost, cost or NOTHING, (mine.basis,))
 
 
@@ -282,16 +283,14 @@ def _prompt_tokens(key: Key, prompts: _Prompts, mine: Taking, taking: Mapping[Ke
     return sent
 
 
-def _cost(price: Price | None, calls: Span, sent: Span, got: Span, times: int) -> Span | None:
-    """The cost of all calls. Prices may depend on the length of a prompt, so it is that of a mean call; for high each
-    is made so many `times`."""
+def _cost(price: Price | None, calls: Span, sent: Span, got: Span) -> Span | None:
+    """The cost of all calls. Prices may depend on the length of a prompt, so it is that of a mean call."""
     if price is None:
         return None
-    made = (calls.low, calls.expected, calls.high * times)
     return Span(
         *(
             number * _one(price, into / number, out / number) if number else 0.0
-            for number, into, out in zip(made, sent, got, strict=True)
+            for number, into, out in zip(calls, sent, got, strict=True)
         )
     )
 

@@ -213,6 +213,11 @@ def test_settings_that_cannot_be_read_are_a_problem_and_the_rest_is_looked_at(fo
     assert found(done, "store", "disk")
 
 
+def test_settings_that_cannot_be_read_are_not_said_to_name_no_model(folder: Path, tripos: Command) -> None:
+    (folder / "tripos.toml").write_text("models = ['mock/careful']\nstor = 'x'\n")
+    assert not found(tripos("doctor", "--json"), "models", "roles")
+
+
 def test_the_file_and_the_profile_in_use_are_told(
     folder: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -208,6 +208,26 @@ def test_a_quiet_run_shows_nothing() -> None:
     assert shown(100, io.StringIO(), {}, quiet=True) == ""
 
 
+class Gone(io.StringIO):
+    """What was standard error, and nobody reads it any more."""
+
+    def write(self, text: str) -> int:
+        raise BrokenPipeError
+
+
+def test_a_run_goes_on_where_nobody_can_see_it_any_more() -> None:
+    went_on = []
+
+    async def meanwhile(tally: Tally) -> None:
+        tally.notes.append("a note")
+        for _ in range(5):
+            await asyncio.sleep(0)
+        went_on.append(True)
+
+    shown(100, Gone(), {}, meanwhile=meanwhile)
+    assert went_on
+
+
 def test_a_note_stays_above_the_picture() -> None:
     stream = Terminal()
     screen = Screen(stream)

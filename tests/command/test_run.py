@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import io
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import ITEMS, QUIZ, Command
+from tripos.command.main import run_command
 
 CAREFUL = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careful:b")
 
@@ -40,6 +43,17 @@ def test_what_was_answered_is_not_asked_again(quiz: Path, tripos: Command) -> No
     again = tripos("run", "quiz.tripos", *CAREFUL, "--json").data
     assert again["calls"]["asked"] == 0
     assert again["calls"]["reused"] == 15
+
+
+def test_a_list_of_items_that_was_taken_away_is_made_again_and_nothing_is_asked(quiz: Path, tripos: Command) -> None:
+    tripos("run", "quiz.tripos", *CAREFUL, "--limit", "9", "--json")
+    tripos("run", "quiz.tripos", *CAREFUL, "--json")  # the same items: it has nothing but the list to keep
+    for path in Path("results/commits").glob("*.json"):
+        if [part["table"] for part in json.loads(path.read_text())["parts"]] == ["run_items"]:
+            path.unlink()
+    again = tripos("run", "quiz.tripos", *CAREFUL, "--json").data
+    assert again["calls"] == {"planned": 15, "asked": 0, "reused": 15, "skipped": 0, "failed": 0}
+    assert ask(tripos, "select count(*) as n from quiz.samples") == [{"n": 5}]
 
 
 def test_a_changed_rubric_is_judged_again_and_nothing_else(quiz: Path, tripos: Command) -> None:
@@ -240,6 +254,67 @@ def test_an_interrupted_store_write_keeps_what_was_committed(
     monkeypatch.chdir(quiz)
     assert ask(tripos, "select status from runs") == [{"status": "unfinished"}]
     assert tripos("run", "quiz.tripos", *CAREFUL, "--json").code == 0
+
+
+@pytest.mark.parametrize("refused", ["tripos_warehouse.journal.Segment.append", "tripos_warehouse.store.publish"])
+def test_a_run_that_the_disk_ends_still_sums_up_what_it_asked(
+    quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
+    import errno
+    import importlib
+
+    module, _, name = refused.rpartition(".")
+    holder = importlib.import_module("tripos_warehouse.journal").Segment if name == "append" else None
+    real = getattr(holder or importlib.import_module(module), name)
+    left = 12 if holder else 2  # commits: that of the run, and none of its results after the first
+
+    def full(*given: object, **named: object) -> object:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return real(*given, **named)
+
+    monkeypatch.setattr(refused, full)
+    done = tripos("run", "quiz.tripos", *CAREFUL, "--json")
+    assert done.code == 1
+    assert "error[W0102]" in done.err
+    assert (done.data["status"], done.data["code"]) == ("failed", "W0102")
+    monkeypatch.undo()
+    monkeypatch.chdir(quiz)
+    rest = tripos("run", "quiz.tripos", *CAREFUL, "--json")
+    assert rest.code == 0
+    assert rest.data["calls"]["asked"] + done.data["calls"]["asked"] >= 15
+
+
+def test_a_store_that_has_no_room_to_be_compacted_is_reported_on_all_the_same(
+    quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tripos_warehouse.errors import StoreError
+
+    def refuse(_: object) -> None:
+        raise StoreError("W0102", "cannot write: the disk is full", "free some space")
+
+    monkeypatch.setattr("tripos.command.run.compact_if_needed", refuse)
+    done = tripos("run", "quiz.tripos", *CAREFUL)
+    assert done.code == 0
+    assert "by_metric" in done.out
+
+
+def test_a_run_whose_words_nobody_reads_ends_as_any_other(
+    quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Gone(io.StringIO):
+        def write(self, text: str) -> int:
+            raise BrokenPipeError
+
+    with monkeypatch.context() as patch:
+        patch.setattr(sys, "stderr", Gone())
+        code = run_command(
+            ["run", "quiz.tripos", "--model", "mock/fails-9", "--role", "judge=mock/careful", "--max-retries", "0"]
+        )
+    assert code == 1
+    assert ask(tripos, "select status from runs") == [{"status": "finished"}]
 
 
 def test_what_the_measures_came_to_is_kept(quiz: Path, tripos: Command) -> None:

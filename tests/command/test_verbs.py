@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import QUIZ, Command
-from tripos.command.main import build_parser
+from tripos.command.main import build_parser, show_failure
+from tripos.failure import Failure
 from tripos_compiler.plan import Plan
 
 CAREFUL = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careless:b")
@@ -116,6 +117,8 @@ def test_sql_writes_files(ran: Path, tripos: Command, form: str) -> None:
         (("sql", "select 1", "-o", "x.doc"), "W0202", ".parquet"),
         (("report", "nosuch"), "W0301", "nosuch"),
         (("list", "--store", "nosuch"), "W0101", "nosuch"),
+        (("list", "--store", "quiz.tripos"), "W0101", "no store at"),
+        (("run", "quiz.tripos", *CAREFUL, "--store", "quiz.tripos"), "W0102", "a file is in the way"),
         (("explain", "E9999"), "R0202", "E9999"),
         (("frobnicate",), "R0202", "frobnicate"),
     ],
@@ -135,10 +138,29 @@ def test_the_shell_answers_line_by_line(ran: Path, tripos: Command, monkeypatch:
 
     monkeypatch.setattr("sys.stdin", io.StringIO("select 41 + 1\n as answer;\nselec 1;\nselect 7 as seven\n"))
     done = tripos("sql")
-    assert done.code == 0
+    assert done.code == 2  # nobody types, so only the exit code can tell
     assert "42" in done.out
     assert "seven" in done.out
     assert "error[W0201]" in done.err
+
+
+def test_lines_to_write_stand_below_the_hint(capsys: pytest.CaptureFixture[str]) -> None:
+    show_failure(Failure("R0404", "no price", 'write\n[prices."a/b"]\ninput = ...'))
+    assert capsys.readouterr().err.splitlines()[1:4] == [
+        "  = help: write",
+        '          [prices."a/b"]',
+        "          input = ...",
+    ]
+
+
+def test_a_terminal_gets_the_words_of_a_failure_in_its_width(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    show_failure(Failure("R0402", "the budget " + "goes on " * 20, "run it " + "again " * 20))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) > 4 and max(map(len, lines)) <= 80
 
 
 def test_list_shows_runs_newest_first(ran: Path, tripos: Command) -> None:

@@ -204,7 +204,7 @@ def test_what_can_never_fit_is_refused_and_the_message_says_how_things_stand() -
     error = ended[1]
     assert isinstance(error, OutOfBudget) and isinstance(error, Stopped)
     assert (error.code, "--budget" in error.hint) == ("R0402", True)
-    assert "0.0015 USD of 0.004 USD spent" in error.message and "could cost 0.003 USD" in error.message
+    assert "0.004 USD allowed, 0.0015 USD spent" in error.message and "may take 0.003 USD" in error.message
 
 
 def test_a_call_that_fits_is_made_after_one_that_does_not_was_refused() -> None:
@@ -282,7 +282,7 @@ def test_prices_are_asked_for_before_anything_else_is_in_lines_that_can_be_paste
     with pytest.raises(BudgetError) as error:
         check_prices(models, Budget(usd=5.0))
     assert error.value.code == "R0404" and "`openai/mine`" in error.value.message
-    lines = error.value.hint.split("\n", 1)[1].replace("…", "0.5")
+    lines = error.value.hint.split("\n", 1)[1].replace("...", "0.5")
     assert tomllib.loads(lines) == {"prices": {"openai/mine": {"input": 0.5, "output": 0.5}}}
 
 

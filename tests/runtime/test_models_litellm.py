@@ -208,6 +208,20 @@ def test_an_unknown_provider_is_refused_on_opening(name: str, capsys: pytest.Cap
     assert capsys.readouterr() == ("", "")
 
 
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("opnai/gpt-4o", "did you mean `openai/gpt-4o`?"),
+        ("house/llm", "a server of your own: `hosted_vllm/NAME`, with its address under [endpoints] in tripos.toml"),
+        ("gpt-of-nobody", "write `provider/model`, such as `openai/gpt-4o`"),
+    ],
+)
+def test_a_provider_that_is_not_known_has_a_hint_that_fits(name: str, hint: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        open_model(name)
+    assert (caught.value.code, caught.value.hint) == ("R0103", hint)
+
+
 def test_a_missing_key_is_told_on_opening(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DEEPSEEK_API_KEY", raising=False)
     with pytest.raises(ModelError) as caught:

@@ -82,6 +82,30 @@ def test_who_takes_over_from_the_dead_reads_what_they_had_kept(store: Store) -> 
     assert other.statuses("samples", [name("sample", 1)]) == ["ok"]
 
 
+def test_who_takes_over_reads_what_one_had_kept_that_died_while_another_was_recovered(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mine, other = two(store)
+    third = open_ledger(Store.open(store.root, create=False), PRINTS)
+    for number, (ledger, key) in enumerate(((mine, "a"), (other, "b"))):
+        ledger.claim(key)
+        ledger.keep(unit(number))
+    die(mine)
+    recover = Store.recover
+
+    def recover_while_another_dies(self: Store) -> int:
+        found = recover(self)
+        if other._locks._file >= 0:
+            die(other)
+        return found
+
+    monkeypatch.setattr(Store, "recover", recover_while_another_dies)
+    assert third.claim("a")
+    assert third.claim("b")
+    third.refresh()
+    assert third.statuses("samples", [name("sample", 0), name("sample", 1)]) == ["ok", "ok"]
+
+
 def test_who_takes_over_from_one_that_died_in_a_flush_reads_the_commit(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:

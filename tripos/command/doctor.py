@@ -46,6 +46,7 @@ def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Check
 
     folder = Path.cwd()
     checks = list(machine_checks())
+    readable = True
     try:
         load_env(folder)
         chosen = load_settings(folder, profile=options.profile, environ=os.environ)
@@ -53,9 +54,11 @@ def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Check
     except Failure as failure:
         chosen = Chosen(Config(), secrets=key_values(os.environ))
         checks.append(failed_check(failure))
+        readable = False
     config = with_options(chosen.config, options)
-    models = _names(options.model)
-    checks += model_checks(role_table(config, models, roles), config, os.environ, ask=options.ask)
+    table = role_table(config, _names(options.model), roles)
+    if readable or table:  # settings that cannot be read may name models
+        checks += model_checks(table, config, os.environ, ask=options.ask)
     checks += store_checks(Path(config.store).expanduser(), folder)
     return checks, chosen.secrets
 

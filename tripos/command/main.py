@@ -12,6 +12,9 @@ from collections.abc import Sequence
 from tripos.failure import GOOD, INTERRUPTED, USAGE, Failure
 from tripos.secrets import key_values, without_keys
 
+NARROWEST = 20
+"""Columns that the words of a message get however narrow a terminal is."""
+
 BUG = "this is a bug of Tripos: please report it with the command you typed and the lines above"
 
 EXAMPLES = """\
@@ -263,10 +266,27 @@ def show_failure(failure: Failure) -> None:
     from tripos.command.harmless import harmless
 
     secrets = key_values(os.environ)
-    print(f"error[{failure.code}]: {harmless(without_keys(failure.message, secrets))}", file=sys.stderr)
-    if failure.hint:
-        print(f"  = help: {harmless(without_keys(failure.hint, secrets))}", file=sys.stderr)
+    for begin, text in ((f"error[{failure.code}]: ", failure.message), ("  = help: ", failure.hint)):
+        if text:
+            print(_hung(begin, harmless(without_keys(text, secrets))), file=sys.stderr)
     print(f"  = more: tripos explain {failure.code}", file=sys.stderr)
+
+
+def _hung(begin: str, text: str) -> str:
+    """A text that begins with something, its further lines below its first. For a terminal its words are wrapped too;
+    elsewhere a line stays whole, so that a log can be searched for what it says.
+
+    >>> print(_hung("  = help: ", "write\\ninput = ..."))
+      = help: write
+              input = ...
+    """
+    lines = text.splitlines()
+    if sys.stderr.isatty():
+        from tripos.command.terminal import columns
+        from tripos_compiler.diagnostics.wrap import wrap
+
+        lines = [part for line in lines for part in wrap(line, max(columns() - len(begin), NARROWEST))]
+    return begin + f"\n{' ' * len(begin)}".join(lines)
 
 
 def main() -> None:

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from tripos.command.events import Events
@@ -149,11 +150,22 @@ class Watch:
         moment = Moment(self.tally, self.pace, now - self.started, endpoints, self.budget, self.verbose)
         for text in self.tally.notes[self._told :]:
             self._told += 1
-            for show in self.shows:
-                show.note(without_keys(text, self.secrets))
-        for show in self.shows:
-            show.look(moment)
+            told = without_keys(text, self.secrets)
+            self._each(partial(_note, told))
+        self._each(lambda show: show.look(moment))
         return moment
+
+    def close(self) -> None:
+        """Closes every show."""
+        self._each(lambda show: show.close())
+
+    def _each(self, act: Callable[[Show], None]) -> None:
+        """Does something with every show. One that nobody can see any more ends, and the run does not."""
+        for show in tuple(self.shows):
+            try:
+                act(show)
+            except OSError:
+                self.shows.remove(show)
 
 
 @contextlib.asynccontextmanager
@@ -192,8 +204,11 @@ async def shown_progress(
         moment = watch.look(clock())
         if told is not None:
             told.last(moment)
-        for show in shows:
-            show.close()
+        watch.close()
+
+
+def _note(text: str, show: Show) -> None:
+    show.note(text)
 
 
 async def _watch(watch: Watch, clock: Callable[[], float], sleep: Callable[[float], Awaitable[None]]) -> None:

@@ -45,4 +45,6 @@ def show_report(report: Report, *, sql: bool, store: str | None) -> None:
     width = shutil.get_terminal_size((80, 24)).columns
     where = f"--store {store}" if store else ""
     console = Console(file=sys.stdout, width=width, highlight=False)
-    console.print(render(report, width, sql, where), soft_wrap=True)
+    with console.capture() as captured:  # rich would end the program where nobody reads this any more
+        console.print(render(report, width, sql, where), soft_wrap=True)
+    sys.stdout.write(captured.get())

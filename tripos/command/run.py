@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from tripos.cassettes import Cassette
+from tripos.command.aside import aside, to_nowhere
 from tripos.command.check import compile_given
 from tripos.command.choices import chosen_binding, chosen_cases, warn_of_kin
 from tripos.command.events import Events
@@ -39,6 +40,7 @@ from tripos_runtime.plugins import PluginError, load_plugins
 from tripos_runtime.runnable import NotRunnable, check_runnable
 from tripos_warehouse.compaction import compact_if_needed
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.report import Report
 from tripos_warehouse.store import Store
 
 
@@ -97,30 +99,51 @@ class _Run:
 
     def go(self, models: Mapping[str, Model]) -> int:
         """Runs, tells how it went, and gives the exit code."""
-        job, options, started = self.job, self.options, time.monotonic()
+        job, started = self.job, time.monotonic()
         self._header()
         try:
             ending = asyncio.run(job.run(models, self._shown))
-            compact_if_needed(job.store)  # first: a report on few parts takes less memory and less time
-            report = None if ending.failure is not None else make_report(job.store, job.run_id)
-            if report is not None and report.measures:
-                job.store.append({"measures": report.to_measure_rows()})
         except StoreError as error:
-            raise Failure(error.code, error.message, error.hint, SOME_FAILED) from error
-        ended = self._ended(ending, time.monotonic() - started)
+            raise _failure(error) from error
+        report, unreported = None, None
+        if ending.failure is None:
+            try:
+                report = self._report()
+            except StoreError as error:  # what was asked and what it cost is told all the same
+                unreported = _failure(error)
+        failure = ending.failure or unreported
+        ended = self._ended(ending, failure, time.monotonic() - started)
         if self.events is not None:
             self.events.finished(summary(ended))
-        if options.json and not self._events_on_stdout:
-            print(json.dumps(summary(ended), indent=2))
-        elif not options.json:
-            print("\n".join(summary_lines(ended)), file=sys.stderr)
-            if report is not None and job.tally.samples and not self._events_on_stdout:
-                show_report(report, sql=False, store=options.store)
-        if ending.failure is not None:
-            raise ending.failure
+        try:
+            self._tell(ended, report)
+        except BrokenPipeError:  # as `| head` does: how the run went is in the exit code all the same
+            to_nowhere(sys.stdout)
+        if failure is not None:
+            raise failure
         if ending.status == "interrupted":
             return INTERRUPTED
         return SOME_FAILED if job.tally.failed or job.failed_functions() else GOOD
+
+    def _tell(self, ended: Ended, report: Report | None) -> None:
+        """Prints the summary and the report. Raises `BrokenPipeError` where nobody reads them any more."""
+        if self.options.json and not self._events_on_stdout:
+            print(json.dumps(summary(ended), indent=2), flush=True)
+        elif not self.options.json:
+            aside("\n".join(summary_lines(ended)))
+            if report is not None and self.job.tally.samples and not self._events_on_stdout:
+                show_report(report, sql=False, store=self.options.store)
+                sys.stdout.flush()
+
+    def _report(self) -> Report:
+        """The report, whose measures are kept. Raises `StoreError`."""
+        store = self.job.store
+        with contextlib.suppress(StoreError):  # it takes room for a while; a store that has not been compacted is whole
+            compact_if_needed(store)  # first: a report on few parts takes less memory and less time
+        report = make_report(store, self.job.run_id)
+        if report.measures:
+            store.append({"measures": report.to_measure_rows()})
+        return report
 
     @property
     def _events_on_stdout(self) -> bool:
@@ -145,15 +168,15 @@ class _Run:
             gap = ", kept in " if len(head) + len(store) + 10 <= width else "\n  kept in "
             lines = [f"{head}{gap}{store}"]
             lines += [f"  {role}: {', '.join(models)}" for role, models in job.binding.models.items() if models]
-            print("\n".join(lines), file=sys.stderr)
+            aside("\n".join(lines))
 
-    def _ended(self, ending: Ending, elapsed_s: float) -> Ended:
+    def _ended(self, ending: Ending, failure: Failure | None, elapsed_s: float) -> Ended:
         return Ended(
             run_id=self.job.run_id,
             status=ending.status,
             tally=self.job.tally,
             elapsed_s=elapsed_s,
-            code=None if ending.failure is None else ending.failure.code,
+            code=None if failure is None else failure.code,
             budget=self.job.budget,
             functions=tuple(self.job.failed_functions()),
             command=without_keys(shlex.join(["tripos", *sys.argv[1:]]), self.chosen.secrets),
@@ -165,7 +188,7 @@ class _Run:
 
         def interrupted() -> None:
             if job.interrupt():
-                print("\nfinishing the calls under way; Ctrl-C again stops at once", file=sys.stderr)
+                aside("\nfinishing the calls under way; Ctrl-C again stops at once")
 
         with contextlib.suppress(NotImplementedError):  # Windows
             asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted)
@@ -191,6 +214,10 @@ def _open_models(binding: Binding, chosen: Chosen, cassette: Cassette | None) ->
         else open_model(name, endpoints, prices=prices, timeout_s=config.limits.timeout_s)
         for name in binding.every
     }
+
+
+def _failure(error: StoreError) -> Failure:
+    return Failure(error.code, error.message, error.hint, SOME_FAILED)
 
 
 def _short(path: Path) -> str:

@@ -90,6 +90,12 @@ def _details(ended: Ended) -> Iterator[tuple[str, str]]:
     for label, statuses in (("replies", tally.samples), ("judges", tally.judgements), ("scores", tally.scores)):
         if any(number and status not in GOOD for status, number in statuses.items()):
             yield label, shares(statuses)
+    if tally.repaired:
+        replies = f"{tally.repaired:,} {'reply' if tally.repaired == 1 else 'replies'}"
+        yield (
+            "repairs",
+            f"{replies} could not be read and {'was' if tally.repaired == 1 else 'were'} asked for once more",
+        )
     for code, failed in sorted(tally.errors.items()):
         headline = f" {CODES[code]}" if code in CODES else ""
         yield "failed", f"{failed:,} with {code}{headline}: `tripos explain {code}`"
@@ -166,6 +172,7 @@ def summary(ended: Ended) -> dict[str, Any]:
         "judgements": dict(sorted(tally.judgements.items())),
         "scores": dict(sorted(tally.scores.items())),
         "errors": dict(sorted(tally.errors.items())),
+        "repaired": tally.repaired,
         "functions": [without_keys(text) for text in ended.functions],
         "tokens_in": tally.tokens_in,
         "tokens_out": tally.tokens_out,

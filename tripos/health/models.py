@@ -151,7 +151,7 @@ def _price_checks(opened: Opened, config: Config) -> Iterator[Check]:
     provider, _, model = name.partition("/")
     price = opened.model.price if opened.model is not None else prices_of(config).get(name) or price_of(provider, model)
     if price is None:
-        mend = f'write it into {NAME}, in USD for a million tokens:\n[prices."{name}"]\ninput = 0.5\noutput = 1.5'
+        mend = f'write it into {NAME}, in USD for a million tokens:\n[prices."{name}"]\ninput = ...\noutput = ...'
         yield warning(name, "price", "not known: what it costs is not counted, and --budget in USD refuses it", mend)
         return
     place = NAME if name in config.prices else "litellm's list"

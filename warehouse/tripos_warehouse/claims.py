@@ -67,6 +67,7 @@ class Peers:
         self._seen = -1
         self._places: dict[str, int] = {}
         self._stuck: set[str] = set()
+        self._dead: set[str] = set()
 
     def one_died(self, own: frozenset[str]) -> bool:
         """Whether there is a segment, other than `own` ones, whose owner does not live: its rows are not committed.
@@ -83,10 +84,12 @@ class Peers:
             self._places = {name: place_of(SEGMENT, name) for name in names if name not in own}
         others_hold = self._locks.others_hold
         stuck = self._stuck
-        return any(name not in stuck and not others_hold(place) for name, place in self._places.items())
+        self._dead = {name for name, place in self._places.items() if name not in stuck and not others_hold(place)}
+        return bool(self._dead)
 
-    def recovered(self, own: frozenset[str]) -> None:
-        """Says that recovery was tried: what is there still without an owner is not asked about again."""
-        names = [name for name in segments(self._root) if name not in own]
-        self._stuck = {name for name in names if not self._locks.others_hold(place_of(SEGMENT, name))}
+    def recovered(self) -> None:
+        """Says that recovery was tried: what `one_died` found and is there still is not asked about again. Whoever died
+        since then is met by the next `one_died`."""
+        self._stuck |= self._dead.intersection(segments(self._root))
+        self._dead = set()
         self._seen = -1

@@ -14,6 +14,7 @@ from types import TracebackType
 
 from tripos_warehouse.claims import Claims, Peers, Ticks
 from tripos_warehouse.commits import Commit
+from tripos_warehouse.counting import count_rows
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.index import FAILED, RESULTS, Index, has_all, rows_by_part
 from tripos_warehouse.journal import JOURNAL, Segment, to_line
@@ -22,7 +23,7 @@ from tripos_warehouse.locks import SEGMENT, Locks, place_of
 from tripos_warehouse.lookup import Lookup
 from tripos_warehouse.parts import check_part
 from tripos_warehouse.rows import Row, check_columns, get_table, to_arrow
-from tripos_warehouse.schemas import DRAFTS, JUDGEMENTS, SAMPLES, TABLES
+from tripos_warehouse.schemas import DRAFTS, JUDGEMENTS, RUN_ITEMS, SAMPLES, TABLES
 from tripos_warehouse.store import WORKS, Store, new_name, unwritable
 from tripos_warehouse.works import WorkList
 
@@ -137,6 +138,10 @@ class RunLedger:
                 if status not in (None, FAILED):
                     found.pop(name, None)
         return found
+
+    def item_count(self, run_id: str) -> int:
+        """How many items of a run are kept and committed. Raises `StoreError` W0103 where a part cannot be read."""
+        return count_rows(self._paths(RUN_ITEMS.name, [*self._commits.values(), *self._mine]), "run_id", run_id)
 
     def refresh(self) -> bool:
         """Takes in what others committed since the last time; whether there was anything.
@@ -254,9 +259,9 @@ class RunLedger:
                 return False
         except OSError as error:
             raise unwritable(self._store.root, error) from error
-        if self._peers.one_died(own := self._own()):
+        while self._peers.one_died(self._own()):  # another one may die while we recover
             self._store.recover()
-            self._peers.recovered(own)
+            self._peers.recovered()
         return True
 
     def release(self, key: str) -> None:

@@ -48,7 +48,7 @@ def _header(report: Report, width: int) -> list[str]:
     title = f"{run.benchmark} {run.version}" + (f" · {benchmark.title}" if benchmark.title else "")
     lines = [_wrapped(title, width)]
     told = {
-        "run": f"{run.run_id}  {run.started_at:%Y-%m-%d %H:%M} UTC  {run.status}",
+        "run": f"{run.run_id}  {run.started_at:%Y-%m-%d %H:%M} UTC  {_ending(run.status)}",
         run.compared_role: ", ".join(run.models),
         **{role: ", ".join(models) for role, models in run.evaluators.items()},
         "plan": run.plan_digest[:12],
@@ -63,6 +63,11 @@ def _header(report: Report, width: int) -> list[str]:
             (name.ljust(room) + GAP + _wrapped(value, width - len(indent)).replace("\n", "\n" + indent)).rstrip()
         )
     return lines
+
+
+def _ending(status: str) -> str:
+    """How a run ended, and whether something is missing here for that."""
+    return status if status == "finished" else f"{status}, so not all that was planned is here"
 
 
 def _statuses(counts: Mapping[str, int]) -> str:

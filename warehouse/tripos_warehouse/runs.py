@@ -73,7 +73,7 @@ class ListedRun:
             "scored_share": self.scored_share,
             "status": run.status,
             "started_at": run.started_at,
-            "cost_usd": run.cost_usd,
+            "cost_usd": None if run.cost_usd is None else round(run.cost_usd, 6),
         }
 
 

@@ -97,7 +97,7 @@ class Store:
                 raise unwritable(folder, error) from error
         try:
             found = orjson.loads(marker.read_bytes())["format"]
-        except FileNotFoundError as error:
+        except (FileNotFoundError, NotADirectoryError) as error:
             raise StoreError(
                 "W0101", f"no store at `{folder}`", "run a benchmark first, or name the store with `--store`"
             ) from error
@@ -343,6 +343,8 @@ def unwritable(root: Path, error: Exception) -> StoreError:
             why, hint = "the disk is full", "free some space and run the same command again"
         case OSError(errno=errno.EACCES | errno.EPERM | errno.EROFS):
             why, hint = "permission denied", "give yourself write access to it, or choose another with `--store`"
+        case OSError(errno=errno.ENOTDIR | errno.EEXIST):
+            why, hint = "a file is in the way", "name a folder with `--store`"
         case _:
             why = (str(error).splitlines() or [type(error).__name__])[0]
             hint = "mend the disk and run the same command again"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import gc
 import logging
@@ -157,8 +158,16 @@ def provider_of(name: str) -> tuple[str, str | None]:
         _, provider, _, address = litellm.get_llm_provider(name)
     except litellm.BadRequestError as error:
         hint = "write `provider/model`, such as `openai/gpt-4o`"
+        if "/" in name:
+            close = difflib.get_close_matches(name.partition("/")[0], _providers(), n=1)
+            hint = "a server of your own: `hosted_vllm/NAME`, with its address under [endpoints] in tripos.toml"
+            hint = f"did you mean `{close[0]}/{name.partition('/')[2]}`?" if close else hint
         raise ModelError("R0103", f"no provider of `{name}` is known", hint, fatal=True) from error
     return provider, address
+
+
+def _providers() -> list[str]:
+    return [str(getattr(each, "value", each)) for each in library().provider_list]
 
 
 def known(name: str) -> dict[str, Any]:
