@@ -12,7 +12,7 @@ import numpy as np
 from tripos_warehouse.statistics.found import Found
 from tripos_warehouse.statistics.intervals import mean
 from tripos_warehouse.statistics.letters import letters_of
-from tripos_warehouse.statistics.ratings import Floats, cluster_codes, is_missing
+from tripos_warehouse.statistics.ratings import Floats, Ints, cluster_codes, is_missing
 
 Test = Literal["t", "sign_flip", "wilcoxon"]
 Scores = Mapping[Hashable, Sequence[float | None] | float | None]
@@ -44,9 +44,12 @@ def compare_paired(
 
     An item counts once: several samples of it are averaged first. With `clusters`, from item to group (such as the text
     that items ask about), groups are what is independent. The interval is that of Student's t over items or groups. The
-    p-value is, by `test`: `t`, of that; `sign_flip`, of turning round the differences of whole items or groups at random
-    (Fisher 1935; all ways of it where they are no more than `resamples`, else so many, seeded), with no assumption but
-    symmetry; `wilcoxon`, of the signed ranks (1945; of the mean differences of groups), which asks for the median.
+    p-value is, by `test`:
+
+    - `t`, of that; where all groups differ by the same, `sign_flip`
+    - `sign_flip`, of turning round the differences of whole items or groups at random (Fisher 1935), with no assumption
+      but symmetry: in all ways where these are no more than `resamples`, else in so many, seeded
+    - `wilcoxon`, of the signed ranks of the items' differences or the groups' means (1945), which asks for the median
 
     >>> found = compare_paired({"a": 1, "b": [1, 0], "c": 0.5}, {"a": 0, "b": [0, 0], "c": 0.25, "d": 1})
     >>> round(found.difference.value, 4), found.difference.n, found.only_second
@@ -60,9 +63,9 @@ def compare_paired(
     if not shared:
         return Paired(Found.undefined("no item has a score in both runs", left_out=sum(only)), *only)
     found = replace(mean(differences, groups, confidence=confidence), left_out=sum(only))
-    if test != "t" and found.clusters is not None and found.clusters > 1:
-        codes = cluster_codes(groups, len(shared))
-        found = replace(found, **_tested(differences, codes, test, resamples, seed))
+    if found.low is not None and (test != "t" or found.p is None):
+        tested = _tested(differences, cluster_codes(groups, len(shared)), test, resamples, seed)
+        found = replace(found, statistic=tested[0], df=None, p=tested[1])
     return Paired(found, *only)
 
 
@@ -76,16 +79,16 @@ def _item_means(scores: Scores) -> dict[Hashable, float]:
     return found
 
 
-def _tested(differences: Floats, codes: Floats, test: Test, resamples: int, seed: int) -> dict[str, float | None]:
+def _tested(differences: Floats, codes: Ints, test: Test, resamples: int, seed: int) -> tuple[float | None, float]:
     """The statistic and p-value of a test that knows no t: of sums of groups, or of ranks of their means."""
     sums = np.bincount(codes, weights=differences)
     if (np.abs(sums) <= 1e-12 * np.abs(differences).max(initial=0)).all():
-        return {"statistic": None, "df": None, "p": 1.0}
+        return None, 1.0
     if test == "wilcoxon":
         from scipy.stats import wilcoxon
 
         result = wilcoxon(sums / np.bincount(codes), zero_method="wilcox", method="auto")
-        return {"statistic": float(result.statistic), "df": None, "p": float(result.pvalue)}
+        return float(result.statistic), float(result.pvalue)
     from scipy.stats import permutation_test
 
     result = permutation_test(
@@ -97,7 +100,7 @@ def _tested(differences: Floats, codes: Floats, test: Test, resamples: int, seed
         batch=max(1, 4_000_000 // len(sums)),
         rng=np.random.default_rng(seed),
     )
-    return {"statistic": float(result.statistic), "df": None, "p": float(result.pvalue)}
+    return float(result.statistic), float(result.pvalue)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -168,10 +171,15 @@ def rank_groups(
         means[model] = mean(list(by_item.values()), groups, confidence=1 - level)
     order = sorted(means, key=lambda model: (means[model].value is None, -(means[model].value or 0.0), model))
     pairs = list(combinations(order, 2))
-    options = {"resamples": resamples, "seed": seed, "confidence": 1 - level}
-    found = [compare_paired(scores[a], scores[b], clusters, test=test, **options).difference for a, b in pairs]  # type: ignore[arg-type]
-    exact = [0.0 if each.value and each.p is None and each.standard_error == 0 else each.p for each in found]
-    differences = {pair: replace(each, p=p) for pair, each, p in zip(pairs, found, holm(exact), strict=True)}
+
+    def compared(first: str, second: str) -> Found:
+        runs = scores[first], scores[second]
+        options = {"resamples": resamples, "seed": seed}
+        return compare_paired(*runs, clusters, test=test, confidence=1 - level, **options).difference
+
+    found = [compared(first, second) for first, second in pairs]
+    corrected = holm([each.p for each in found])
+    differences = {pair: replace(each, p=p) for pair, each, p in zip(pairs, found, corrected, strict=True)}
     apart = {pair for pair, each in differences.items() if each.p is not None and each.p < level and each.value}
     # On the items that two share, the one with the worse mean may still be the better.
     better = {(a, b) if (differences[a, b].value or 0.0) > 0 else (b, a) for a, b in apart}

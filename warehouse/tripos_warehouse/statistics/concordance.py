@@ -68,9 +68,10 @@ def mid_ranks(values: Floats) -> Floats:
 def kendall_tau_b(first: Values, second: Values, *, confidence: float = 0.95) -> Found:
     """Kendall's τ_b of two raters: pairs of items in the same order less pairs in the opposite one, −1 to 1.
 
-    The share is of the pairs that neither ties, by the geometric mean of the two raters' (Kendall 1945). Items that one
-    of them left out do not count. `p` as `scipy.stats.kendalltau` has it, exact for few items without ties. The interval
-    is on Fisher's scale, tanh(artanh τ ± z √(0.437 / (n − 4))) (Fieller, Hartley and Pearson 1957): good to |τ| < 0.8.
+    The share is of the pairs that neither ties, by the geometric mean of the two raters' (Kendall 1945). Items that
+    one of them left out do not count. `p` as `scipy.stats.kendalltau` has it, exact for few items without ties. The
+    interval is on Fisher's scale, tanh(artanh τ ± z √(0.437 / (n − 4))) (Fieller, Hartley and Pearson 1957): good to
+    |τ| < 0.8.
 
     >>> round(kendall_tau_b([1, 2, 3, 4, 5], [1, 3, 2, 4, 4]).value, 4)
     0.7379
@@ -95,7 +96,7 @@ def spearman_rho(first: Values, second: Values, *, confidence: float = 0.95) -> 
 
     >>> rho = spearman_rho([1, 2, 3, 4, 5, 6], [1, 3, 2, 4, 5, 6])
     >>> round(rho.value, 4), round(rho.low, 3), round(rho.high, 3)
-    (0.9429, 0.456, 0.995)
+    (0.9429, 0.383, 0.996)
     >>> spearman_rho([1, 1, 1], [1, 2, 3]).reason
     'a rater gave all items the same: there is no order'
     """

@@ -42,13 +42,14 @@ def cohen_kappa(
     n = matrix.shape[1]
     if n == 0:
         return Found.undefined("no item that both raters rated", left_out=left_out)
-    levels, codes = np.unique(matrix, return_inverse=True)
-    codes = codes.reshape(2, n)
-    if categories is not None:
-        levels, codes = np.arange(len(categories)), matrix.astype(np.int64)
-    table = np.zeros((len(levels), len(levels)))
+    if categories is None:
+        used, places = np.unique(matrix, return_inverse=True)
+        size, codes = len(used), places.reshape(2, n)
+    else:
+        size, codes = len(categories), matrix.astype(np.int64)
+    table = np.zeros((size, size))
     np.add.at(table, (codes[0], codes[1]), 1 / n)
-    agreeing = _agreement(len(levels), weights)
+    agreeing = _agreement(size, weights)
     rows, columns = table.sum(axis=1), table.sum(axis=0)
     by_chance = float(rows @ agreeing @ columns)
     if (codes == codes[0, 0]).all():
@@ -70,14 +71,14 @@ def cohen_kappa(
 def _agreement(size: int, weights: Weights) -> Floats:
     """How far two categories agree, from 0 to 1, by their places."""
     places = np.arange(size)
-    apart = np.abs(places[:, None] - places[None, :]) / max(1, size - 1)
+    apart: Floats = np.abs(places[:, None] - places[None, :]) / max(1, size - 1)
     match weights:
         case "none":
-            return (apart == 0).astype(np.float64)
+            return np.eye(size)
         case "linear":
-            return 1 - apart
+            return np.subtract(1.0, apart)
         case "quadratic":
-            return 1 - apart**2
+            return np.subtract(1.0, apart**2)
     raise ValueError(f"weights are none, linear or quadratic, not {weights!r}")
 
 

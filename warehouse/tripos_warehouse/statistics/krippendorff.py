@@ -21,8 +21,8 @@ def krippendorff_alpha(
 
     `ratings` has a row a rater. An item with fewer than two ratings does not count, and is in `left_out`; `n` are the
     items that do. `level` says how far two ratings are apart: `nominal` 1 where they differ, `ordinal` the ranks
-    between them, `interval` the difference, `ratio` the difference over the sum, squared each. With `categories`, from low to
-    high, a rating is its place in them (Krippendorff 2011, "Computing Krippendorff's alpha-reliability").
+    between them, `interval` the difference, `ratio` the difference over the sum, squared each. With `categories`, from
+    low to high, a rating is its place in them (Krippendorff 2011, "Computing Krippendorff's alpha-reliability").
 
     For an interval, hand this function to `over_items`.
 
