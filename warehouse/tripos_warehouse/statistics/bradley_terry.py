@@ -119,7 +119,12 @@ def bradley_terry(
         parts.append(found)
     by_model = dict(zip(models, parts[:size], strict=True))
     kept = None if draws is None else draws[:, :size]
-    ties = _exponential(parts[size]) if len(parts) > size else Found(0.0, "there are no ties", n=len(verdicts))
+    if len(parts) == size:
+        ties = Found(0.0, "there are no ties", n=len(verdicts))
+    elif draws is None or trouble:
+        ties = _exponential(parts[size])
+    else:
+        ties = replace(parts[size], value=math.exp(fitted.values[size]))
     return Strengths(models, by_model, ties, covariance[:size, :size], df, kept, confidence)
 
 
@@ -221,18 +226,19 @@ def _sandwich(counts: Counts, fitted: Fit, bread: Floats, items: int) -> Floats:
 def _drawn(
     counts: Counts, fitted: Fit, items: int, ridge: float, resamples: int, seed: int
 ) -> tuple[Floats, str | None]:
-    """The values of samples of items drawn again; and why they are of no use, where they are not."""
+    """Log strengths, and ν last, of samples of items drawn again; and why they are of no use, where they are not."""
     random = np.random.default_rng(seed)
-    found, lost = [], 0
+    found, lost, size = [], 0, len(counts.models)
     for _ in range(resamples):
         times = np.bincount(random.integers(0, items, items), minlength=items)
         again = replace(counts, weight=times[counts.item].astype(np.float64))
         wins, ties = again.wins(), again.ties()
-        same = bool(ties.any()) == (len(fitted.values) > len(wins))
-        if not same or (ridge == 0 and why_no_strengths(counts.models, wins, ties)):
+        if ridge == 0 and why_no_strengths(counts.models, wins, ties):
             lost += 1
-        else:
-            found.append(_fit(wins, ties, ridge, fitted.values).values)
+            continue
+        tied = bool(ties.any())
+        values = _fit(wins, ties, ridge, fitted.values[: size + tied]).values
+        found.append(np.append(values[:size], math.exp(values[size]) if tied else 0.0))
     if lost:
         return np.array(found), f"no finite strengths in {lost} of {resamples} samples drawn again"
     return np.array(found), None

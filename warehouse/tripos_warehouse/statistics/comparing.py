@@ -174,8 +174,8 @@ def rank_groups(
 
     def compared(first: str, second: str) -> Found:
         runs = scores[first], scores[second]
-        options = {"resamples": resamples, "seed": seed}
-        return compare_paired(*runs, clusters, test=test, confidence=1 - level, **options).difference
+        paired = compare_paired(*runs, clusters, test=test, resamples=resamples, seed=seed, confidence=1 - level)
+        return paired.difference
 
     found = [compared(first, second) for first, second in pairs]
     corrected = holm([each.p for each in found])

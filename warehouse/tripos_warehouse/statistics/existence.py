@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from tripos_warehouse.statistics.ratings import Floats, Ints
+
+Flags = npt.NDArray[np.bool_]
 
 
 def why_no_strengths(models: Sequence[str], wins: Floats, ties: Floats) -> str | None:
@@ -48,7 +51,7 @@ def _one_way(models: Sequence[str], linked: Floats, parts: int, part_of: Ints) -
     raise AssertionError("internal error: every part of an acyclic graph is beaten by another")
 
 
-def _follows_one_order(wins: Floats, ties: Floats) -> bool:
+def _follows_one_order(wins: Flags, ties: Flags) -> bool:
     """Whether numbers u exist with u_i ≥ u_j + 1 for each win of i over j and |u_i − u_j| ≤ 1 for each tie.
 
     Such differences exist unless a cycle of these bounds adds up to less than 0 (Bellman and Ford).
@@ -64,6 +67,6 @@ def _follows_one_order(wins: Floats, ties: Floats) -> bool:
     return False
 
 
-def _named(models: Sequence[str], chosen: Ints) -> str:
+def _named(models: Sequence[str], chosen: Flags) -> str:
     names = [f"`{model}`" for model, taken in zip(models, chosen, strict=True) if taken]
     return ", ".join(names) if len(names) <= 3 else f"{', '.join(names[:3])} and {len(names) - 3} more"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from tripos_warehouse.statistics.found import Found
@@ -87,10 +87,13 @@ def intraclass(ratings: Ratings, form: Form = "2,1", *, confidence: float = 0.95
     low, high = (
         _agreement_bounds(squares, confidence) if model == "2" else _bounds(ratio, items, free, raters, confidence)
     )
-    if not of_one:
-        low, high = (raters * bound / (1 + (raters - 1) * bound) for bound in (low, high))
     p = float(fdtrc(items - 1, free, ratio))
-    return Found(value, low=low, high=high, statistic=ratio, df=items - 1, p=p, n=items, left_out=left_out)
+    found = Found(value, statistic=ratio, df=items - 1, p=p, n=items, left_out=left_out)
+    if not of_one:
+        if 1 + (raters - 1) * low <= 1e-9:
+            return found.without_interval("the reliability of one rating may be so low that that of a mean has no end")
+        low, high = (raters * bound / (1 + (raters - 1) * bound) for bound in (low, high))
+    return replace(found, low=low, high=high)
 
 
 def _bounds(ratio: float, items: int, free: int, raters: int, confidence: float) -> tuple[float, float]:

@@ -103,7 +103,7 @@ def self_preference_in_grades(
     there are both differences, `left_out` the others with a grade of its own model. Student's t over items.
 
     >>> panel = [Grade("strict", model, item, 3) for model in ("gpt", "other") for item in range(3)]
-    >>> fond = [Grade("gpt", model, item, 5 if model == "gpt" else 4) for model in ("gpt", "other") for item in range(3)]
+    >>> fond = [Grade("gpt", model, item, 4 + (model == "gpt")) for model in ("gpt", "other") for item in range(3)]
     >>> self_preference_in_grades(panel + fond)["gpt"].value
     1.0
     """
