@@ -287,6 +287,6 @@ def test_leniency_to_all_is_not_fondness_of_oneself() -> None:
 
 
 def test_counts_forget_nothing() -> None:
-    verdicts = simulated(10, 4) + [Verdict("c", "a", None)]
+    verdicts = [*simulated(10, 4), Verdict("c", "a", None)]
     counts = Counts.of(verdicts)
     assert counts.wins().sum() + counts.ties().sum() / 2 == len(verdicts)
