@@ -1,7 +1,7 @@
 """Simulated judges and models of known quality: a 95 % interval holds the truth in about 95 of 100 repetitions.
 
-Each repetition is seeded. Of 200 an interval that keeps its promise holds the truth in 181 to 198, but for 1 case in
-1,000 (binomial). Where the method is known to be a little off at this size, the lower end of the band says so.
+Each repetition is seeded. Of 200 an interval that keeps its promise holds the truth in 179 to 198, but for 1 case in
+1,000 (binomial).
 """
 
 from __future__ import annotations
