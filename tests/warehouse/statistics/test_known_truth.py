@@ -143,13 +143,12 @@ STRENGTHS = {"a": 0.9, "b": 0.3, "c": -0.2, "d": -1.0}
 TIES = 0.6
 
 
-def judged(random: Random, items: int = 30, ties: float = TIES, spread: float = 0.0) -> list[Verdict]:
-    """Every two models on each item; with a `spread`, models differ in how an item suits them."""
+def judged(random: Random, items: int = 30, ties: float = TIES) -> list[Verdict]:
+    """Every two models on each item, by Davidson's model."""
     found = []
     for item in range(items):
-        suits = {model: random.normal(0, spread) if spread else 0.0 for model in STRENGTHS}
         for i, j in itertools.combinations(STRENGTHS, 2):
-            a, b = (math.exp(STRENGTHS[model] + suits[model]) for model in (i, j))
+            a, b = (math.exp(STRENGTHS[model]) for model in (i, j))
             weights = np.array([a, b, ties * math.sqrt(a * b)])
             found.append(Verdict(i, j, (i, j, None)[random.choice(3, p=weights / weights.sum())], item))
     return found

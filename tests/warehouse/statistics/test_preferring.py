@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
+from tripos_warehouse.statistics.bradley_terry import _fit
 from tripos_warehouse.statistics.preferring import (
     Grade,
     Verdict,
@@ -120,6 +121,17 @@ def test_a_reason_is_given_where_and_only_where_no_finite_strengths_are_best(
     found = bradley_terry(verdicts).by_model["a"]
     assert (found.value is None) == grows_for_ever(verdicts)
     assert (found.value is None) == (found.reason is not None)
+
+
+def test_a_start_that_is_far_off_leads_to_the_same_strengths() -> None:
+    wins = np.zeros((6, 6))
+    for winner, loser, times in ((0, 2, 1), (0, 3, 2), (0, 4, 1000), (0, 5, 1001), (1, 0, 2001), (1, 5, 2), (2, 0, 1)):
+        wins[winner, loser] = times
+    for winner, loser, times in ((3, 1, 1), (4, 0, 2000), (4, 3, 1), (5, 0, 1000)):
+        wins[winner, loser] = times
+    ties = np.zeros((6, 6))
+    far = np.array([0.92, 1.98, -5.99, 0.72, 1.45, 0.92])
+    assert _fit(wins, ties, 0.0, far).values == pytest.approx(_fit(wins, ties, 0.0).values, abs=1e-6)
 
 
 def test_two_models_with_ties_have_strengths_in_closed_form() -> None:
