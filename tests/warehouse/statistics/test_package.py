@@ -18,7 +18,7 @@ FACES = [
     import_module(f"tripos_warehouse.statistics.{name}")
     for name in ("agreement", "intervals", "sampling", "power", "comparing", "preferring")
 ]
-NOT_FOR_PEOPLE = {"with_t", "Paired", "Pairwise", "Rank", "Ranking"}
+NOT_FOR_PEOPLE = {"Paired", "Pairwise", "Rank", "Ranking"}
 """What the functions are made of, or return."""
 
 

@@ -11,6 +11,9 @@ import numpy.typing as npt
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
+Values = Sequence[float | None] | npt.NDArray[Any]
+Clusters = Sequence[Hashable] | npt.NDArray[Any] | None
+"""The cluster of each row; without, each is its own."""
 Ratings = Sequence[Sequence[Any]] | npt.NDArray[Any]
 """A row a rater and a column an item; `None` or NaN where a rater gave no rating."""
 
@@ -80,7 +83,7 @@ def complete_items(ratings: Floats) -> tuple[Floats, int]:
     return ratings[:, whole], int((~whole).sum())
 
 
-def read_values(values: Sequence[float | None] | npt.NDArray[Any]) -> Floats:
+def read_values(values: Values) -> Floats:
     """Numbers as an array of one dimension, NaN for `None`. Raises `ValueError` for infinities.
 
     >>> read_values([1, None]).tolist()
@@ -97,7 +100,7 @@ def read_values(values: Sequence[float | None] | npt.NDArray[Any]) -> Floats:
     return found
 
 
-def cluster_codes(clusters: Sequence[Hashable] | npt.NDArray[Any] | None, n: int) -> Ints:
+def cluster_codes(clusters: Clusters, n: int) -> Ints:
     """A number from 0 for the cluster of each row, all numbers up to the last used; without clusters each row its own.
 
     Raises `ValueError` unless there are `n` of them.

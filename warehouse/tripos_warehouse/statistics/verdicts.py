@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tripos_warehouse.statistics.found import Found
-from tripos_warehouse.statistics.intervals import mean, wilson
+from tripos_warehouse.statistics.means import mean
 from tripos_warehouse.statistics.ratings import Flags, Floats, Ints
+from tripos_warehouse.statistics.shares import wilson
 
 
 @dataclass(frozen=True)
