@@ -29,6 +29,13 @@ def test_wilcoxon_is_that_of_scipy() -> None:
     assert found.p == pytest.approx(stats.wilcoxon(*PAIRS).pvalue)
 
 
+def test_wilcoxon_ranks_the_mean_differences_of_groups_whatever_their_size() -> None:
+    groups = {item: min(item, 9) for item in FIRST}
+    found = compare_paired(FIRST, SECOND, groups, test="wilcoxon").difference
+    differences = PAIRS[0] - PAIRS[1]
+    assert found.p == pytest.approx(stats.wilcoxon([*differences[:9], differences[9:].mean()]).pvalue)
+
+
 def test_few_items_are_turned_round_in_all_ways() -> None:
     differences = [0.5, 1.0, -0.25, 2.0, 0.75]
     found = compare_paired(dict(enumerate(differences)), dict.fromkeys(range(5), 0.0), test="sign_flip").difference
@@ -123,6 +130,16 @@ def test_models_share_a_group_until_holm_tells_them_apart() -> None:
         "middle": "b",
         "poor": "c",
     }
+
+
+def test_ranks_go_by_the_items_that_two_models_share() -> None:
+    random = np.random.default_rng(6)
+    shared = random.normal(0, 0.1, 20)
+    # On the 20 items that both have, the first is worse; on 20 easy ones of its own it collects points.
+    first = dict(enumerate([*(shared - 1).tolist(), *random.normal(9, 0.1, 20).tolist()]))
+    second = dict(enumerate((shared + random.normal(0, 0.1, 20)).tolist()))
+    ranking = rank_groups({"first": first, "second": second})
+    assert [(rank.model, rank.rank) for rank in ranking.ranks] == [("first", 2), ("second", 1)]
 
 
 def test_a_model_without_a_score_stands_last_and_is_told_from_none() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Callable
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from tripos_warehouse.statistics import Found
 from tripos_warehouse.statistics.intervals import bootstrap, bootstrap_mean, clopper_pearson, jackknife, mean, wilson
 from tripos_warehouse.statistics.power import (
     design_effect,
@@ -32,6 +35,10 @@ def test_intervals_of_shares_are_those_of_scipy(n: int, share: float, confidence
     for found, method in ((wilson, "wilson"), (clopper_pearson, "exact")):
         ours, theirs = found(k, n, confidence=confidence), test.proportion_ci(confidence, method)
         assert (ours.low, ours.high) == pytest.approx((theirs.low, theirs.high), abs=1e-9)
+
+
+def test_the_interval_of_none_or_all_ends_at_0_or_1() -> None:
+    assert {(wilson(0, n).low, wilson(n, n).high) for n in range(1, 60)} == {(0.0, 1.0)}
 
 
 def test_a_share_of_nothing_is_undefined() -> None:
@@ -69,15 +76,14 @@ def test_the_jackknife_of_a_mean_has_its_error(values: list[int]) -> None:
 
 
 @pytest.mark.parametrize("method", ["bca", "percentile"])
-def test_the_bootstrap_is_that_of_scipy(method: str) -> None:
+def test_the_bootstrap_is_that_of_scipy(method: Literal["bca", "percentile"]) -> None:
     values = np.random.default_rng(5).exponential(size=30)
-    theirs = stats.bootstrap((values,), np.mean, n_resamples=4000, method=method, rng=np.random.default_rng(1))
-    bounds = theirs.confidence_interval
-    wanted = pytest.approx((bounds.low, bounds.high), abs=0.03)
-    by_rows = bootstrap(lambda rows: float(values[rows].mean()), 30, method=method)  # type: ignore[arg-type]
-    of_mean = bootstrap_mean(values, method=method)  # type: ignore[arg-type]
-    assert (by_rows.low, by_rows.high) == wanted
-    assert (of_mean.low, of_mean.high) == wanted
+    options: dict[str, Any] = {"n_resamples": 800, "method": method}
+    bounds = stats.bootstrap((values,), np.mean, **options, rng=np.random.default_rng(1)).confidence_interval
+    by_rows = bootstrap(lambda rows: float(values[rows].mean()), 30, method=method, resamples=800, seed=1)
+    of_mean = bootstrap_mean(values, method=method, resamples=800, seed=1)
+    assert (by_rows.low, by_rows.high) == pytest.approx((bounds.low, bounds.high))
+    assert (of_mean.low, of_mean.high) == pytest.approx((bounds.low, bounds.high))
 
 
 def test_the_bootstrap_draws_whole_clusters() -> None:
@@ -112,6 +118,11 @@ def test_the_same_seed_gives_the_same_interval() -> None:
     assert bootstrap_mean(values, seed=3) == bootstrap_mean(values, seed=3) != bootstrap_mean(values, seed=4)
 
 
+def test_what_rounding_leaves_is_no_error() -> None:
+    found = mean([0.1] * 7)
+    assert (found.standard_error, found.low, found.high, found.p) == (0.0, found.value, found.value, None)
+
+
 def test_one_value_has_no_interval_and_says_so() -> None:
     assert mean([3]).reason == "one value: nothing shows how far values differ"
     assert mean([3, 4], ["a", "a"]).low is None
@@ -138,6 +149,13 @@ def test_items_with_too_few_samples_are_left_out_and_counted() -> None:
     assert mean_pass_hat_k([1], [1], 2).reason == "no item has 2 samples"
 
 
+@pytest.mark.parametrize("of", [mean_pass_at_k, mean_pass_hat_k])
+def test_the_interval_of_a_chance_stays_within_0_and_1(of: Callable[..., Found]) -> None:
+    seldom, often = (of([2, 2, 2, 2], right, 2) for right in ([0, 0, 0, 2], [2, 2, 2, 0]))
+    assert (seldom.value, seldom.low) == (0.25, 0.0)
+    assert (often.value, often.high) == (0.75, 1.0)
+
+
 def test_198_items_detect_a_tenth() -> None:
     assert 100 * (detectable_difference(198, 0.25).value or 0) == pytest.approx(9.95, abs=5e-3)
 
@@ -158,6 +176,21 @@ def test_difference_power_and_items_are_of_one_piece(
     # The tail on the other side, which the difference leaves out, is below 1e-4 from a power of ½ on.
     assert power_of(difference, items, variance, sides=sides, effect=effect).value == pytest.approx(power, abs=1e-4)
     assert items_needed(difference, variance, power=power, sides=sides, effect=effect).value == items
+
+
+def test_a_test_of_one_side_needs_less_of_a_difference() -> None:
+    wanted = (stats.norm.ppf(0.95) + stats.norm.ppf(0.8)) / 10
+    assert detectable_difference(100, 1.0, sides=1).value == pytest.approx(wanted)
+
+
+def test_a_loss_is_found_as_often_as_a_gain_unless_only_a_gain_is_looked_for() -> None:
+    assert power_of(-0.2, 100, 1.0) == power_of(0.2, 100, 1.0)
+    assert (power_of(-0.2, 100, 1.0, sides=1).value or 0) < 0.001
+
+
+def test_the_design_effect_of_sizes_that_vary_is_that_of_their_squares() -> None:
+    # Of a mean over clusters of m: 1 + (Σ m² / Σ m − 1) ρ, here with sizes 2 and 8.
+    assert design_effect(5, 0.3, variation=3 / 5) == pytest.approx(1 + ((4 + 64) / 10 - 1) * 0.3)
 
 
 def test_the_power_is_the_share_of_simulated_tests_that_find_it() -> None:
