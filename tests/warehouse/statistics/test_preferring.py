@@ -224,6 +224,18 @@ def test_win_rates_of_two_models_against_each_other_add_up_to_1(
         assert one.n == other.n
 
 
+def test_the_interval_of_a_win_rate_stays_within_0_and_1() -> None:
+    verdicts = [Verdict("a", "b", winner) for winner in ("a", "a", None)]
+    assert (win_rate(verdicts, "a").high, win_rate(verdicts, "b").low) == (1.0, 0.0)
+
+
+def test_verdicts_on_the_same_items_make_a_win_rate_no_surer() -> None:
+    once = [Verdict("a", "b", winner, item) for item, winner in enumerate(["a", "b", "a", "a", None, "b"])]
+    plain = [verdict for verdict in once if verdict.winner]
+    assert win_rate(once * 4, "a").standard_error == pytest.approx(win_rate(once, "a").standard_error)
+    assert win_rate(plain * 4, "a").clusters == len(plain)
+
+
 def test_a_model_without_verdicts_has_no_win_rate() -> None:
     assert win_rate([Verdict("a", "b", "a")], "c").reason == "no verdict on `c`"
 
@@ -250,6 +262,14 @@ def test_a_judge_that_always_takes_the_first_or_the_second_is_found_out() -> Non
     assert position_bias(both(1, "a", "b") + both(2, "a", "b")).value == 1
     assert position_bias(both(1, "b", "a") + both(2, "b", "a")).value == -1
     assert position_bias(both(1, "a", "a") + both(2, "b", "b")).value == 0
+
+
+def test_the_interval_of_a_position_bias_stays_within_its_scale() -> None:
+    leaning = [both(item, "a", "b") for item in range(3)] + [both(3, "a", "a")]
+    found = position_bias([verdict for pair in leaning for verdict in pair])
+    assert (found.value, found.high) == (0.75, 1.0)
+    turned = [both(item, "b", "a") for item in range(3)] + [both(3, "a", "a")]
+    assert position_bias([verdict for pair in turned for verdict in pair]).low == -1.0
 
 
 def test_one_order_says_nothing_of_positions() -> None:
