@@ -141,6 +141,26 @@ def test_two_models_with_ties_have_strengths_in_closed_form() -> None:
     assert found.ties.value == pytest.approx(12 / math.sqrt(9 * 4))
 
 
+def test_two_models_with_ties_have_errors_in_closed_form() -> None:
+    verdicts = [Verdict("a", "b", winner) for winner in ["a"] * 9 + ["b"] * 4 + [None] * 12]
+    # By the delta method, of log (w / l) and of log (t / √(w l)).
+    of_difference, of_ties = math.sqrt(1 / 9 + 1 / 4), 12 / 6 * math.sqrt(1 / 12 + 1 / 36 + 1 / 16)
+    found = bradley_terry(verdicts)
+    assert found.difference("a", "b").standard_error == pytest.approx(of_difference)
+    assert found.ties.standard_error == pytest.approx(of_ties)
+    # Of a model that fits exactly, with a verdict an item, the two ways differ by n / (n − 1) only.
+    by_items = bradley_terry(verdicts, errors="items")
+    assert by_items.difference("a", "b").standard_error == pytest.approx(of_difference * math.sqrt(25 / 24))
+    assert by_items.ties.standard_error == pytest.approx(of_ties * math.sqrt(25 / 24))
+
+
+def test_a_bootstrap_has_about_the_interval_of_ties_that_the_information_has() -> None:
+    verdicts = [Verdict("a", "b", winner) for winner in ["a"] * 90 + ["b"] * 40 + [None] * 120]
+    drawn, wanted = (bradley_terry(verdicts, errors=way, resamples=400).ties for way in ("bootstrap", "information"))  # type: ignore[arg-type]
+    assert drawn.value == pytest.approx(wanted.value)
+    assert (drawn.low, drawn.high) == pytest.approx((wanted.low, wanted.high), rel=0.1)
+
+
 REASONS = {
     "`a` never lost to or tied with any of the others": [
         Verdict("a", "b", "a"),
