@@ -338,6 +338,18 @@ def test_leniency_to_all_is_not_fondness_of_oneself() -> None:
     assert self_preference_in_grades(grades)["gpt"].value == 0
 
 
+def test_what_a_model_gives_itself_is_no_yardstick_for_others() -> None:
+    given = {"neutral": {"gpt": 3, "x": 3}, "gpt": {"gpt": 3, "x": 3}, "x": {"gpt": 3, "x": 9}}
+    grades = [
+        Grade(judge, model, item, value)
+        for judge, by_model in given.items()
+        for model, value in by_model.items()
+        for item in range(3)
+    ]
+    found = self_preference_in_grades(grades)
+    assert (found["gpt"].value, found["x"].value) == (0, 6)
+
+
 def test_counts_forget_nothing() -> None:
     verdicts = [*simulated(10, 4), Verdict("c", "a", None)]
     counts = Counts.of(verdicts)
