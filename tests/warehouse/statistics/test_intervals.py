@@ -123,6 +123,11 @@ def test_what_rounding_leaves_is_no_error() -> None:
     assert (found.standard_error, found.low, found.high, found.p) == (0.0, found.value, found.value, None)
 
 
+def test_an_infinite_value_is_refused() -> None:
+    with pytest.raises(ValueError, match="a value is infinite"):
+        mean([1.0, math.inf])
+
+
 def test_one_value_has_no_interval_and_says_so() -> None:
     assert mean([3]).reason == "one value: nothing shows how far values differ"
     assert mean([3, 4], ["a", "a"]).low is None

@@ -350,6 +350,12 @@ def test_what_a_model_gives_itself_is_no_yardstick_for_others() -> None:
     assert (found["gpt"].value, found["x"].value) == (0, 6)
 
 
+def test_items_on_which_nobody_else_graded_are_counted_and_left_out() -> None:
+    both_graded = [Grade(judge, model, 1, 3) for judge in ("gpt", "neutral") for model in ("gpt", "x")]
+    found = self_preference_in_grades([*both_graded, Grade("gpt", "gpt", 2, 3), Grade("gpt", "x", 2, 3)])["gpt"]
+    assert (found.n, found.left_out) == (1, 1)
+
+
 def test_counts_forget_nothing() -> None:
     verdicts = [*simulated(10, 4), Verdict("c", "a", None)]
     counts = Counts.of(verdicts)
