@@ -1,0 +1,61 @@
+"""The package as a whole: what it costs to import, and that its page names everything."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import fields
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tripos_warehouse.statistics import Found
+
+PAGE = (Path(__file__).parents[3] / "docs/statistics.md").read_text("utf-8")
+FACES = [
+    import_module(f"tripos_warehouse.statistics.{name}")
+    for name in ("agreement", "intervals", "sampling", "power", "comparing", "preferring")
+]
+NOT_FOR_PEOPLE = {"Paired", "Pairwise", "Rank", "Ranking"}
+"""What the functions are made of, or return."""
+
+
+def public(module: ModuleType) -> list[str]:
+    """What a module is for: its `__all__`, or the functions and classes that it defines."""
+    defined = [name for name, value in vars(module).items() if getattr(value, "__module__", "") == module.__name__]
+    names = getattr(module, "__all__", defined)
+    return [name for name in names if not name.startswith("_") and name not in NOT_FOR_PEOPLE]
+
+
+@pytest.mark.parametrize("module", FACES, ids=lambda module: module.__name__.rpartition(".")[2])
+def test_the_page_names_every_function(module: ModuleType) -> None:
+    assert f"`{module.__name__}`" in PAGE
+    missing = [name for name in public(module) if f"`{name}" not in PAGE and f"{name}(" not in PAGE]
+    assert public(module)
+    assert not missing
+
+
+def test_the_page_names_every_field_of_a_figure() -> None:
+    assert not [field.name for field in fields(Found) if f"`{field.name}`" not in PAGE]
+
+
+def test_importing_the_statistics_imports_no_scipy() -> None:
+    names = ", ".join(module.__name__ for module in FACES)
+    script = f"import sys, {names}; sys.exit('scipy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
+
+
+def test_shares_means_and_power_do_without_the_heavy_part_of_scipy() -> None:
+    script = """
+import sys
+from tripos_warehouse.statistics.agreement import cohen_kappa, intraclass, kendall_w, krippendorff_alpha
+from tripos_warehouse.statistics.intervals import clopper_pearson, mean, wilson
+from tripos_warehouse.statistics.power import detectable_difference
+rows = [[1, 2, 3, 4], [1, 2, 4, 3]]
+wilson(1, 3), clopper_pearson(1, 3), mean([1, 2, 3]), detectable_difference(9, 1), kendall_w(rows)
+krippendorff_alpha(rows, "ordinal"), intraclass(rows), cohen_kappa(*rows)
+sys.exit("scipy.stats" in sys.modules)
+"""
+    assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0
