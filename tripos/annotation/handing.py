@@ -13,7 +13,7 @@ import duckdb
 from tripos.annotation import batch as batches
 from tripos.annotation.batch import Batch, Row, name_of, row_name
 from tripos.annotation.drawing import Choice, Handed, draw, shuffled
-from tripos.annotation.replies import Candidate, Replies, Shown, check_role
+from tripos.annotation.replies import Candidate, Replies, Shown, chosen_role
 from tripos.failure import Failure
 from tripos_compiler.plan import Plan
 from tripos_warehouse.runs import Run
@@ -28,8 +28,8 @@ class Hand:
 
     batch: Batch
     shown: Mapping[str, Shown]
-    shared: int = 0
-    """How many of the replies somebody else was handed too."""
+    shared: int | None = None
+    """How many of the replies somebody else was handed too, where an overlap was asked for."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Desk:
                 f"`{self.name}` cannot be the name of a person here",
                 "letters, digits, `.`, `_` and `-`, such as --name anna",
             )
-        check_role(self.plan, self.role, self.run.compared_role)
+        chosen_role(self.plan, self.role, self.run.compared_role)
 
     @property
     def replies(self) -> Replies:
@@ -81,7 +81,9 @@ class Desk:
             chosen,
             rows,
         )
-        shared = sum((row.sample_id, row.fingerprint) in handed.others for row in rows)
+        shared: int | None = None
+        if choice.overlap is not None:
+            shared = sum((row.sample_id, row.fingerprint) in handed.others for row in rows)
         shown = {row.row: drawn[each] for row, each in zip(rows, order, strict=True)}
         return Hand(batches.save(self.store, batch, now()), shown, shared)
 

@@ -82,13 +82,17 @@ class Scale:
         return tuple(range(self.low, self.high + 1))
 
 
-def check_role(plan: Plan, role: str, compared: str) -> None:
-    """Raises `Failure` W0701 where `role` gives no grades that a person could give in its place."""
+def chosen_role(plan: Plan, role: str | None, compared: str) -> str:
+    """The role that a person fills: `role`, or without one the only role that grades, or `judge`.
+
+    Raises `Failure` W0701 where it gives no grades that a person could give in its place.
+    """
     grades = [step for scenario in plan.scenarios for step in scenario.steps if isinstance(step, Grade)]
     scorers = [plan.scorer(step.scorer) for step in grades]
     known = sorted({scorer.role for scorer in scorers if not scorer.reward} - {compared})
+    role = role or (known[0] if len(known) == 1 else "judge")
     if role in known:
-        return
+        return role
     if not known:
         raise Failure("W0701", f"nothing in `{plan.benchmark.name}` is graded by a judge", "its scores are computed")
     close = nearest(role, known)

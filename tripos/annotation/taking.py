@@ -23,7 +23,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Taken:
-    """The grades of a file, its faults, and how many of the replies that were handed out it says nothing of."""
+    """The grades of a file, its faults, and how many of the replies that were handed out lack a grade."""
 
     grades: tuple[Grade, ...]
     faults: tuple[Fault, ...]
@@ -31,8 +31,8 @@ class Taken:
 
 
 def check(batch: Batch, answers: Answers, *, partial: bool) -> Taken:
-    """The grades that a file holds. A reply needs a value for every metric; with `partial`, replies that nothing is
-    said of may be missing. Grades are to be kept only where there is no fault."""
+    """The grades that a file holds. A reply needs a value for every metric; with `partial`, replies that lack one are
+    left out. Grades are to be kept only where there is no fault; faults come in the order of the file."""
     handed = {row.row: row for row in batch.rows}
     faults = [Fault(address, reason) for address, reason in answers.twice]
     faults += [
@@ -40,34 +40,42 @@ def check(batch: Batch, answers: Answers, *, partial: bool) -> Taken:
         for name, address in answers.rows.items()
         if name not in handed
     ]
-    given: dict[str, dict[str, Given]] = {}
+    entries: dict[str, list[Entry]] = {}
     for entry in answers.entries:
-        if (row := handed.get(entry.row)) is None:
-            continue
-        mark = row.mark(entry.metric)
-        found = f"`{entry.metric}` is not graded in this scenario" if mark is None else read_value(mark, entry.value)
-        if isinstance(found, str) or mark is None:
-            faults.append(Fault(entry.address, str(found)))
-            given.setdefault(entry.row, {})
-            continue
-        reason = answers.rationales.get(entry.row)
-        each = Given(mark.score_id, mark.metric, found, mark.key, reason)
-        given.setdefault(entry.row, {})[mark.metric] = each
-    wrong = {(entry.row, entry.metric) for entry in answers.entries}
+        entries.setdefault(entry.row, []).append(entry)
+    places = {name: place for place, name in enumerate(answers.rows)}
+    grades: list[Grade] = []
     still_open = 0
-    for number, row in enumerate(batch.rows, 1):
+    for number, row in sorted(enumerate(batch.rows, 1), key=lambda pair: places.get(pair[1].row, len(places))):
         address = answers.rows.get(row.row, f"reply {number}")
-        begun = row.row in given or row.row in answers.rationales
-        if not begun:
-            still_open += 1
-            if not partial:
-                faults.append(Fault(address, "nothing is graded"))
+        given, wrong = _read(row, entries.get(row.row, ()), answers.rationales.get(row.row))
+        faults += wrong
+        entered = {entry.metric for entry in entries.get(row.row, ())}
+        missing = [mark.metric for mark in row.marks if mark.metric not in entered]
+        if not missing:
+            grades.append(_grade(batch, row, given))
             continue
-        missing = [mark.metric for mark in row.marks if (row.row, mark.metric) not in wrong]
-        if missing:
-            faults.append(Fault(address, f"no grade for {', '.join(f'`{each}`' for each in missing)}"))
-    grades = tuple(_grade(batch, row, given[row.row].values()) for row in batch.rows if given.get(row.row))
-    return Taken(() if faults else grades, tuple(faults), still_open)
+        still_open += 1
+        if not partial:
+            names = ", ".join(f"`{each}`" for each in missing)
+            begun = entered or row.row in answers.rationales
+            faults.append(Fault(address, f"no grade for {names}" if begun else "nothing is graded"))
+    return Taken(() if faults else tuple(grades), tuple(faults), still_open)
+
+
+def _read(row: Row, entries: Iterable[Entry], reason: str | None) -> tuple[list[Given], list[Fault]]:
+    given: list[Given] = []
+    faults: list[Fault] = []
+    for entry in entries:
+        if (mark := row.mark(entry.metric)) is None:
+            faults.append(Fault(entry.address, f"`{entry.metric}` is not graded in this scenario"))
+            continue
+        found = read_value(mark, entry.value)
+        if isinstance(found, str):
+            faults.append(Fault(entry.address, found))
+        else:
+            given.append(Given(mark.score_id, mark.metric, found, mark.key, reason))
+    return given, faults
 
 
 def read_value(mark: Mark, value: Any) -> float | str:
@@ -106,6 +114,3 @@ def _grade(batch: Batch, row: Row, given: Iterable[Given]) -> Grade:
         fingerprint=row.fingerprint,
         given=tuple(given),
     )
-
-
-__all__ = ["Entry", "Fault", "Taken", "check", "read_value"]

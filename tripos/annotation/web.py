@@ -28,7 +28,7 @@ HOST = "127.0.0.1"
 LONGEST_RATIONALE = 20_000
 POLICY = {
     "Content-Security-Policy": (
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self';"
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:;"
         " base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     ),
     "X-Content-Type-Options": "nosniff",

@@ -25,8 +25,10 @@ ENGLISH = MappingProxyType(
         "of": "of",
         "graded": "graded",
         "saved": "Saved",
-        "unsaved": "Not saved: the server has stopped. Start it again with the same command, and reload this page.",
-        "choose": "No grade yet",
+        "unsaved": (
+            "Not saved: nothing answers where this page was started. Start it there again with the same command, and"
+            " give the last grades once more on the new page."
+        ),
         "done": "All replies are graded. Press Ctrl-C where the page was started.",
         "next_open": "Next without grade",
         "keys": (
@@ -55,8 +57,7 @@ CHINESE = MappingProxyType(
         "of": "/",
         "graded": "已评",
         "saved": "已保存",
-        "unsaved": "未保存：服务已停止。请用同一命令重新启动，然后刷新本页。",
-        "choose": "尚未评分",
+        "unsaved": "未保存：服务没有响应。请用同一命令重新启动，并在新页面上补评最后几项。",
         "done": "全部评完。请在启动本页的终端按 Ctrl-C。",
         "next_open": "下一条未评",
         "keys": "快捷键：1–9 打分（0 为 10 分）并跳到下一指标，n 下一条，p 上一条，u 下一条未评，r 理由，Esc 退出。",

@@ -14,6 +14,7 @@ from tripos.annotation.answers import Answers
 from tripos.annotation.drawing import Choice
 from tripos.annotation.handing import Desk, Hand
 from tripos.annotation.page_file import GradesFile, read_grades
+from tripos.annotation.replies import chosen_role
 from tripos.annotation.taking import Fault, Taken, check
 from tripos.command.choices import chosen_only, chosen_scenarios
 from tripos.command.harmless import fold, harmless
@@ -47,7 +48,9 @@ def _hand(options: Namespace) -> int:
     store = open_store(options)
     connection, run = connect_run(store, options.run)
     with connection:
-        desk = Desk(store, connection, get_plan(connection, run), run, options.role or "judge", options.name)
+        plan = get_plan(connection, run)
+        role = chosen_role(plan, options.role, run.compared_role)
+        desk = Desk(store, connection, plan, run, role, options.name)
         choice = _choice(options, desk.plan)
         if options.page:
             hand = desk.again(_resumed(desk, path)) if path.exists() else desk.hand(choice, _now)
@@ -118,7 +121,7 @@ def _say(hand: Hand, path: Path, options: Namespace) -> None:
         f"{_count(len(batch.rows), 'reply', 'replies')} of run {batch.run_id} for {batch.name}:"
         f" {_count(scenarios, 'scenario')}, {_count(marks, 'grade')}"
     )
-    if options.overlap is not None:
+    if hand.shared is not None:
         print(f"{_count(hand.shared, 'reply', 'replies')} of these somebody else was handed too")
     print(f"batch {batch.batch}, seed {batch.seed}: the store has the order")
     if not options.page:
@@ -168,7 +171,7 @@ def _take(options: Namespace) -> int:
         _list(taken.faults)
     hint = "mend them in the file and take it again"
     if taken.open:
-        hint += f"; `--partial` leaves out the {_count(taken.open, 'reply', 'replies')} not graded at all"
+        hint += f"; `--partial` leaves out the {_count(taken.open, 'reply', 'replies')} without all grades"
     count = _count(len(taken.faults), "thing")
     raise Failure("W0705", f"{count} in `{path}` cannot be taken, so nothing was", hint, SOME_FAILED)
 
@@ -208,12 +211,14 @@ def _print_json(said: dict[str, object], faults: tuple[Fault, ...]) -> None:
 
 
 def _list(faults: tuple[Fault, ...]) -> None:
-    room = max(20, columns())
+    from rich.cells import cell_len, set_cell_size
+
+    room = max(40, columns())
     shown = faults[:MOST_FAULTS]
-    wide = min(max(len(each.address) for each in shown), 24)
+    wide = min(max(cell_len(harmless(each.address)) for each in shown), 24)
     for each in shown:
         first, *rest = fold(harmless(" ".join(each.reason.split())), room - wide - 2)
-        print(f"{harmless(each.address):<{wide}}  {first}")
+        print(f"{set_cell_size(harmless(each.address), wide)}  {first}")
         for line in rest:
             print(f"{'':<{wide}}  {line}")
     if len(faults) > MOST_FAULTS:

@@ -161,7 +161,7 @@ def _why(parser: argparse.ArgumentParser) -> None:
 
 def _annotate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", nargs="?", help="a run, or the beginning of its name (default: the last)")
-    parser.add_argument("--role", metavar="ROLE", help="the role that the person fills (default: judge)")
+    parser.add_argument("--role", metavar="ROLE", help="the role that the person fills (default: the one that grades)")
     parser.add_argument("--name", metavar="NAME", help="who grades; the scores will say human/NAME")
     help_ = "the spreadsheet to write, or with --page the file that keeps the grades (default: NAME.xlsx, NAME.jsonl)"
     parser.add_argument("-o", "--output", metavar="FILE", help=help_)
@@ -180,7 +180,7 @@ def _annotate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scenario", metavar="NAME", action="append", default=[], help=help_)
     parser.add_argument("--seed", type=int, metavar="N", help="of the draw and the order (default: 0)")
     parser.add_argument("--take", metavar="FILE", help="check the grades of a file that came back, and keep them")
-    help_ = "with --take: replies without any grade may be missing"
+    help_ = "with --take: leave out replies that lack a grade"
     parser.add_argument("--partial", action="store_true", help=help_)
     _store(parser)
     parser.add_argument("--json", action="store_true", help="with --take: print what was taken as JSON")

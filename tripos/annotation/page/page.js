@@ -30,10 +30,15 @@ async function send(what) {
   if (!response.ok) throw new Error(response.status);
 }
 
-// What could not be sent stays here and goes with the next try; of two about one cell the later counts.
+// What could not be sent waits for the next try; of two about one cell the later counts.
 let sending = Promise.resolve();
 function save(what) {
   waiting.set(`${what.row} ${what.metric ?? ""}`, what);
+  flush();
+  count();
+}
+
+function flush() {
   sending = sending.then(async () => {
     for (const [key, one] of [...waiting]) {
       try {
@@ -46,8 +51,8 @@ function save(what) {
     }
     if (!waiting.size) say(words.saved);
   });
-  count();
 }
+setInterval(() => { if (waiting.size) flush(); }, 3000);
 
 function count() {
   const done = data.items.filter(isDone).length;
@@ -55,8 +60,9 @@ function count() {
   at("progress").value = done;
   at("count").textContent = `${done} ${words.of} ${data.items.length} ${words.graded}`;
   at("next-open").disabled = done === data.items.length;
-  if (done === data.items.length) at("keys").textContent = words.done;
-  else at("keys").textContent = words.keys;
+  const all = done === data.items.length;
+  at("keys").textContent = all ? words.done : words.keys;
+  at("keys").classList.toggle("done", all);
 }
 
 function grade(item, scale, value) {
