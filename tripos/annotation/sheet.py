@@ -17,6 +17,7 @@ from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE, Cell
 from openpyxl.styles import Alignment, Border, Font, PatternFill, Protection, Side
 from openpyxl.utils import get_column_letter
 from openpyxl.worksheet.datavalidation import DataValidation
+from openpyxl.worksheet.hyperlink import Hyperlink
 from openpyxl.worksheet.worksheet import Worksheet
 
 from tripos.annotation.batch import Batch, Row
@@ -159,7 +160,7 @@ class _Grades:
             self.texts.column_dimensions["A"].width = 110
         first = self.texts.max_row + 2
         if link.hyperlink is None:
-            link.hyperlink = f"#'{self.texts_title}'!A{first}"
+            link.hyperlink = Hyperlink(ref=link.coordinate, location=f"'{self.texts_title}'!A{first}")
             link.font = Font(underline="single", color="1F3A5F")
         _heading(_cell(self.texts, first, 1), f"{self.words['number']} {number} · {label}")
         for place, line in enumerate(_pieces(text), first + 1):
