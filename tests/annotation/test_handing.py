@@ -117,6 +117,10 @@ def test_with_an_overlap_nobody_is_handed_a_reply_twice(ran: Path, tripos: Comma
     assert done.code == 2 and "error[W0707]" in done.err
 
 
+def test_a_person_is_told_where_there_are_fewer_than_asked_for(ran: Path, tripos: Command) -> None:
+    assert "2 fewer than asked for: there are no more" in tripos("annotate", "--name", "anna", "--sample", "12").out
+
+
 def test_only_a_scenario_and_a_limit_of_items_can_be_asked_for(ran: Path, tripos: Command) -> None:
     tripos("annotate", "--name", "anna", "--scenario", "sums", "--limit", "2")
     assert {row["scenario"] for row in rows_of("anna")} == {"sums"}

@@ -67,6 +67,14 @@ def test_a_persons_grades_count_in_the_measures(handed: Path, tripos: Command) -
     assert counts() == {2 * n for n in before}
 
 
+def test_a_report_names_the_people_whose_grades_are_in_it(handed: Path, tripos: Command) -> None:
+    assert "people" not in tripos("report").out.split("by_metric")[0]
+    fill("anna.xlsx")
+    tripos("annotate", "--take", "anna.xlsx")
+    assert tripos("report", "--json").data["people"] == {"human/anna": 16}
+    assert "human/anna (16 scores)" in tripos("report").out
+
+
 def test_taking_twice_changes_nothing(handed: Path, tripos: Command) -> None:
     fill("anna.xlsx")
     tripos("annotate", "--take", "anna.xlsx")

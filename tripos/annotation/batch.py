@@ -9,7 +9,6 @@ import os
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +123,7 @@ def row_name(seed: int, name: str, judgement_id: str) -> str:
     return digest(["row", seed, name, judgement_id], size=6)
 
 
-def save(store: Store, batch: Batch, now: datetime) -> Batch:
+def save(store: Store, batch: Batch) -> Batch:
     """Records a batch, and gives back what the store has under its name: the first record stays as it is.
 
     Raises `StoreError` W0102 where the disk refuses.

@@ -30,6 +30,8 @@ class Hand:
     shown: Mapping[str, Shown]
     shared: int | None = None
     """How many of the replies somebody else was handed too, where an overlap was asked for."""
+    sought: int | None = None
+    """How many replies were asked for."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ class Desk:
         if choice.overlap is not None:
             shared = sum((row.sample_id, row.fingerprint) in handed.others for row in rows)
         shown = {row.row: drawn[each] for row, each in zip(rows, order, strict=True)}
-        return Hand(batches.save(self.store, batch, now()), shown, shared)
+        return Hand(batches.save(self.store, batch), shown, shared, choice.sample)
 
     def again(self, batch: Batch) -> Hand:
         """What is seen of a batch that was handed out before."""

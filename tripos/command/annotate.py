@@ -123,6 +123,8 @@ def _say(hand: Hand, path: Path, options: Namespace) -> None:
     )
     if hand.shared is not None:
         print(f"{_count(hand.shared, 'reply', 'replies')} of these somebody else was handed too")
+    if hand.sought is not None and len(batch.rows) < hand.sought:
+        print(f"{hand.sought - len(batch.rows):,} fewer than asked for: there are no more")
     print(f"batch {batch.batch}, seed {batch.seed}: the store has the order")
     if not options.page:
         print(f"written to {path}; when it is filled in: {_back(path, options)}")
@@ -169,9 +171,7 @@ def _take(options: Namespace) -> int:
         _print_json({"batch": batch.batch, "evaluator": batch.evaluator, **_counts(Kept(), taken.open)}, taken.faults)
     else:
         _list(taken.faults)
-    hint = "mend them in the file and take it again"
-    if taken.open:
-        hint += f"; `--partial` leaves out the {_count(taken.open, 'reply', 'replies')} without all grades"
+    hint = "mend it and take it again" + ("; `--partial` leaves out unfinished replies" if taken.open else "")
     count = _count(len(taken.faults), "thing")
     raise Failure("W0705", f"{count} in `{path}` cannot be taken, so nothing was", hint, SOME_FAILED)
 

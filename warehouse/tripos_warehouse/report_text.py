@@ -51,6 +51,7 @@ def _header(report: Report, width: int) -> list[str]:
         "run": f"{run.run_id}  {run.started_at:%Y-%m-%d %H:%M} UTC  {run.status}",
         run.compared_role: ", ".join(run.models),
         **{role: ", ".join(models) for role, models in run.evaluators.items()},
+        **({"people": _people(report.people)} if report.people else {}),
         "plan": run.plan_digest[:12],
         "cost": NOTHING if run.cost_usd is None else f"${run.cost_usd:,.4f}",
         "samples": _statuses(report.samples),
@@ -63,6 +64,10 @@ def _header(report: Report, width: int) -> list[str]:
             (name.ljust(room) + GAP + _wrapped(value, width - len(indent)).replace("\n", "\n" + indent)).rstrip()
         )
     return lines
+
+
+def _people(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} ({count:,} {'score' if count == 1 else 'scores'})" for name, count in counts.items())
 
 
 def _statuses(counts: Mapping[str, int]) -> str:
