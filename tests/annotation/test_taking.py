@@ -67,6 +67,25 @@ def test_a_persons_grades_count_in_the_measures(handed: Path, tripos: Command) -
     assert counts() == {2 * n for n in before}
 
 
+def test_what_a_person_has_graded_is_not_handed_out_again(handed: Path, tripos: Command) -> None:
+    fill("anna.xlsx")
+    tripos("annotate", "--take", "anna.xlsx")
+    done = tripos("annotate", "--name", "anna", "-o", "again.xlsx")
+    assert done.code == 2 and "`anna` has graded all of it already" in done.err
+    models = "mock/careful,mock/careful:b,mock/careful:c"
+    assert tripos("run", "quiz.tripos", "--model", models, "--role", f"judge={JUDGE}", "--json").code == 0
+    done = tripos("annotate", "--name", "anna", "-o", "more.xlsx")
+    assert done.out.startswith("5 replies of run") and "not handed out again: 10 replies that anna has graded" in done.out
+
+
+def test_a_sheet_of_which_whole_columns_were_formatted_is_read(handed: Path, tripos: Command) -> None:
+    fill("anna.xlsx")
+    book = load_workbook("anna.xlsx")
+    grades_sheet(book).cell(900_000, 5).number_format = "0"
+    book.save("anna.xlsx")
+    assert tripos("annotate", "--take", "anna.xlsx").code == 0
+
+
 def test_a_report_names_the_people_whose_grades_are_in_it(handed: Path, tripos: Command) -> None:
     assert "people" not in tripos("report").out.split("by_metric")[0]
     fill("anna.xlsx")

@@ -30,8 +30,10 @@ class Hand:
     shown: Mapping[str, Shown]
     shared: int | None = None
     """How many of the replies somebody else was handed too, where an overlap was asked for."""
-    sought: int | None = None
-    """How many replies were asked for."""
+    graded: int = 0
+    """How many of those that were drawn the person has graded already; they are not handed out again."""
+    lacking: int = 0
+    """How many fewer there are than were asked for."""
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,10 @@ class Desk:
         handed = self._handed()
         replies = self.replies
         drawn = draw(replies.candidates(), choice, handed, replies.show)
+        sought, graded = len(drawn), replies.graded()
+        drawn = {each: shown for each, shown in drawn.items() if each.judgement_id not in graded}
         if not drawn:
-            raise Failure("W0707", *self._nothing(choice))
+            raise Failure("W0707", *self._nothing(choice, sought))
         order = shuffled(drawn, choice.seed, self.name)
         rows = tuple(_row(each, drawn[each], choice.seed, self.name) for each in order)
         name = name_of(self.run.run_id, self.role, self.name, choice.seed, rows)
@@ -87,7 +91,9 @@ class Desk:
         if choice.overlap is not None:
             shared = sum((row.sample_id, row.fingerprint) in handed.others for row in rows)
         shown = {row.row: drawn[each] for row, each in zip(rows, order, strict=True)}
-        return Hand(batches.save(self.store, batch), shown, shared, choice.sample)
+        return Hand(
+            batches.save(self.store, batch), shown, shared, sought - len(drawn), max(0, (choice.sample or 0) - sought)
+        )
 
     def again(self, batch: Batch) -> Hand:
         """What is seen of a batch that was handed out before."""
@@ -110,7 +116,9 @@ class Desk:
             (own if each.name == self.name else others).update((row.sample_id, row.fingerprint) for row in each.rows)
         return Handed(own, others)
 
-    def _nothing(self, choice: Choice) -> tuple[str, str]:
+    def _nothing(self, choice: Choice, graded: int) -> tuple[str, str]:
+        if graded:
+            return f"`{self.name}` has graded all of it already", "`--take` of the same file changes a grade"
         if choice.overlap is not None:
             return (
                 f"there is nothing left that `{self.name}` has not been handed",

@@ -125,6 +125,11 @@ class Replies:
                                     seen.add(each.judgement_id)
                                     yield each
 
+    def graded(self) -> set[str]:
+        """The judgements that the person has given already."""
+        query = "select judgement_id from main.judgements where evaluator = ?"
+        return {name for (name,) in self.connection.execute(query, [self.evaluator]).fetchall()}
+
     def show(self, candidates: Sequence[Candidate]) -> dict[str, Shown]:
         """What there is to see of each, by judgement; absent are those where a judge would have had nothing to grade,
         and those that the store does not say enough of."""

@@ -175,7 +175,7 @@ class _Grades:
             kind = {"type": "whole" if scale.whole else "decimal", **_between(scale.low, scale.high)}
         told = f"{scale.low}–{scale.high}" if scale.low is not None and scale.high is not None else scale.metric
         found = DataValidation(**kind, allow_blank=True, showErrorMessage=True, errorStyle="stop")
-        found.errorTitle, found.error = scale.metric[:32], f"{self.words['off']} {told}"[:255]
+        found.errorTitle, found.error = scale.metric[:32], f"{self.words['off']} {told}"[:225]
         found.promptTitle, found.prompt = scale.title[:32], scale.asks[:255] or told
         found.showInputMessage = True
         return found

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
 
-from openpyxl import load_workbook
+from openpyxl import Workbook, load_workbook
 from openpyxl.utils import get_column_letter
+from openpyxl.utils.escape import unescape
 from openpyxl.utils.exceptions import InvalidFileException
 
 from tripos.annotation.answers import Answers, Entry
@@ -23,13 +24,22 @@ def read_sheet(path: Path) -> Answers:
     Raises `Failure` W0706 where it cannot be read or is not one that `tripos annotate` wrote.
     """
     try:
-        book = load_workbook(path, read_only=False, data_only=True)
-    except (OSError, InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, ParseError) as error:
+        # Row by row: a person may have formatted whole columns, a million cells each.
+        book = load_workbook(path, read_only=True, data_only=True)
+        try:
+            return _read(path, book)
+        finally:
+            book.close()
+    except (OSError, InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, TypeError, ParseError) as error:
         told = error.strerror if isinstance(error, OSError) else " ".join(str(error).split())
         raise Failure(
             "W0706", f"`{path}` cannot be read ({told})", "save it as .xlsx once more, and try again"
         ) from error
-    if ABOUT not in book.sheetnames or book[ABOUT]["A1"].value != SHEET_FORMAT:
+
+
+def _read(path: Path, book: Workbook) -> Answers:
+    about = list(book[ABOUT].iter_rows(max_row=1, max_col=2, values_only=True)) if ABOUT in book.sheetnames else []
+    if not about or about[0][0] != SHEET_FORMAT or len(about[0]) < 2:
         raise Failure(
             "W0706",
             f"`{path}` is no sheet of `tripos annotate`",
@@ -38,29 +48,32 @@ def read_sheet(path: Path) -> Answers:
     rows: dict[str, str] = {}
     entries: list[Entry] = []
     rationales: dict[str, str] = {}
-    twice: list[tuple[str, str]] = []
+    wrong: list[tuple[str, str]] = []
     for sheet in book.worksheets:
-        keys = {_text(cell.value): column for column, cell in enumerate(sheet[KEYS_ROW], 1) if _text(cell.value)}
+        lines = sheet.iter_rows(values_only=True)
+        keys = {_text(value): column for column, value in enumerate(next(lines, ())) if _text(value)}
         if sheet.title == ABOUT or ROW_KEY not in keys:
             continue
-        for place in range(FIRST_ROW, sheet.max_row + 1):
-            found = {key: sheet.cell(place, column).value for key, column in keys.items()}
+        for place, line in enumerate(lines, KEYS_ROW + 1):
+            if place < FIRST_ROW:
+                continue
+            found = {key: line[column] if column < len(line) else None for key, column in keys.items()}
             name = _text(found[ROW_KEY])
             if not name:
                 if any(_filled(found)):
-                    twice.append((f"{sheet.title}!{place}", "grades on a row that has lost its name"))
+                    wrong.append((f"{sheet.title}!{place}", "grades on a row that has lost its name"))
                 continue
             if name in rows:
-                twice.append((f"{sheet.title}!{place}", f"this reply stands at {rows[name]} already"))
+                wrong.append((f"{sheet.title}!{place}", f"this reply stands at {rows[name]} already"))
                 continue
             rows[name] = f"{sheet.title}!{place}"
             for key, value in found.items():
-                address = f"{sheet.title}!{get_column_letter(keys[key])}{place}"
+                address = f"{sheet.title}!{get_column_letter(keys[key] + 1)}{place}"
                 if key.startswith(MARK_KEY) and not _empty(value):
                     entries.append(Entry(name, key.removeprefix(MARK_KEY), value, address))
                 elif key == RATIONALE_KEY and not _empty(value):
-                    rationales[name] = str(value).strip()
-    return Answers(str(book[ABOUT]["B1"].value or ""), rows, tuple(entries), rationales, tuple(twice))
+                    rationales[name] = unescape(str(value)).strip()
+    return Answers(_text(about[0][1]), rows, tuple(entries), rationales, tuple(wrong))
 
 
 def _filled(found: dict[str, Any]) -> Iterator[bool]:

@@ -123,8 +123,10 @@ def _say(hand: Hand, path: Path, options: Namespace) -> None:
     )
     if hand.shared is not None:
         print(f"{_count(hand.shared, 'reply', 'replies')} of these somebody else was handed too")
-    if hand.sought is not None and len(batch.rows) < hand.sought:
-        print(f"{hand.sought - len(batch.rows):,} fewer than asked for: there are no more")
+    if hand.graded:
+        print(f"not handed out again: {_count(hand.graded, 'reply', 'replies')} that {batch.name} has graded")
+    if hand.lacking:
+        print(f"{hand.lacking:,} fewer than asked for: there are no more")
     print(f"batch {batch.batch}, seed {batch.seed}: the store has the order")
     if not options.page:
         print(f"written to {path}; when it is filled in: {_back(path, options)}")

@@ -26,6 +26,7 @@ async function send(what) {
     method: "POST",
     headers: { "Content-Type": "application/json" },
     body: JSON.stringify(what),
+    keepalive: true,
   });
   if (!response.ok) throw new Error(response.status);
 }
@@ -72,6 +73,15 @@ function grade(item, scale, value) {
   save({ row: item.row, metric: scale.metric, value });
 }
 
+function clear(item, scale) {
+  document.querySelectorAll("fieldset[data-metric] input").forEach((input) => {
+    if (input.closest("fieldset").dataset.metric !== scale.metric) return;
+    if (input.type === "radio") input.checked = false;
+    else input.value = "";
+  });
+  if (scale.metric in item.grades) grade(item, scale, null);
+}
+
 function mark(item, scale) {
   const set = document.querySelector(`fieldset[data-metric="${CSS.escape(scale.metric)}"]`);
   const value = item.grades[scale.metric];
@@ -87,6 +97,9 @@ function choices(item, scale, index) {
   for (const value of scale.values) {
     const input = made("input", { type: "radio", name: `m${index}`, value });
     input.checked = item.grades[scale.metric] === value;
+    input.addEventListener("click", () => {
+      if (item.grades[scale.metric] === value) clear(item, scale);
+    });
     input.addEventListener("change", () => grade(item, scale, value));
     group.append(made("label", {}, input, made("span", {}, String(value))));
   }
@@ -208,6 +221,7 @@ document.addEventListener("keydown", (event) => {
     p: () => leave(place - 1),
     u: nextOpen,
     r: () => at("rationale").focus(),
+    Backspace: () => clear(data.items[place], data.items[place].scales[current(data.items[place])]),
   }[event.key];
   if (does) does();
   else if (!/^[0-9]$/.test(event.key) || !digit(event.key)) return;
@@ -218,6 +232,7 @@ at("previous").addEventListener("click", () => leave(place - 1));
 at("next").addEventListener("click", () => leave(place + 1));
 at("next-open").addEventListener("click", nextOpen);
 at("grades").addEventListener("submit", (event) => event.preventDefault());
+window.addEventListener("pagehide", () => document.activeElement?.blur());
 window.addEventListener("beforeunload", (event) => { if (waiting.size) event.preventDefault(); });
 
 fetch("items.json").then((response) => response.json()).then((found) => {
