@@ -44,7 +44,11 @@ def test_a_grade_is_chosen_from_the_values_of_the_scale(book: Workbook) -> None:
     clear = found["Clarity"]
     assert (clear.type, clear.formula1) == ("list", '"1,2,3,4,5,6,7,8,9,10"')
     assert (clear.prompt, clear.errorStyle, clear.showErrorMessage) == ("Is the reply clear?", "stop", True)
-    assert {cell.coordinate for cell in cells(sheet, "mark:CLEAR")} == set(str(clear.sqref).split())
+    assert all(cell.coordinate in clear.sqref for cell in cells(sheet, "mark:CLEAR"))
+    right = found["Correctness"]
+    assert [cell.coordinate in right.sqref for cell in cells(sheet, "mark:RIGHT")] == [
+        cell.value == "Sums" for cell in sheet["B"][2:]
+    ]
 
 
 def test_only_grades_of_allocated_metrics_and_rationales_are_unlocked(book: Workbook) -> None:

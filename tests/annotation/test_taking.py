@@ -75,7 +75,9 @@ def test_what_a_person_has_graded_is_not_handed_out_again(handed: Path, tripos: 
     models = "mock/careful,mock/careful:b,mock/careful:c"
     assert tripos("run", "quiz.tripos", "--model", models, "--role", f"judge={JUDGE}", "--json").code == 0
     done = tripos("annotate", "--name", "anna", "-o", "more.xlsx")
-    assert done.out.startswith("5 replies of run") and "not handed out again: 10 replies that anna has graded" in done.out
+    assert (
+        done.out.startswith("5 replies of run") and "not handed out again: 10 replies that anna has graded" in done.out
+    )
 
 
 def test_a_sheet_of_which_whole_columns_were_formatted_is_read(handed: Path, tripos: Command) -> None:

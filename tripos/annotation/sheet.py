@@ -16,6 +16,7 @@ from openpyxl import Workbook
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE, Cell
 from openpyxl.styles import Alignment, Border, Font, PatternFill, Protection, Side
 from openpyxl.utils import get_column_letter
+from openpyxl.worksheet.cell_range import MultiCellRange
 from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.hyperlink import Hyperlink
 from openpyxl.worksheet.worksheet import Worksheet
@@ -93,6 +94,7 @@ class _Grades:
         every = [shown[row.row] for _, row in rows]
         self.labels = list(dict.fromkeys(label for each in every for label, _ in each.texts))
         self.scales = {scale.metric: scale for each in every for scale in each.scales}
+        self.open_rows: dict[str, list[int]] = {name: [] for name in self.scales}
         self.keys = ["", "", *[""] * len(self.labels), *(MARK_KEY + name for name in self.scales)]
         self.keys += [RATIONALE_KEY, ROW_KEY]
 
@@ -101,8 +103,11 @@ class _Grades:
         self._headings()
         validations = {name: self._validation(scale) for name, scale in self.scales.items()}
         for place, (number, row) in enumerate(self.rows, FIRST_ROW):
-            self._row(place, number, row, validations)
-        for validation in validations.values():
+            self._row(place, number, row)
+        for name, validation in validations.items():
+            # Added one by one, each cell would be compared with all before it.
+            column = get_column_letter(self.keys.index(MARK_KEY + name) + 1)
+            validation.sqref = MultiCellRange(" ".join(ranges(column, self.open_rows[name])))
             self.sheet.add_data_validation(validation)
         self.sheet.freeze_panes = f"B{FIRST_ROW}"
         self.sheet.row_dimensions[KEYS_ROW].hidden = True
@@ -126,7 +131,7 @@ class _Grades:
             self.sheet.column_dimensions[get_column_letter(column)].width = width
         self.sheet.row_dimensions[HEADINGS_ROW].height = 5 * LINE
 
-    def _row(self, place: int, number: int, row: Row, validations: Mapping[str, DataValidation]) -> None:
+    def _row(self, place: int, number: int, row: Row) -> None:
         shown = self.shown[row.row]
         texts = dict(shown.texts)
         cells = [_cell(self.sheet, place, column) for column in range(1, len(self.keys) + 1)]
@@ -141,7 +146,7 @@ class _Grades:
         for name, cell in zip(self.scales, cells[2 + len(self.labels) :], strict=False):
             if name in marks:
                 _grade_cell(cell)
-                validations[name].add(cell)
+                self.open_rows[name].append(place)
             else:
                 cell.fill = _SHUT
         _grade_cell(cells[-2])
@@ -200,6 +205,21 @@ class _Grades:
                 place += 1
         sheet.freeze_panes = "A2"
         _lock(sheet)
+
+
+def ranges(column: str, rows: Sequence[int]) -> list[str]:
+    """Rows of a column, in ascending order, as ranges of cells.
+
+    >>> ranges("E", [3, 4, 5, 7])
+    ['E3:E5', 'E7']
+    """
+    found: list[list[int]] = []
+    for row in rows:
+        if found and row == found[-1][1] + 1:
+            found[-1][1] = row
+        else:
+            found.append([row, row])
+    return [f"{column}{first}" if first == last else f"{column}{first}:{column}{last}" for first, last in found]
 
 
 def lines_of(text: str, width: int) -> int:

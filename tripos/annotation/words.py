@@ -60,7 +60,10 @@ CHINESE = MappingProxyType(
         "unsaved": "未保存：服务没有响应。请用同一命令重新启动，并在新页面上补评最后几项。",
         "done": "全部评完。请在启动本页的终端按 Ctrl-C。",
         "next_open": "下一条未评",
-        "keys": "快捷键：1–9 打分（0 为 10 分）并跳到下一指标，n 下一条，p 上一条，u 下一条未评，r 理由，Esc 退出，退格撤销。",
+        "keys": (
+            "快捷键：1–9 打分（0 为 10 分）并跳到下一指标，n 下一条，p 上一条，u 下一条未评，r 理由，"
+            "Esc 退出输入框，退格键撤销打分。"
+        ),
     }
 )
 WORDS: Mapping[str, Mapping[str, str]] = MappingProxyType({"en": ENGLISH, "zh": CHINESE})
