@@ -142,6 +142,8 @@ def test_only_a_scenario_and_a_limit_of_items_can_be_asked_for(ran: Path, tripos
         (["--name", "anna", "--page", "-o", "a.xlsx"], ["error[R0202]", "JSON Lines"]),
         (["--name", "anna", "--scenario", "sum"], ["error[R0202]", "did you mean `sums`?"]),
         (["none", "--name", "anna"], ["error[W0301]"]),
+        (["--name", "anna", "--partial"], ["error[R0202]", "--take FILE"]),
+        (["--take", "a.xlsx", "--name", "anna"], ["error[R0202]", "`--name` says nothing"]),
     ],
 )
 def test_a_wrong_command_says_how_it_is_right(
@@ -219,3 +221,36 @@ def test_what_the_judges_prompt_does_not_print_is_not_shown(chained: Path) -> No
     assert {(scale.metric, scale.values) for each in shown.values() for scale in each.scales} == {
         ("good", tuple(range(1, 11)))
     }
+
+
+POOL = """\
+benchmark pool "1.0.0" { languages en }
+role candidate compared
+role judge panel
+dataset item from "items.jsonl" { question text, answer text secret }
+dataset other from "items.jsonl" { question text, answer text secret }
+scorer grader(response: text, known: text) by judge {
+  prompt "Grade: {{ response }} beside {{ known }}"
+  gives 1..10
+}
+scenario sums {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score good = grader(response: reply.text, known: join(other.question, ", "))
+}
+measure g = mean(good)
+"""
+
+
+def test_where_a_judge_looks_into_a_data_set_its_prompt_is_shown(quiz: Path, tripos: Command) -> None:
+    (quiz / "pool.tripos").write_text(POOL, "utf-8")
+    done = tripos("run", "pool.tripos", "--model", "mock/careful", "--role", f"judge={JUDGE}", "--json")
+    assert done.code == 0, done.err
+    connection, run = connect_run(Store.open("results", create=False))
+    with connection:
+        replies = Replies(connection, get_plan(connection, run), run, "judge", "human/anna")
+        shown = replies.show(list(replies.candidates()))
+    assert len(shown) == 3
+    for each in shown.values():
+        ((label, text),) = each.texts
+        assert label == "Prompt" and "beside 1+1, 12 + 30, half of 9" in text

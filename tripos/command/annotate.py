@@ -34,10 +34,25 @@ MOST_FAULTS = 40
 
 def main(options: Namespace) -> int:
     """Hands out, or takes back."""
+    _check(options)
     try:
         return _take(options) if options.take else _hand(options)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
+
+
+def _check(options: Namespace) -> None:
+    """Raises `Failure` R0202 where options of the one are given with the other."""
+    asked = ("run", "role", "name", "output", "page", "port", "sample", "overlap", "limit", "only", "scenario", "seed")
+    given = [name for name in (asked if options.take else ("partial", "json")) if getattr(options, name)]
+    if not given:
+        return
+    shown = "RUN" if given[0] == "run" else f"--{given[0]}"
+    if options.take:
+        raise Failure(
+            "R0202", f"`{shown}` says nothing about a file that is taken back", "the file knows it: leave it out"
+        )
+    raise Failure("R0202", f"`{shown}` is for a file that is taken back", "give --take FILE too")
 
 
 # Handing out
