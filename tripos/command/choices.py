@@ -84,18 +84,25 @@ def _role_flags(options: Namespace) -> dict[str, tuple[str, ...]]:
 
 def chosen_cases(options: Namespace, plan: Plan) -> Selection:
     """Which cases are run. Raises `Failure` for a scenario that the plan has not."""
+    scenarios = chosen_scenarios(options, plan)
+    if options.seed is not None and options.limit is None:
+        raise Failure("R0202", "`--seed` draws items, and nothing says how many", "give --limit N too")
+    return Selection(scenarios, options.limit, options.seed, chosen_only(options, plan))
+
+
+def chosen_scenarios(options: Namespace, plan: Plan) -> tuple[str, ...]:
+    """The scenarios of `--scenario`. Raises `Failure` for one that the plan has not."""
     known = [scenario.name for scenario in plan.scenarios]
     for name in options.scenario:
         if name not in known:
             close = nearest(name, known)
             hint = f"did you mean `{close}`?" if close else f"its scenarios are {', '.join(known)}"
             raise Failure("R0202", f"the benchmark has no scenario `{name}`", hint)
-    if options.seed is not None and options.limit is None:
-        raise Failure("R0202", "`--seed` draws items, and nothing says how many", "give --limit N too")
-    return Selection(tuple(options.scenario), options.limit, options.seed, _only(options, plan))
+    return tuple(options.scenario)
 
 
-def _only(options: Namespace, plan: Plan) -> dict[str, tuple[str, ...]]:
+def chosen_only(options: Namespace, plan: Plan) -> dict[str, tuple[str, ...]]:
+    """The values of axes of `--only`. Raises `Failure` for one that the plan has not."""
     only: dict[str, tuple[str, ...]] = {}
     axes = {axis.name: [value.name for value in axis.values] for axis in plan.axes}
     for text in options.only:

@@ -54,6 +54,7 @@ def build_parser() -> argparse.ArgumentParser:
     _list(verbs.add_parser("list", help="the runs in the store"))
     _housekeeping(verbs.add_parser("store", help="check, compact and clean the store"))
     _why(verbs.add_parser("why", help="everything that went into one result"))
+    _annotate(verbs.add_parser("annotate", help="hand a person replies to grade, and take their grades back"))
     _doctor(verbs.add_parser("doctor", help="whether settings, keys, endpoints, prices and the store are in order"))
     _explain(verbs.add_parser("explain", help="what a diagnostic code means and how to mend it"))
     _lsp(verbs.add_parser("lsp", help="the language server, which an editor starts by itself"))
@@ -161,6 +162,33 @@ def _why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print it as JSON")
 
 
+def _annotate(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("run", metavar="RUN", nargs="?", help="a run, or the beginning of its name (default: the last)")
+    parser.add_argument("--role", metavar="ROLE", help="the role that the person fills (default: the one that grades)")
+    parser.add_argument("--name", metavar="NAME", help="who grades; the scores will say human/NAME")
+    help_ = "the spreadsheet to write, or with --page the file that keeps the grades (default: NAME.xlsx, NAME.jsonl)"
+    parser.add_argument("-o", "--output", metavar="FILE", help=help_)
+    parser.add_argument(
+        "--page", action="store_true", help="grade on a page in the browser, served to this machine only"
+    )
+    parser.add_argument("--port", type=_port, metavar="N", help="with --page: its port (default: any that is free)")
+    help_ = "N replies in all, drawn evenly over scenarios and models"
+    parser.add_argument("--sample", type=_positive, metavar="N", help=help_)
+    help_ = "this share of the sample was handed to somebody else too, the rest to nobody"
+    parser.add_argument("--overlap", type=_share, metavar="SHARE", help=help_)
+    parser.add_argument("--limit", type=_positive, metavar="N", help="at most N items a scenario")
+    help_ = "only items whose axis has this value; may be repeated"
+    parser.add_argument("--only", metavar="AXIS=V[,V]", action="append", default=[], help=help_)
+    help_ = "this scenario only; may be repeated"
+    parser.add_argument("--scenario", metavar="NAME", action="append", default=[], help=help_)
+    parser.add_argument("--seed", type=int, metavar="N", help="of the draw and the order (default: 0)")
+    parser.add_argument("--take", metavar="FILE", help="check the grades of a file that came back, and keep them")
+    help_ = "with --take: leave out replies that lack a grade"
+    parser.add_argument("--partial", action="store_true", help=help_)
+    _store(parser)
+    parser.add_argument("--json", action="store_true", help="with --take: print what was taken as JSON")
+
+
 def _doctor(parser: argparse.ArgumentParser) -> None:
     help_ = "look at this model; may be repeated (default: those of the settings)"
     parser.add_argument("--model", metavar="A[,B]", action="append", default=[], help=help_)
@@ -209,6 +237,20 @@ def _positive(text: str) -> int:
     return value
 
 
+def _share(text: str) -> float:
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a share from 0 to 1")
+    return value
+
+
+def _port(text: str) -> int:
+    value = int(text)
+    if not 0 <= value <= 65535:
+        raise argparse.ArgumentTypeError(f"{text} is not a port")
+    return value
+
+
 def _count(text: str) -> int:
     value = int(text)
     if value < 0:
@@ -224,7 +266,8 @@ def _seconds(text: str) -> float:
 
 
 _duration.__name__ = "time"
-_positive.__name__ = _count.__name__ = "whole number"
+_positive.__name__ = _count.__name__ = _port.__name__ = "whole number"
+_share.__name__ = "number"
 _seconds.__name__ = "number of seconds"
 
 

@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from tripos_compiler.plan import Ask, Metric, Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.schemas import HUMAN
 from tripos_warehouse.treatments import arm_columns, baselines, join_arms
 
 LANGUAGE = "language"
@@ -165,7 +166,7 @@ def _scores(current: Current, fresh: str, items: str) -> str:
     """The current scores, each under every compared model that it tells about."""
     judged = own = asked = ""
     if current.exact:
-        judged = f"{items} and (evaluator is null or {_among('evaluator', _judges(current))})"
+        judged = f"{items} and (evaluator is null or {_graded_by(current)})"
         own = f" and {_among('model', current.models)}"
         asked = f" and sample_id in (select sample_id from {sql.name(current.plan.benchmark.name)}.samples)"
     found = baselines(current.plan, current.compared_role)
@@ -206,10 +207,15 @@ def _only(current: Current) -> tuple[str, str, str]:
     by_role = [f"(role = {sql.text(role)} and {_among('model', models)})" for role, models in sorted(filling.items())]
     samples = f"{items} and ({' or '.join(by_role)})"
     judgements = (
-        f" and {_among('evaluator', _judges(current))} and sample_id in (select sample_id from"
+        f" and {_graded_by(current)} and sample_id in (select sample_id from"
         f" {sql.name(current.plan.benchmark.name)}.samples)"
     )
     return items, samples, judgements
+
+
+def _graded_by(current: Current) -> str:
+    """A condition on evaluators: the models of the run, and people, who grade after it."""
+    return f"({_among('evaluator', _judges(current))} or starts_with(evaluator, {sql.text(HUMAN)}))"
 
 
 def _judges(current: Current) -> list[str]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import duckdb
@@ -13,6 +14,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.measures import MeasureTable, evaluate
 from tripos_warehouse.report_text import render
 from tripos_warehouse.runs import Run
+from tripos_warehouse.schemas import HUMAN
 from tripos_warehouse.treatments import shows_several_times
 
 __all__ = ["Report", "render", "report"]
@@ -30,6 +32,8 @@ class Report:
     samples: dict[str, int]
     scores: dict[str, int]
     measures: tuple[MeasureTable, ...]
+    people: Mapping[str, int] = field(default_factory=dict)
+    """How many of the scores people gave, by the name of the evaluator."""
 
     @property
     def only_proves_the_pipeline(self) -> bool:
@@ -55,6 +59,7 @@ class Report:
             },
             "samples": self.samples,
             "scores": self.scores,
+            "people": dict(self.people),
             "only_proves_the_pipeline": self.only_proves_the_pipeline,
             "measures": [
                 {
@@ -106,7 +111,16 @@ def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Repor
         _by_status(connection, f"{schema}.samples {compared}", "sample_id" if several else None, "ok"),
         _by_status(connection, f"{schema}.scores", "score_id" if several else None, "scored"),
         tuple(evaluate(connection, plan, measure) for measure in plan.measures),
+        _people(connection, schema),
     )
+
+
+def _people(connection: duckdb.DuckDBPyConnection, schema: str) -> dict[str, int]:
+    found = connection.execute(
+        f"""select evaluator, count(distinct score_id) from {schema}.scores
+        where starts_with(evaluator, {sql.text(HUMAN)}) group by all order by all"""
+    ).fetchall()
+    return dict(found)
 
 
 def _by_status(connection: duckdb.DuckDBPyConnection, source: str, key: str | None, good: str) -> dict[str, int]:

@@ -51,6 +51,7 @@ def _header(report: Report, width: int) -> list[str]:
         "run": f"{run.run_id}  {run.started_at:%Y-%m-%d %H:%M} UTC  {_ending(run.status)}",
         run.compared_role: ", ".join(run.models),
         **{role: ", ".join(models) for role, models in run.evaluators.items()},
+        **({"people": _people(report.people)} if report.people else {}),
         "plan": run.plan_digest[:12],
         "cost": NOTHING if run.cost_usd is None else f"${run.cost_usd:,.4f}",
         "samples": _statuses(report.samples),
@@ -68,6 +69,10 @@ def _header(report: Report, width: int) -> list[str]:
 def _ending(status: str) -> str:
     """How a run ended, and whether something is missing here for that."""
     return status if status == "finished" else f"{status}, so not all that was planned is here"
+
+
+def _people(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} ({count:,} {'score' if count == 1 else 'scores'})" for name, count in counts.items())
 
 
 def _statuses(counts: Mapping[str, int]) -> str:

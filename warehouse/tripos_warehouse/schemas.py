@@ -17,6 +17,9 @@ import pyarrow as pa
 COMPRESSION = "zstd"
 COMPRESSION_LEVEL = 3
 
+HUMAN = "human/"
+"""What the evaluator's name of a person begins with."""
+
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 CONTEXT = pa.map_(pa.string(), pa.string())
 TEXTS = pa.list_(pa.field("element", pa.string(), nullable=False))
@@ -172,7 +175,7 @@ JUDGEMENTS = _table(
     _need("scenario", pa.string()),
     _need("scorer", pa.string()),
     _need("fingerprint", pa.string()),
-    _need("evaluator", pa.string()),  # model
+    _need("evaluator", pa.string()),  # a model, or human/NAME
     _may("model_served", pa.string()),
     _need("messages", pa.string()),  # JSON
     _may("reply", pa.string()),

@@ -7,6 +7,7 @@ results/
   commits/<name>.json                  lists the parts of one batch; written last, and only if the name is free
   journal/<name>.jsonl                 rows that a run has kept and not committed yet
   works/<name>.ids                     the names of all results of work that was finished
+  annotations/<name>.json              what a person was handed to grade, in which order
   claims, ticks                        what living processes hold, and how often there was something new
 ```
 The invariant: a part counts only once a commit lists it that no other replaces. A process that dies half way leaves

@@ -123,6 +123,14 @@ CODES: dict[str, str] = {
     "W0402": "commit damaged",
     "W0403": "row about nothing",
     "W0404": "kept rows not committed",
+    "W0701": "role grades nothing",
+    "W0702": "unfit name of a person",
+    "W0703": "file in the way",
+    "W0704": "unknown batch",
+    "W0705": "grades not taken",
+    "W0706": "not a file of grades",
+    "W0707": "nothing to hand out",
+    "W0708": "port not free",
 }
 """Code to headline. A test requires a page for each, with a bad example and its mend."""
 

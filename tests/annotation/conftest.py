@@ -1,0 +1,71 @@
+"""A quiz that two models answered and one graded, for people to grade too."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openpyxl import Workbook, load_workbook
+from openpyxl.cell.cell import Cell
+from openpyxl.worksheet.worksheet import Worksheet
+
+from tests.conftest import Command
+
+MODELS = ("mock/careful", "mock/careful:b")
+JUDGE = "mock/careful:a"
+Rows = Callable[[str], list[dict[str, Any]]]
+
+
+@pytest.fixture
+def ran(quiz: Path, tripos: Command) -> Path:
+    """The folder of the quiz after a run: 10 replies, 16 grades."""
+    done = tripos("run", "quiz.tripos", "--model", ",".join(MODELS), "--role", f"judge={JUDGE}", "--json")
+    assert done.code == 0, done.err
+    return quiz
+
+
+@pytest.fixture
+def ask(tripos: Command) -> Rows:
+    """Answers a query with its rows."""
+
+    def rows(query: str) -> list[dict[str, Any]]:
+        done = tripos("sql", query, "-o", "answer.json")
+        assert done.code == 0, done.err
+        found: list[dict[str, Any]] = json.loads(Path("answer.json").read_text("utf-8"))
+        return found
+
+    return rows
+
+
+def batches() -> list[dict[str, Any]]:
+    """The records of what was handed out."""
+    return [json.loads(path.read_text("utf-8")) for path in sorted(Path("results/annotations").glob("*.json"))]
+
+
+def grades_sheet(book: Workbook) -> Worksheet:
+    """The sheet with the grades."""
+    found = book.worksheets[0]
+    assert isinstance(found, Worksheet)
+    return found
+
+
+def cells(sheet: Worksheet, key: str) -> list[Cell]:
+    """The cells of a column, found by its hidden key, without its heading."""
+    (column,) = [cell.column for cell in sheet[1] if cell.value == key]
+    return [sheet.cell(place, column) for place in range(3, sheet.max_row + 1)]
+
+
+def fill(path: str, value: int = 7, **changes: object) -> None:
+    """Gives every grade that is asked for, and then changes cells by their address."""
+    book = load_workbook(path)
+    sheet = grades_sheet(book)
+    for key in ("mark:CLEAR", "mark:RIGHT"):
+        for cell in cells(sheet, key):
+            if not cell.protection.locked:
+                cell.value = value
+    for address, changed in changes.items():
+        sheet[address] = changed
+    book.save(path)

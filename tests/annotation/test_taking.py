@@ -1,0 +1,225 @@
+"""What comes back: checked whole, kept as a judge's grades would be, and only once."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from openpyxl import Workbook, load_workbook
+
+from tests.annotation.conftest import JUDGE, Rows, cells, fill, grades_sheet
+from tests.conftest import Command
+
+HUMAN = "select metric, value, status, scorer, model from quiz.scores where evaluator = 'human/anna'"
+
+
+@pytest.fixture
+def handed(ran: Path, tripos: Command) -> Path:
+    assert tripos("annotate", "--name", "anna").code == 0
+    return ran
+
+
+def commits() -> int:
+    return len(list(Path("results/commits").glob("*.json")))
+
+
+def test_grades_become_scores_of_a_person(handed: Path, tripos: Command, ask: Rows) -> None:
+    fill("anna.xlsx")
+    done = tripos("annotate", "--take", "anna.xlsx")
+    assert (done.code, done.out) == (0, "human/anna: 10 replies graded, 0 changed, 0 as before\n")
+    found = ask(HUMAN)
+    assert len(found) == 16
+    assert {(row["value"], row["status"], row["scorer"]) for row in found} == {(7.0, "scored", "rubric")}
+
+
+def test_a_persons_scores_stand_beside_the_judges_of_the_same_replies(handed: Path, tripos: Command, ask: Rows) -> None:
+    fill("anna.xlsx")
+    tripos("annotate", "--take", "anna.xlsx")
+    query = "select sample_id, metric, fingerprint, model from quiz.scores where evaluator = '{}' order by all"
+    assert ask(query.format("human/anna")) == ask(query.format(JUDGE))
+
+
+def test_a_person_shows_also_where_one_run_is_asked_for(handed: Path, tripos: Command) -> None:
+    fill("anna.xlsx", G3="well put")
+    tripos("annotate", "--take", "anna.xlsx")
+    queries = {
+        "scores": "select count(*) as n from quiz.scores where evaluator = 'human/anna'",
+        "judgements": "select count(*) as n from quiz.judgements where evaluator = 'human/anna'",
+        "reasons": "select count(distinct judgement_id) as n from quiz.rationales where reason = 'well put'",
+    }
+    run = json.loads(tripos("list", "--json").out)[0]["run_id"]
+    found = {}
+    for name, query in queries.items():
+        assert tripos("sql", query, "--run", run, "-o", "n.json").code == 0
+        found[name] = json.loads(Path("n.json").read_text("utf-8"))[0]["n"]
+    assert found == {"scores": 16, "judgements": 10, "reasons": 1}
+
+
+def test_a_persons_grades_count_in_the_measures(handed: Path, tripos: Command) -> None:
+    def counts() -> set[int]:
+        measures = {each["name"]: each["rows"] for each in tripos("report", "--json").data["measures"]}
+        return {row["n"] for row in measures["by_metric"]}
+
+    before = counts()
+    fill("anna.xlsx")
+    tripos("annotate", "--take", "anna.xlsx")
+    assert counts() == {2 * n for n in before}
+
+
+def test_what_a_person_has_graded_is_not_handed_out_again(handed: Path, tripos: Command) -> None:
+    fill("anna.xlsx")
+    tripos("annotate", "--take", "anna.xlsx")
+    done = tripos("annotate", "--name", "anna", "-o", "again.xlsx")
+    assert done.code == 2 and "`anna` has graded all of it already" in done.err
+    models = "mock/careful,mock/careful:b,mock/careful:c"
+    assert tripos("run", "quiz.tripos", "--model", models, "--role", f"judge={JUDGE}", "--json").code == 0
+    done = tripos("annotate", "--name", "anna", "-o", "more.xlsx")
+    assert (
+        done.out.startswith("5 replies of run") and "not handed out again: 10 replies that anna has graded" in done.out
+    )
+
+
+def test_a_sheet_of_which_whole_columns_were_formatted_is_read(handed: Path, tripos: Command) -> None:
+    fill("anna.xlsx")
+    book = load_workbook("anna.xlsx")
+    grades_sheet(book).cell(900_000, 5).number_format = "0"
+    book.save("anna.xlsx")
+    assert tripos("annotate", "--take", "anna.xlsx").code == 0
+
+
+def test_a_report_names_the_people_whose_grades_are_in_it(handed: Path, tripos: Command) -> None:
+    assert "people" not in tripos("report").out.split("by_metric")[0]
+    fill("anna.xlsx")
+    tripos("annotate", "--take", "anna.xlsx")
+    assert tripos("report", "--json").data["people"] == {"human/anna": 16}
+    assert "human/anna (16 scores)" in tripos("report").out
+
+
+def test_taking_twice_changes_nothing(handed: Path, tripos: Command) -> None:
+    fill("anna.xlsx")
+    tripos("annotate", "--take", "anna.xlsx")
+    before = commits()
+    done = tripos("annotate", "--take", "anna.xlsx")
+    assert (done.code, done.out) == (0, "human/anna: 0 replies graded, 0 changed, 10 as before\n")
+    assert commits() == before
+
+
+def test_a_grade_that_was_changed_takes_the_place_of_the_earlier_one(handed: Path, tripos: Command, ask: Rows) -> None:
+    fill("anna.xlsx")
+    tripos("annotate", "--take", "anna.xlsx")
+    fill("anna.xlsx", E3=2)
+    done = tripos("annotate", "--take", "anna.xlsx")
+    assert done.out == "human/anna: 0 replies graded, 1 changed, 9 as before\n"
+    found = ask(HUMAN)
+    assert len(found) == 16
+    assert sorted(row["value"] for row in found) == [2.0, *[7.0] * 15]
+
+
+def test_the_store_is_whole_after_people(handed: Path, tripos: Command) -> None:
+    fill("anna.xlsx")
+    tripos("annotate", "--take", "anna.xlsx")
+    assert tripos("store", "check").code == 0
+    assert tripos("store", "gc", "--grace", "0").code == 0
+    assert tripos("annotate", "--take", "anna.xlsx").code == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (11, "11 is not on the scale: a whole number from 1 to 10"),
+        (7.5, "7.5 is not on the scale: a whole number from 1 to 10"),
+        (0, "0 is not on the scale: a whole number from 1 to 10"),
+        ("good", "`good` is no number"),
+        (True, "`True` is no number"),
+        ("nan", "`nan` is no number"),
+        (None, "no grade for `CLEAR`"),
+    ],
+)
+def test_a_bad_cell_is_listed_with_its_address_and_nothing_is_kept(
+    handed: Path, tripos: Command, ask: Rows, value: object, reason: str
+) -> None:
+    fill("anna.xlsx", E4=value)
+    done = tripos("annotate", "--take", "anna.xlsx")
+    address = "Grades!4" if value is None else "Grades!E4"
+    assert done.code == 1
+    assert done.out == f"{address}  {reason}\n"
+    assert "error[W0705]: 1 thing in `anna.xlsx` cannot be taken, so nothing was" in done.err
+    assert ask("select count(*) as n from main.scores where evaluator = 'human/anna'") == [{"n": 0}]
+
+
+def test_text_and_full_width_digits_are_numbers_too(handed: Path, tripos: Command, ask: Rows) -> None:
+    fill("anna.xlsx", E3=" 7 ", E4="７")
+    assert tripos("annotate", "--take", "anna.xlsx").code == 0
+    assert {row["value"] for row in ask(HUMAN)} == {7.0}
+
+
+def test_replies_that_nobody_got_to_are_left_out_where_that_is_asked_for(
+    handed: Path, tripos: Command, ask: Rows
+) -> None:
+    book = load_workbook("anna.xlsx")
+    sheet = grades_sheet(book)
+    for key in ("mark:CLEAR", "mark:RIGHT"):
+        for cell in cells(sheet, key)[:4]:
+            if not cell.protection.locked:
+                cell.value = 5
+    book.save("anna.xlsx")
+    done = tripos("annotate", "--take", "anna.xlsx")
+    assert done.code == 1 and done.out.count("nothing is graded") == 6
+    done = tripos("annotate", "--take", "anna.xlsx", "--partial")
+    assert (done.code, done.out) == (0, "human/anna: 4 replies graded, 0 changed, 0 as before, 6 not graded yet\n")
+    assert len({row["value"] for row in ask(HUMAN)}) == 1
+
+
+def test_a_row_that_was_copied_is_refused(handed: Path, tripos: Command) -> None:
+    fill("anna.xlsx", H4=None)
+    book = load_workbook("anna.xlsx")
+    sheet = grades_sheet(book)
+    sheet["H4"] = sheet["H3"].value
+    book.save("anna.xlsx")
+    done = tripos("annotate", "--take", "anna.xlsx")
+    assert done.code == 1 and "Grades!4" in done.out and "this reply stands at Grades!3 already" in done.out
+
+
+def test_a_row_of_another_batch_is_refused(handed: Path, tripos: Command) -> None:
+    fill("anna.xlsx", H4="0123456789ab")
+    done = tripos("annotate", "--take", "anna.xlsx")
+    assert done.code == 1 and "`0123456789ab` is no reply of this batch" in done.out
+
+
+def test_rows_may_be_sorted_otherwise(handed: Path, tripos: Command, ask: Rows) -> None:
+    fill("anna.xlsx")
+    book = load_workbook("anna.xlsx")
+    sheet = grades_sheet(book)
+    lines = [[cell.value for cell in line] for line in sheet.iter_rows(min_row=3)]
+    for place, line in enumerate(reversed(lines), 3):
+        for column, value in enumerate(line, 1):
+            sheet.cell(place, column).value = value
+    book.save("anna.xlsx")
+    assert tripos("annotate", "--take", "anna.xlsx").code == 0
+    assert len(ask(HUMAN)) == 16
+
+
+def test_a_file_that_is_none_of_ours_is_refused(handed: Path, tripos: Command) -> None:
+    Workbook().save("other.xlsx")
+    Path("torn.xlsx").write_bytes(Path("anna.xlsx").read_bytes()[:300])
+    Path("other.jsonl").write_text('{"a": 1}\n', "utf-8")
+    for name in ("other.xlsx", "torn.xlsx", "other.jsonl", "none.xlsx", "none.jsonl"):
+        done = tripos("annotate", "--take", name)
+        assert done.code == 2, name
+        assert "error[W0706]" in done.err and name in done.err
+
+
+def test_another_store_does_not_know_the_batch(handed: Path, tripos: Command) -> None:
+    fill("anna.xlsx")
+    Path("results/annotations").rename("elsewhere")
+    done = tripos("annotate", "--take", "anna.xlsx")
+    assert done.code == 2 and "error[W0704]" in done.err and "--store" in done.err
+
+
+def test_what_was_taken_is_told_as_json_too(handed: Path, tripos: Command) -> None:
+    fill("anna.xlsx")
+    done = tripos("annotate", "--take", "anna.xlsx", "--json")
+    assert done.data | {"batch": ""} == {
+        "batch": "", "evaluator": "human/anna", "new": 10, "changed": 0, "same": 0, "open": 0, "faults": [],
+    }  # fmt: skip

@@ -1,0 +1,175 @@
+"""A batch: which replies a person was handed, in which order, when, and what their grades will be called.
+
+It is recorded in the store, beside the results: the sheet and the page know rows by names that tell nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tripos.failure import Failure
+from tripos_compiler.plan import digest
+from tripos_warehouse.schemas import HUMAN
+from tripos_warehouse.store import Store, unwritable
+
+FORMAT = "tripos.annotation/1"
+FOLDER = "annotations"
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A score that is asked for. `low` and `high` are inclusive, absent where the scale has no end; `whole` says
+    whether only whole numbers are on it; `key` is what a judge's reply calls it."""
+
+    metric: str
+    key: str
+    score_id: str
+    low: int | None
+    high: int | None
+    whole: bool
+
+    @property
+    def scale(self) -> str:
+        """The scale in words.
+
+        >>> Mark("CLEAR", "CLEAR", "", 1, 5, True).scale, Mark("x", "x", "", None, None, False).scale
+        ('a whole number from 1 to 5', 'a number')
+        """
+        kind = "a whole number" if self.whole else "a number"
+        match self.low, self.high:
+            case None, None:
+                return kind
+            case low, None:
+                return f"{kind} of {low} or more"
+            case None, high:
+                return f"{kind} of {high} or less"
+            case low, high:
+                return f"{kind} from {low} to {high}"
+
+    def allows(self, value: float) -> bool:
+        """Whether a finite value is on the scale.
+
+        >>> [Mark("CLEAR", "CLEAR", "", 1, 5, True).allows(value) for value in (1, 5.0, 5.5, 6)]
+        [True, True, False, False]
+        """
+        above = self.low is None or value >= self.low
+        return above and (self.high is None or value <= self.high) and (not self.whole or float(value).is_integer())
+
+
+@dataclass(frozen=True)
+class Row:
+    """A reply that was handed out. `row` is what the person's file calls it."""
+
+    row: str
+    scenario: str
+    item_id: str
+    language: str
+    sample_id: str
+    model: str
+    scorer: str
+    judgement_id: str
+    judgement: str
+    fingerprint: str
+    marks: tuple[Mark, ...]
+
+    def mark(self, metric: str) -> Mark | None:
+        """The mark of that metric, where it is asked for."""
+        return next((mark for mark in self.marks if mark.metric == metric), None)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one person was handed at once, in this order."""
+
+    batch: str
+    run_id: str
+    benchmark: str
+    role: str
+    name: str
+    seed: int
+    made_at: str
+    chosen: Mapping[str, Any]
+    rows: tuple[Row, ...]
+
+    @property
+    def evaluator(self) -> str:
+        """What the person is called in the tables."""
+        return evaluator_of(self.name)
+
+
+def evaluator_of(name: str) -> str:
+    """What the person of that name is called in the tables.
+
+    >>> evaluator_of("anna")
+    'human/anna'
+    """
+    return f"{HUMAN}{name}"
+
+
+def name_of(run_id: str, role: str, name: str, seed: int, rows: tuple[Row, ...]) -> str:
+    """The name of a batch, from what it is: the same command on the same store makes the same batch."""
+    return digest(["annotation", run_id, role, name, seed, [row.judgement_id for row in rows]], size=6)
+
+
+def row_name(seed: int, name: str, judgement_id: str) -> str:
+    """What a person's file calls a reply: it says nothing, and no other person's file has it."""
+    return digest(["row", seed, name, judgement_id], size=6)
+
+
+def save(store: Store, batch: Batch) -> Batch:
+    """Records a batch, and gives back what the store has under its name: the first record stays as it is.
+
+    Raises `StoreError` W0102 where the disk refuses.
+    """
+    folder = store.root / FOLDER
+    path = folder / f"{batch.batch}.json"
+    try:
+        folder.mkdir(exist_ok=True)
+        if not path.exists():
+            text = orjson.dumps({"format": FORMAT, **asdict(batch)}, option=orjson.OPT_INDENT_2)
+            new = path.with_suffix(f".{uuid.uuid4().hex[:12]}.tmp")
+            with new.open("wb") as file:
+                file.write(text + b"\n")
+                file.flush()
+                os.fsync(file.fileno())
+            new.replace(path)
+    except OSError as error:
+        raise unwritable(store.root, error) from error
+    return get(store, batch.batch)
+
+
+def get(store: Store, name: str) -> Batch:
+    """The batch of that name. Raises `Failure` W0704 where the store has no readable record of it."""
+    path = store.root / FOLDER / f"{name}.json"
+    if not (name.isalnum() and path.is_file()):
+        raise Failure(
+            "W0704",
+            f"the store at `{store.root}` has no record of the batch `{name}`",
+            "name the store that the file was made from with `--store`",
+        )
+    return _read(path)
+
+
+def every(store: Store) -> Iterator[Batch]:
+    """All batches that were handed out from a store, by name. Raises `Failure` W0704 where a record is unreadable."""
+    for path in sorted((store.root / FOLDER).glob("*.json")):
+        yield _read(path)
+
+
+def _read(path: Path) -> Batch:
+    try:
+        said = orjson.loads(path.read_bytes())
+        if said.pop("format") != FORMAT:
+            raise Failure("W0704", f"`{path}` is of another format than `{FORMAT}`", "update Tripos")
+        rows = tuple(Row(**{**row, "marks": tuple(Mark(**mark) for mark in row["marks"])}) for row in said.pop("rows"))
+        return Batch(**said, rows=rows)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        told = " ".join(str(error).split())
+        raise Failure("W0704", f"`{path}` is unreadable ({told})", "copy it back from a backup of the store") from error

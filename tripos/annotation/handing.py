@@ -1,0 +1,143 @@
+"""Hands a person replies to grade: draws them, puts them in an order, records that in the store."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import duckdb
+
+from tripos.annotation import batch as batches
+from tripos.annotation.batch import Batch, Row, name_of, row_name
+from tripos.annotation.drawing import Choice, Handed, draw, shuffled
+from tripos.annotation.replies import Candidate, Replies, Shown, chosen_role
+from tripos.failure import Failure
+from tripos_compiler.plan import Plan
+from tripos_warehouse.runs import Run
+from tripos_warehouse.store import Store
+
+NAME = re.compile(r"[^\W_][\w.-]{0,62}")
+
+
+@dataclass(frozen=True)
+class Hand:
+    """A batch and what is seen of each of its rows, by the name of the row."""
+
+    batch: Batch
+    shown: Mapping[str, Shown]
+    shared: int | None = None
+    """How many of the replies somebody else was handed too, where an overlap was asked for."""
+    graded: int = 0
+    """How many of those that were drawn the person has graded already; they are not handed out again."""
+    lacking: int = 0
+    """How many fewer there are than were asked for."""
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A run of a store, and a person who grades it in a role."""
+
+    store: Store
+    connection: duckdb.DuckDBPyConnection
+    plan: Plan
+    run: Run
+    role: str
+    name: str
+
+    def __post_init__(self) -> None:
+        """Raises `Failure`: W0701 for a role that grades nothing, W0702 for an unfit name."""
+        if not NAME.fullmatch(self.name):
+            raise Failure(
+                "W0702",
+                f"`{self.name}` cannot be the name of a person here",
+                "letters, digits, `.`, `_` and `-`, such as --name anna",
+            )
+        chosen_role(self.plan, self.role, self.run.compared_role)
+
+    @property
+    def replies(self) -> Replies:
+        """What there is to grade."""
+        return Replies(self.connection, self.plan, self.run, self.role, batches.evaluator_of(self.name))
+
+    def hand(self, choice: Choice, now: Callable[[], datetime]) -> Hand:
+        """Draws a batch and records it. Raises `Failure`: W0707 where nothing is left to hand out, W0704; and
+        `StoreError` where the store cannot be written."""
+        handed = self._handed()
+        replies = self.replies
+        drawn = draw(replies.candidates(), choice, handed, replies.show)
+        sought, graded = len(drawn), replies.graded()
+        drawn = {each: shown for each, shown in drawn.items() if each.judgement_id not in graded}
+        if not drawn:
+            raise Failure("W0707", *self._nothing(choice, sought))
+        order = shuffled(drawn, choice.seed, self.name)
+        rows = tuple(_row(each, drawn[each], choice.seed, self.name) for each in order)
+        name = name_of(self.run.run_id, self.role, self.name, choice.seed, rows)
+        chosen = {key: value for key, value in dataclasses.asdict(choice).items() if value not in (None, (), {})}
+        batch = Batch(
+            name,
+            self.run.run_id,
+            self.plan.benchmark.name,
+            self.role,
+            self.name,
+            choice.seed,
+            now().isoformat(timespec="seconds"),
+            chosen,
+            rows,
+        )
+        shared: int | None = None
+        if choice.overlap is not None:
+            shared = sum((row.sample_id, row.fingerprint) in handed.others for row in rows)
+        shown = {row.row: drawn[each] for row, each in zip(rows, order, strict=True)}
+        return Hand(
+            batches.save(self.store, batch), shown, shared, sought - len(drawn), max(0, (choice.sample or 0) - sought)
+        )
+
+    def again(self, batch: Batch) -> Hand:
+        """What is seen of a batch that was handed out before."""
+        wanted = {row.judgement_id: row.row for row in batch.rows}
+        replies = self.replies
+        found = [each for each in replies.candidates() if each.judgement_id in wanted]
+        shown = {wanted[name]: each for name, each in replies.show(found).items()}
+        if lost := len(wanted) - len(shown):
+            raise Failure(
+                "W0704",
+                f"{lost} of the {len(wanted)} replies of the batch `{batch.batch}` are not in the store",
+                "name the store that it was made from with `--store`",
+            )
+        return Hand(batch, shown)
+
+    def _handed(self) -> Handed:
+        own: set[tuple[str, str]] = set()
+        others: set[tuple[str, str]] = set()
+        for each in batches.every(self.store):
+            (own if each.name == self.name else others).update((row.sample_id, row.fingerprint) for row in each.rows)
+        return Handed(own, others)
+
+    def _nothing(self, choice: Choice, graded: int) -> tuple[str, str]:
+        if graded:
+            return f"`{self.name}` has graded all of it already", "`--take` of the same file changes a grade"
+        if choice.overlap is not None:
+            return (
+                f"there is nothing left that `{self.name}` has not been handed",
+                "another `--overlap`, or none, draws from all replies",
+            )
+        return "nothing of this run is there to grade", "without `--only`, `--scenario` and `--limit` there may be more"
+
+
+def _row(each: Candidate, shown: Shown, seed: int, name: str) -> Row:
+    return Row(
+        row=row_name(seed, name, each.judgement_id),
+        scenario=each.scenario,
+        item_id=each.unit.case.item_id,
+        language=shown.language,
+        sample_id=each.sample_id,
+        model=each.model,
+        scorer=each.step.scorer,
+        judgement_id=each.judgement_id,
+        judgement=each.step.judgement,
+        fingerprint=each.step.fingerprint,
+        marks=each.marks,
+    )

@@ -1,0 +1,282 @@
+"""The replies of a run that a role grades, found as a run finds them: a person is one more evaluator of each grade.
+
+The names of judgements and scores are those that a model in that role would have had, so nothing else in Tripos needs
+to know that it was a person.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import duckdb
+import orjson
+
+from tripos.annotation.batch import Mark
+from tripos.annotation.words import label_of, words_for
+from tripos.failure import Failure
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import Grade, Hole, Metric, Passage, Plan, Scenario, Scorer, Type
+from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.library import json
+from tripos_runtime.binding import Binding
+from tripos_runtime.cases import Case
+from tripos_runtime.grading import VERDICT
+from tripos_runtime.units import Names, Unit, Wiring
+from tripos_warehouse.runs import Run
+from tripos_warehouse.schemas import HUMAN
+
+SHOWN_AT_ONCE = 256
+"""So many replies are read from the store at a time."""
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A reply that could be handed out, by the name that its judgement will have."""
+
+    unit: Unit
+    step: Grade
+    judgement_id: str
+    model: str
+    marks: tuple[Mark, ...]
+
+    @property
+    def scenario(self) -> str:
+        """The name of its scenario."""
+        return self.unit.case.scenario.name
+
+    @property
+    def sample_id(self) -> str:
+        """The reply that is graded."""
+        return self.unit.samples[self.step.of]
+
+
+@dataclass(frozen=True)
+class Shown:
+    """What a person sees of a reply: headings and texts, as the judge's prompt takes them, in the item's language."""
+
+    language: str
+    title: str
+    texts: tuple[tuple[str, str], ...]
+    scales: tuple[Scale, ...]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """A metric as a person sees it; `levels` are `(low, high, text)` from the highest down."""
+
+    metric: str
+    title: str
+    asks: str
+    low: int | None
+    high: int | None
+    whole: bool
+    levels: tuple[tuple[int, int, str], ...]
+
+    @property
+    def values(self) -> tuple[int, ...]:
+        """The values to choose from; empty where there are too many, or no end of them."""
+        if self.low is None or self.high is None or not self.whole or self.high - self.low > 20:
+            return ()
+        return tuple(range(self.low, self.high + 1))
+
+
+def chosen_role(plan: Plan, role: str | None, compared: str) -> str:
+    """The role that a person fills: `role`, or without one the only role that grades, or `judge`.
+
+    Raises `Failure` W0701 where it gives no grades that a person could give in its place.
+    """
+    grades = [step for scenario in plan.scenarios for step in scenario.steps if isinstance(step, Grade)]
+    scorers = [plan.scorer(step.scorer) for step in grades]
+    known = sorted({scorer.role for scorer in scorers if not scorer.reward} - {compared})
+    role = role or (known[0] if len(known) == 1 else "judge")
+    if role in known:
+        return role
+    if not known:
+        raise Failure("W0701", f"nothing in `{plan.benchmark.name}` is graded by a judge", "its scores are computed")
+    close = nearest(role, known)
+    hint = f"did you mean `{close}`?" if close else f"those that grade are {', '.join(f'`{each}`' for each in known)}"
+    raise Failure("W0701", f"the role `{role}` grades nothing in `{plan.benchmark.name}`", hint)
+
+
+@dataclass(frozen=True)
+class Replies:
+    """The replies of a run, for the person `evaluator` in `role`."""
+
+    connection: duckdb.DuckDBPyConnection
+    plan: Plan
+    run: Run
+    role: str
+    evaluator: str
+
+    def candidates(self) -> Iterator[Candidate]:
+        """Every reply once, by scenario and item; some may turn out to have nothing to grade (`show`)."""
+        binding = Binding({**self.run.roles, self.role: (self.evaluator,)}, self.run.compared_role)
+        seen: set[str] = set()
+        for scenario in self.plan.scenarios:
+            wirings = [Wiring(scenario, treatment, self.plan, binding) for treatment in scenario.treatments]
+            for case in self._cases(scenario):
+                for wiring in wirings:
+                    for model in self.run.models:
+                        for number in range(wiring.samples):
+                            for each in self._of(Unit(case, wiring, model, number)):
+                                if each.judgement_id not in seen:
+                                    seen.add(each.judgement_id)
+                                    yield each
+
+    def graded(self) -> set[str]:
+        """The judgements that the person has given already."""
+        query = "select judgement_id from main.judgements where evaluator = ?"
+        return {name for (name,) in self.connection.execute(query, [self.evaluator]).fetchall()}
+
+    def show(self, candidates: Sequence[Candidate]) -> dict[str, Shown]:
+        """What there is to see of each, by judgement; absent are those where a judge would have had nothing to grade,
+        and those that the store does not say enough of."""
+        shown: dict[str, Shown] = {}
+        for start in range(0, len(candidates), SHOWN_AT_ONCE):
+            some = candidates[start : start + SHOWN_AT_ONCE]
+            samples = self._samples({name for each in some for name in each.unit.samples.values()})
+            for each in some:
+                if (found := self._show(each, samples)) is not None:
+                    shown[each.judgement_id] = found
+        return shown
+
+    def _of(self, unit: Unit) -> Iterator[Candidate]:
+        for step in unit.wiring.treatment.steps:
+            if not isinstance(step, Grade) or unit.wiring.role_of(step) != self.role:
+                continue
+            if self.plan.scorer(step.scorer).reward:
+                continue
+            names = unit.scores[step.fingerprint, self.evaluator]
+            marks = tuple(self._mark(step, title, name) for title, name in names.items())
+            yield Candidate(unit, step, unit.judgement(step, self.evaluator), unit.scored(step), marks)
+
+    def _mark(self, step: Grade, title: str, score_id: str) -> Mark:
+        if step.metrics:
+            metric = self.plan.metric(title)
+            return Mark(title, title, score_id, metric.low, metric.high, True)
+        low, high, whole = _bounds(self.plan.scorer(step.scorer).gives)
+        return Mark(title, VERDICT, score_id, low, high, whole)
+
+    def _cases(self, scenario: Scenario) -> Iterator[Case]:
+        found = self.connection.execute(
+            """select item.item_id, item.context, item.fields, item.dataset
+            from main.items as item semi join main.run_items as listed
+              on listed.run_id = ? and listed.scenario = item.scenario and listed.item_id = item.item_id
+            where item.benchmark = ? and item.scenario = ? order by item.item_id""",
+            [self.run.run_id, self.plan.benchmark.name, scenario.name],
+        ).fetchall()
+        for item_id, context, text, dataset in found:
+            fields = orjson.loads(text)
+            names = dict(context) if scenario.rows is None else {**context, scenario.rows.alias: fields}
+            yield Case(scenario, item_id, dict(context), fields, dataset, names)
+
+    def _samples(self, names: set[str]) -> dict[str, tuple[Any, ...]]:
+        rows = self.connection.execute(
+            "select sample_id, status, messages, reply, parsed from main.samples"
+            " where sample_id in (select unnest(?::varchar[]))",
+            [sorted(names)],
+        ).fetchall()
+        return {row[0]: row[1:] for row in rows}
+
+    def _show(self, each: Candidate, samples: Mapping[str, tuple[Any, ...]]) -> Shown | None:
+        unit, step = each.unit, each.step
+        names = Names(unit.case.names)
+        for ask in unit.wiring.asks.values():
+            if (row := samples.get(unit.samples[ask.name])) is None:
+                names.skipped(ask, "not_applicable")
+                continue
+            status, messages, reply, parsed = row
+            prompt = "\n\n".join(message["content"] for message in orjson.loads(messages))
+            names.answered(ask, reply, None if parsed is None else orjson.loads(parsed), status, prompt)
+        language = unit.case.language
+        try:
+            if names.holds(step) is not None:
+                return None
+            scorer = self.plan.scorer(step.scorer)
+            texts = tuple(
+                (label_of(param, language), _text(evaluate(step.args[param], names.values)))
+                for param in printed(scorer, language)
+                if param in step.args
+            )
+        except Unavailable:
+            return None
+        except LookupError:  # data sets, trees and Python functions are not in the store
+            if (asked := self._asked(each)) is None:
+                return None
+            texts = ((words_for(language)["prompt"], asked),)
+        scales = tuple(self._scale(step, mark, language) for mark in each.marks)
+        scenario = unit.case.scenario
+        return Shown(language, scenario.title or scenario.name, texts, scales)
+
+    def _asked(self, each: Candidate) -> str | None:
+        """What a model in the same role was asked about this reply, where one was."""
+        found = self.connection.execute(
+            """select messages from main.judgements
+            where sample_id = ? and fingerprint = ? and not starts_with(evaluator, ?) order by judgement_id limit 1""",
+            [each.sample_id, each.step.judgement, HUMAN],
+        ).fetchone()
+        if found is None:
+            return None
+        return "\n\n".join(message["content"] for message in orjson.loads(found[0])) or None
+
+    def _scale(self, step: Grade, mark: Mark, language: str) -> Scale:
+        bare = Scale(mark.metric, mark.metric, "", mark.low, mark.high, mark.whole, ())
+        if not step.metrics:
+            return bare
+        metric: Metric = self.plan.metric(mark.metric)
+        levels = sorted(metric.levels, key=lambda level: -level.low)
+        return replace(
+            bare,
+            title=metric.title.get(language, metric.name),
+            asks=metric.asks.get(language, ""),
+            levels=tuple((level.low, level.high, level.text.get(language, "")) for level in levels),
+        )
+
+
+def printed(scorer: Scorer, language: str) -> list[str]:
+    """The parameters of a scorer that its judge gets to see, in the order of the prompt, and then of its system
+    message."""
+    found: dict[str, None] = {}
+    for texts in (scorer.prompt, scorer.system):
+        template = None if texts is None else texts.get(language)
+        for part in () if template is None else template.parts:
+            for inner in part.parts if isinstance(part, Passage) else (part,):
+                if isinstance(inner, Hole):
+                    found |= dict.fromkeys(name for name in _roots(inner.expr.model_dump()) if name in scorer.params)
+    return list(found)
+
+
+def _roots(expr: Any) -> Iterator[str]:
+    """The names that an expression looks up, given as JSON."""
+    if isinstance(expr, dict):
+        if expr.get("op") == "ref":
+            yield expr["path"][0]
+        for part in expr.values():
+            yield from _roots(part)
+    elif isinstance(expr, list | tuple):
+        for part in expr:
+            yield from _roots(part)
+
+
+def _bounds(gives: Type | None) -> tuple[int | None, int | None, bool]:
+    match gives:
+        case None:
+            return None, None, False
+        case _ if gives.kind == "integer":
+            return gives.low, gives.high, True
+        case _ if gives.kind == "bool":
+            return 0, 1, True
+        case _:
+            return None, None, False
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and value and all(isinstance(turn, dict) and "text" in turn for turn in value):
+        return "\n\n".join(f"{turn.get('speaker', '')}: {turn['text']}" for turn in value)
+    if value is None:
+        return ""
+    return json(value) if isinstance(value, dict | list | set | frozenset) else str(value)

@@ -1,0 +1,273 @@
+"""Writes a batch as a spreadsheet: a row for each reply, a column with a drop-down for each metric, the rubric beside.
+
+Everything but the grades and the rationale is locked. A text stays a text, whatever it begins with.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from io import BytesIO
+from typing import Any
+
+from openpyxl import Workbook
+from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE, Cell
+from openpyxl.styles import Alignment, Border, Font, PatternFill, Protection, Side
+from openpyxl.utils import get_column_letter
+from openpyxl.worksheet.cell_range import MultiCellRange
+from openpyxl.worksheet.datavalidation import DataValidation
+from openpyxl.worksheet.hyperlink import Hyperlink
+from openpyxl.worksheet.worksheet import Worksheet
+
+from tripos.annotation.batch import Batch, Row
+from tripos.annotation.replies import Scale, Shown
+from tripos.annotation.words import words_for
+
+SHEET_FORMAT = "tripos.sheet/1"
+ABOUT = "tripos"
+"""The hidden sheet that says which batch it is."""
+KEYS_ROW, HEADINGS_ROW, FIRST_ROW = 1, 2, 3
+ROW_KEY, RATIONALE_KEY, MARK_KEY = "row", "rationale", "mark:"
+CELL_MOST = 32_000
+"""A cell takes 32,767 characters."""
+TALLEST = 400.0
+"""Points; a row can have 409."""
+LINE = 15.0
+WIDE, NARROW, GRADE = 70, 14, 13
+
+_ESCAPED = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)")
+_TOP = Alignment(wrap_text=True, vertical="top")
+_THIN = Side(style="thin", color="B8B8B8")
+_BORDER = Border(left=_THIN, right=_THIN, top=_THIN, bottom=_THIN)
+_HEAD = PatternFill("solid", fgColor="1F3A5F")
+_OPEN = PatternFill("solid", fgColor="FFF9DB")
+_SHUT = PatternFill("solid", fgColor="E4E4E4")
+
+
+def sheet_bytes(batch: Batch, shown: Mapping[str, Shown], made_at: datetime) -> bytes:
+    """The file as bytes. `shown` has what is seen of each row, by its name; a sheet for each language of them."""
+    book = Workbook()
+    book.remove(book.active)  # type: ignore[arg-type]
+    book.properties.created = book.properties.modified = made_at.replace(tzinfo=None)
+    book.properties.creator = "Tripos"
+    languages = list(dict.fromkeys(shown[row.row].language for row in batch.rows))
+    for language in languages:
+        rows = [(number, row) for number, row in enumerate(batch.rows, 1) if shown[row.row].language == language]
+        _Grades(book, language, rows, shown, several=len(languages) > 1).write()
+    about: Worksheet = book.create_sheet(ABOUT)
+    about.append([SHEET_FORMAT, batch.batch])
+    about.sheet_state = "veryHidden"
+    _lock(about)
+    out = BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
+def put_text(cell: Cell, text: str) -> None:
+    """Puts a text into a cell, where it is never read as a formula, a number or an escape."""
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    text = ILLEGAL_CHARACTERS_RE.sub("\ufffd", text)
+    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    cell.value = _ESCAPED.sub("_x005F_", text)
+    cell.data_type = "s"
+    cell.quotePrefix = True
+    cell.alignment = _TOP
+
+
+class _Grades:
+    """The sheet of one language, its rubric, and its long texts where there are any."""
+
+    def __init__(
+        self, book: Workbook, language: str, rows: Sequence[tuple[int, Row]], shown: Mapping[str, Shown], several: bool
+    ) -> None:
+        self.words = words_for(language)
+        self.rows = rows
+        self.shown = shown
+        end = f" {language}" if several else ""
+        self.sheet: Worksheet = book.create_sheet(self.words["grades"] + end)
+        self.rubric: Worksheet = book.create_sheet(self.words["rubric"] + end)
+        self.book = book
+        self.texts_title = self.words["texts"] + end
+        self.texts: Worksheet | None = None
+        every = [shown[row.row] for _, row in rows]
+        self.labels = list(dict.fromkeys(label for each in every for label, _ in each.texts))
+        self.scales = {scale.metric: scale for each in every for scale in each.scales}
+        self.open_rows: dict[str, list[int]] = {name: [] for name in self.scales}
+        self.keys = ["", "", *[""] * len(self.labels), *(MARK_KEY + name for name in self.scales)]
+        self.keys += [RATIONALE_KEY, ROW_KEY]
+
+    def write(self) -> None:
+        """Fills the sheets."""
+        self._headings()
+        validations = {name: self._validation(scale) for name, scale in self.scales.items()}
+        for place, (number, row) in enumerate(self.rows, FIRST_ROW):
+            self._row(place, number, row)
+        for name, validation in validations.items():
+            # Added one by one, each cell would be compared with all before it.
+            column = get_column_letter(self.keys.index(MARK_KEY + name) + 1)
+            validation.sqref = MultiCellRange(" ".join(ranges(column, self.open_rows[name])))
+            self.sheet.add_data_validation(validation)
+        self.sheet.freeze_panes = f"B{FIRST_ROW}"
+        self.sheet.row_dimensions[KEYS_ROW].hidden = True
+        self.sheet.column_dimensions[get_column_letter(len(self.keys))].hidden = True
+        self.sheet.print_title_rows = f"{HEADINGS_ROW}:{HEADINGS_ROW}"
+        self.sheet.page_setup.orientation = "landscape"
+        _lock(self.sheet)
+        self._rubric()
+        if self.texts is not None:
+            _lock(self.texts)
+
+    def _headings(self) -> None:
+        words = self.words
+        titles = [words["number"], words["scenario"], *self.labels]
+        titles += [f"{scale.title}\n({name})" if scale.title != name else name for name, scale in self.scales.items()]
+        titles += [words["rationale"], ROW_KEY]
+        widths = [6, 16, *[WIDE] * len(self.labels), *[GRADE] * len(self.scales), 40, NARROW]
+        for column, (key, title, width) in enumerate(zip(self.keys, titles, widths, strict=True), 1):
+            put_text(_cell(self.sheet, KEYS_ROW, column), key)
+            _heading(_cell(self.sheet, HEADINGS_ROW, column), title)
+            self.sheet.column_dimensions[get_column_letter(column)].width = width
+        self.sheet.row_dimensions[HEADINGS_ROW].height = 5 * LINE
+
+    def _row(self, place: int, number: int, row: Row) -> None:
+        shown = self.shown[row.row]
+        texts = dict(shown.texts)
+        cells = [_cell(self.sheet, place, column) for column in range(1, len(self.keys) + 1)]
+        cells[0].value, cells[0].alignment = number, _TOP
+        put_text(cells[1], shown.title)
+        tallest = 1
+        for label, cell in zip(self.labels, cells[2:], strict=False):
+            text = texts.get(label, "")
+            tallest = max(tallest, lines_of(text, WIDE))
+            put_text(cell, self._fitting(text, number, label, cells[0]))
+        marks = {mark.metric for mark in row.marks}
+        for name, cell in zip(self.scales, cells[2 + len(self.labels) :], strict=False):
+            if name in marks:
+                _grade_cell(cell)
+                self.open_rows[name].append(place)
+            else:
+                cell.fill = _SHUT
+        _grade_cell(cells[-2])
+        cells[-2].alignment = _TOP
+        put_text(cells[-1], row.row)
+        for cell in cells:
+            cell.border = _BORDER
+        self.sheet.row_dimensions[place].height = min(TALLEST, max(2, tallest) * LINE)
+
+    def _fitting(self, text: str, number: int, label: str, link: Cell) -> str:
+        """The text as it fits into a cell; what is longer than a row is tall stands whole on a sheet of its own."""
+        if lines_of(text, WIDE) * LINE <= TALLEST and len(text) <= CELL_MOST:
+            return text
+        if self.texts is None:
+            self.texts = self.book.create_sheet(self.texts_title)
+            self.texts.column_dimensions["A"].width = 110
+        first = self.texts.max_row + 2
+        if link.hyperlink is None:
+            link.hyperlink = Hyperlink(ref=link.coordinate, location=f"'{self.texts_title}'!A{first}")
+            link.font = Font(underline="single", color="1F3A5F")
+        _heading(_cell(self.texts, first, 1), f"{self.words['number']} {number} · {label}")
+        for place, line in enumerate(_pieces(text), first + 1):
+            put_text(_cell(self.texts, place, 1), line)
+        whole = f"{self.words['whole']} «{self.texts_title}», {first}"
+        return text if len(text) <= CELL_MOST else f"{text[:CELL_MOST]}\n{whole}"
+
+    def _validation(self, scale: Scale) -> DataValidation:
+        if values := scale.values:
+            kind: dict[str, Any] = {"type": "list", "formula1": f'"{",".join(map(str, values))}"'}
+        else:
+            kind = {"type": "whole" if scale.whole else "decimal", **_between(scale.low, scale.high)}
+        told = f"{scale.low}–{scale.high}" if scale.low is not None and scale.high is not None else scale.metric
+        found = DataValidation(**kind, allow_blank=True, showErrorMessage=True, errorStyle="stop")
+        found.errorTitle, found.error = scale.metric[:32], f"{self.words['off']} {told}"[:225]
+        found.promptTitle, found.prompt = scale.title[:32], scale.asks[:255] or told
+        found.showInputMessage = True
+        return found
+
+    def _rubric(self) -> None:
+        sheet, words = self.rubric, self.words
+        for column, (title, width) in enumerate(
+            ((words["metric"], 30), (words["asks"], 50), (words["score"], 10), (words["level"], 90)), 1
+        ):
+            _heading(_cell(sheet, 1, column), title)
+            sheet.column_dimensions[get_column_letter(column)].width = width
+        place = 2
+        for scale in self.scales.values():
+            levels = scale.levels or ((scale.low, scale.high, ""),)
+            for index, (low, high, text) in enumerate(levels):
+                title = f"{scale.title} ({scale.metric})" if scale.title != scale.metric else scale.metric
+                ends = "" if low is None or high is None else str(low) if low == high else f"{low}–{high}"
+                said = (title, scale.asks) if index == 0 else ("", "")
+                for column, told in enumerate((*said, ends, text), 1):
+                    put_text(_cell(sheet, place, column), told)
+                    _cell(sheet, place, column).border = _BORDER
+                place += 1
+        sheet.freeze_panes = "A2"
+        _lock(sheet)
+
+
+def ranges(column: str, rows: Sequence[int]) -> list[str]:
+    """Rows of a column, in ascending order, as ranges of cells.
+
+    >>> ranges("E", [3, 4, 5, 7])
+    ['E3:E5', 'E7']
+    """
+    found: list[list[int]] = []
+    for row in rows:
+        if found and row == found[-1][1] + 1:
+            found[-1][1] = row
+        else:
+            found.append([row, row])
+    return [f"{column}{first}" if first == last else f"{column}{first}:{column}{last}" for first, last in found]
+
+
+def lines_of(text: str, width: int) -> int:
+    """How many lines a wrapped text takes in a column; a Chinese character is two wide.
+
+    >>> lines_of("ab\\nabcd", 3), lines_of("四十二", 4)
+    (3, 2)
+    """
+    wide = (sum(2 if unicodedata.east_asian_width(char) in "WF" else 1 for char in line) for line in text.split("\n"))
+    return sum(max(1, -(-size // width)) for size in wide)
+
+
+def _pieces(text: str) -> list[str]:
+    return [line[at : at + 2000] for line in text.split("\n") for at in range(0, max(1, len(line)), 2000)]
+
+
+def _between(low: int | None, high: int | None) -> dict[str, Any]:
+    match low, high:
+        case None, None:
+            return {"operator": "between", "formula1": "-1E+300", "formula2": "1E+300"}
+        case None, high:
+            return {"operator": "lessThanOrEqual", "formula1": str(high)}
+        case low, None:
+            return {"operator": "greaterThanOrEqual", "formula1": str(low)}
+        case low, high:
+            return {"operator": "between", "formula1": str(low), "formula2": str(high)}
+
+
+def _cell(sheet: Worksheet, row: int, column: int) -> Cell:
+    cell = sheet.cell(row, column)
+    assert isinstance(cell, Cell)  # nothing is merged
+    return cell
+
+
+def _heading(cell: Cell, title: str) -> None:
+    put_text(cell, title)
+    cell.font = Font(bold=True, color="FFFFFF")
+    cell.fill = _HEAD
+    cell.border = _BORDER
+
+
+def _grade_cell(cell: Cell) -> None:
+    cell.protection = Protection(locked=False)
+    cell.fill = _OPEN
+    cell.alignment = Alignment(horizontal="center", vertical="top")
+
+
+def _lock(sheet: Worksheet) -> None:
+    sheet.protection.sheet = True
+    # These say what is locked: columns and rows may be made wider, and text formatted.
+    sheet.protection.formatColumns = sheet.protection.formatRows = sheet.protection.formatCells = False
