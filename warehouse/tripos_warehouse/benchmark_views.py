@@ -27,7 +27,7 @@ LANGUAGE = "language"
 
 _SCORES = """
   {context},
-  score.model, score.metric, metric.dimension, score.evaluator, score.value, score.status,
+  score.model, score.metric, metric.dimension, score.evaluator, score.round, score.value, score.status,
   metric.low, metric.high,
   score.item_id, score.sample_id, score.judgement_id, score.score_id, score.scorer, score.run_id,
   score.fingerprint, score.created_at
@@ -42,7 +42,8 @@ _SAMPLES = """
 """
 _JUDGEMENTS = """
   {context},
-  sample.model, judgement.scorer, judgement.evaluator, judgement.model_served, judgement.status,
+  sample.model, judgement.scorer, judgement.evaluator, judgement.round, judgement.source,
+  judgement.model_served, judgement.status,
   judgement.reply, judgement.parsed, judgement.messages, judgement.error, judgement.finish_reason,
   judgement.attempts, judgement.tokens_in, judgement.tokens_out, judgement.tokens_reasoning,
   judgement.cost_usd, judgement.latency_s,
@@ -165,7 +166,7 @@ def _scores(current: Current, fresh: str, items: str) -> str:
     """The current scores, each under every compared model that it tells about."""
     judged = own = asked = ""
     if current.exact:
-        judged = f"{items} and (evaluator is null or {_among('evaluator', _judges(current))})"
+        judged = f"{items} and (evaluator is null or {_judged_by(current)})"
         own = f" and {_among('model', current.models)}"
         asked = f" and sample_id in (select sample_id from {sql.name(current.plan.benchmark.name)}.samples)"
     found = baselines(current.plan, current.compared_role)
@@ -206,10 +207,16 @@ def _only(current: Current) -> tuple[str, str, str]:
     by_role = [f"(role = {sql.text(role)} and {_among('model', models)})" for role, models in sorted(filling.items())]
     samples = f"{items} and ({' or '.join(by_role)})"
     judgements = (
-        f" and {_among('evaluator', _judges(current))} and sample_id in (select sample_id from"
+        f" and ({_judged_by(current)}) and sample_id in (select sample_id from"
         f" {sql.name(current.plan.benchmark.name)}.samples)"
     )
     return items, samples, judgements
+
+
+def _judged_by(current: Current) -> str:
+    """A condition on who judged: the run's own judges, and everybody whose scores were imported, since nobody else
+    brings those to a report."""
+    return f"{_among('evaluator', _judges(current))} or round is not null"
 
 
 def _judges(current: Current) -> list[str]:

@@ -1,0 +1,137 @@
+"""`tripos import`: scores that people or other judges gave, and replies that were produced elsewhere."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tripos.command.opening import open_store
+from tripos.failure import GOOD, Failure
+from tripos.importing.mapping import read_fixed, read_mapping
+from tripos.importing.records import Table, read_table
+from tripos.importing.rejections import Rejection, settle
+from tripos_warehouse.errors import StoreError
+
+MOST_NAMES = 3
+MOST_CHANGED = 20
+
+
+def main(options: Namespace) -> int:
+    """Does what was asked: `scores` or `samples`."""
+    try:
+        return _scores(options) if options.action == "scores" else _samples(options)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+
+
+def _scores(options: Namespace) -> int:
+    from tripos.importing.scores import read_scores
+    from tripos_warehouse.imports import Difference, difference, imported_rows
+    from tripos_warehouse.runs import get_plan
+    from tripos_warehouse.views import connect_run
+
+    table = _table(options, {"evaluator": options.evaluator, "round": options.round})
+    store = open_store(options)
+    connection, run = connect_run(store, options.run)
+    with connection:
+        found = read_scores(table, get_plan(connection, run), run, connection)
+    change = difference(store, found.scores)
+    told: dict[str, Any] = {
+        "run_id": run.run_id,
+        "source": table.source,
+        "rows": len(table.records),
+        "scores": len(found.scores),
+        "replies": len({score.sample["sample_id"] for score in found.scores}),
+        "evaluators": sorted({score.evaluator for score in found.scores}),
+        "blank": found.blank,
+        "new": len(change.new),
+        "changed": len(change.changed),
+        "same": len(change.same),
+    }
+    refused = bool(change.changed) and not options.replace
+    with _Telling(options, told, found.rejected):
+        settle(found.rejected, len(table.records), options.rejected, skip=options.skip_rejected, what="score")
+        if refused:
+            _show_changed([(score.sample, score.metric, was, score.value) for score, was in change.changed])
+            raise Failure(
+                "W0505",
+                f"{len(change.changed):,} of these scores are in the store already, with another value",
+                "`--replace` puts these in their place; `--round N` keeps both, as another round",
+                1,
+            )
+        todo = Difference(change.new, change.changed, change.same, change.judgements)
+        if not options.dry_run and (change.new or change.changed):
+            store.append(imported_rows(todo, table.source, store.now))
+            told["imported"] = True
+    if not options.json:
+        by = _listed(told["evaluators"])
+        print(f"{_count(told['scores'], 'score')} of {_count(told['replies'], 'reply')} by {by}")
+        _print_counts(told, "score", options.dry_run)
+    return GOOD
+
+
+def _samples(options: Namespace) -> int:
+    raise NotImplementedError
+
+
+def _table(options: Namespace, fixed: Mapping[str, object]) -> Table:
+    own = {name: value for name, value in fixed.items() if value is not None}
+    told = read_mapping(options.mapping, options.column, {**read_fixed(options.set), **own}, options.each)
+    return read_table(options.file, told)
+
+
+class _Telling:
+    """Prints what came of an import as JSON, where that was asked for, also where it was refused."""
+
+    def __init__(self, options: Namespace, told: dict[str, Any], rejected: Sequence[Rejection]) -> None:
+        self.options, self.told, self.rejected = options, told, rejected
+
+    def __enter__(self) -> None:
+        self.told["imported"] = False
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self.options.json and (kind is None or issubclass(kind, Failure)):
+            rejected = [each.to_json() for each in self.rejected]
+            told = {**self.told, "dry_run": self.options.dry_run, "rejected": rejected}
+            print(json.dumps(told, ensure_ascii=False, indent=2, default=str))
+
+
+def _print_counts(told: Mapping[str, Any], noun: str, dry_run: bool) -> None:
+    for name, words in (("new", "new"), ("changed", "changed"), ("same", "in the store already"), ("blank", "blank")):
+        if told.get(name):
+            print(f"{told[name]:>8,} {words}")
+    if told["imported"]:
+        print(f"imported, for run {told['run_id']}: `tripos report` takes them in")
+    else:
+        print("nothing was written" if dry_run else f"no {noun} is new: nothing was written")
+
+
+def _show_changed(changed: Sequence[tuple[Mapping[str, Any], str, object, object]]) -> None:
+    import sys
+
+    for sample, metric, was, now in changed[:MOST_CHANGED]:
+        print(f"{sample['sample_id'][:12]} {sample['model']} {metric}: {was} is now {now}", file=sys.stderr)
+    if len(changed) > MOST_CHANGED:
+        print(f"and {len(changed) - MOST_CHANGED:,} more", file=sys.stderr)
+
+
+def _count(number: int, noun: str) -> str:
+    """A count with its noun.
+
+    >>> _count(1, "reply"), _count(1200, "score"), _count(2, "reply")
+    ('1 reply', '1,200 scores', '2 replies')
+    """
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names in a line, the first few.
+
+    >>> _listed(["a", "b", "c", "d", "e"]), _listed([])
+    ('a, b, c and 2 more', 'nobody')
+    """
+    rest = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "") if names else "nobody"
