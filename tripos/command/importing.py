@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from tripos.command.opening import open_store
-from tripos.failure import GOOD, Failure
+from tripos.failure import GOOD, SOME_FAILED, USAGE, Failure
 from tripos.importing.mapping import read_fixed, read_mapping
 from tripos.importing.records import Table, read_table
 from tripos.importing.rejections import Rejection, settle
@@ -59,7 +61,7 @@ def _scores(options: Namespace) -> int:
                 "W0505",
                 f"{len(change.changed):,} of these scores are in the store already, with another value",
                 "`--replace` puts these in their place; `--round N` keeps both, as another round",
-                1,
+                SOME_FAILED,
             )
         todo = Difference(change.new, change.changed, change.same, change.judgements)
         if not options.dry_run and (change.new or change.changed):
@@ -73,7 +75,30 @@ def _scores(options: Namespace) -> int:
 
 
 def _samples(options: Namespace) -> int:
-    raise NotImplementedError
+    from tripos.command.check import compile_given
+    from tripos.importing.recording import record, role_flags
+    from tripos.settings import chosen_settings
+    from tripos_runtime.cases import CaseSource
+
+    config = chosen_settings(options).config
+    table = _table(options, {"model": options.model})
+    compilation, folders = compile_given(options, config)
+    plan = compilation.plan
+    if plan is None:
+        return USAGE
+    source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
+    folder = Path(compilation.sources[0].path).parent
+    made = record(table, plan, source, Path(config.store), role_flags(options.role), folder)
+    told = made.told
+    with _Telling(options, told, made.rejected):
+        settle(made.rejected, len(table.records), options.rejected, skip=options.skip_rejected, what="reply")
+        if not options.dry_run:
+            told["imported"] = made.commit()
+    if not options.json:
+        by = _listed(told["models"])
+        print(f"{_count(told['replies'], 'reply')} to {_count(told['items'], 'item')} by {by}")
+        _print_counts(told, "reply", options.dry_run)
+    return GOOD
 
 
 def _table(options: Namespace, fixed: Mapping[str, object]) -> Table:
@@ -109,8 +134,6 @@ def _print_counts(told: Mapping[str, Any], noun: str, dry_run: bool) -> None:
 
 
 def _show_changed(changed: Sequence[tuple[Mapping[str, Any], str, object, object]]) -> None:
-    import sys
-
     for sample, metric, was, now in changed[:MOST_CHANGED]:
         print(f"{sample['sample_id'][:12]} {sample['model']} {metric}: {was} is now {now}", file=sys.stderr)
     if len(changed) > MOST_CHANGED:
