@@ -26,7 +26,6 @@ from tripos_runtime.stepping import Stepper
 from tripos_runtime.tally import Tally
 from tripos_runtime.units import Names, Unit, Wiring
 
-
 Told = Mapping[str, Any]
 """What is known of a reply, as columns of `samples`: `reply`, the text, and any of `model_served`, `finish_reason`,
 `tokens_in`, `tokens_out`, `tokens_reasoning`, `cost_usd` and `latency_s`."""
@@ -74,9 +73,7 @@ def _wiring(scenario: Scenario, arms: tuple[tuple[str, str], ...], plan: Plan, b
 class Recorder:
     """Takes cases of one plan. `collected` has the rows of what is new; nothing is written."""
 
-    def __init__(
-        self, plan: Plan, sources: Sources, ledger: Ledger, run_id: str, now: Callable[[], datetime]
-    ) -> None:
+    def __init__(self, plan: Plan, sources: Sources, ledger: Ledger, run_id: str, now: Callable[[], datetime]) -> None:
         self.collected = Collected(ledger)
         self.tally = Tally()
         self._ledger = ledger
@@ -162,9 +159,7 @@ class _Stepper(Stepper):
             return f"a run would not ask for it: the condition of `{step.name}` does not hold"
         return None
 
-    def _answer_to(
-        self, unit: Unit, step: Ask, names: Names, told: Told | None, shared: Shared
-    ) -> Answer | None:
+    def _answer_to(self, unit: Unit, step: Ask, names: Names, told: Told | None, shared: Shared) -> Answer | None:
         """The reply to a step as the ledger has it, or as it is told; None where there is none."""
         name = unit.samples[step.name]
         if name in self._taken:

@@ -13,6 +13,7 @@ from tripos_compiler.plan import Axis, DataField, Plan, Scenario
 from tripos_compiler.plan.base import canonical
 from tripos_compiler.semantics.rows import DoesNotFit, read_value
 
+
 @dataclass(frozen=True)
 class Item:
     """An item of a scenario. `position` counts the items of the scenario from 1; 0 where that is not known."""
@@ -155,4 +156,6 @@ def _only(found: Sequence[Item], field: str, value: Any) -> Item:
 
 
 def _meant(close: str | None, known: Sequence[str]) -> str:
-    return f"did you mean `{close}`?" if close else f"there are {', '.join(known[:8])}" + ("…" if len(known) > 8 else "")
+    return (
+        f"did you mean `{close}`?" if close else f"there are {', '.join(known[:8])}" + ("…" if len(known) > 8 else "")
+    )

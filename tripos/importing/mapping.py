@@ -70,7 +70,9 @@ def read_mapping(path: str | None, columns: Sequence[str], fixed: Mapping[str, A
     fixed = {**told.get("set", {}), **fixed}
     both = sorted({**own, **over}.keys() & fixed.keys())
     if both:
-        raise Failure(CODE, f"`{both[0]}` is said to be in a column, and to be the same in every row", "say one of them")
+        raise Failure(
+            CODE, f"`{both[0]}` is said to be in a column, and to be the same in every row", "say one of them"
+        )
     return ColumnMap({**own, **over}, fixed, told.get("values", {}), each or told.get("each"))
 
 
@@ -105,7 +107,7 @@ def _file(path: str) -> dict[str, Any]:
 
 _FORMS = {
     "each": 'write `each = "COLUMN"`',
-    "columns": "write it as a table: `[columns]`, then lines such as `reply = \"Answer\"`",
+    "columns": 'write it as a table: `[columns]`, then lines such as `reply = "Answer"`',
     "set": "write it as a table: `[set]`, then lines such as `round = 2`",
-    "values": "write it as a table for each field: `[values.model]`, then lines such as `\"A\" = \"openai/gpt-4o\"`",
+    "values": 'write it as a table for each field: `[values.model]`, then lines such as `"A" = "openai/gpt-4o"`',
 }

@@ -67,7 +67,9 @@ def role_flags(texts: Sequence[str]) -> dict[str, str]:
     return found
 
 
-def record(table: Table, plan: Plan, source: CaseSource, root: Path, roles: Mapping[str, str], folder: Path) -> Recorded:
+def record(
+    table: Table, plan: Plan, source: CaseSource, root: Path, roles: Mapping[str, str], folder: Path
+) -> Recorded:
     """What the replies of a file come to in the store at `root`, without anything being written. `folder` is that of
     the spec, for its Python functions.
 
@@ -86,9 +88,7 @@ def record(table: Table, plan: Plan, source: CaseSource, root: Path, roles: Mapp
         raise Failure(error.code, error.message, error.hint) from error
 
 
-def _record(
-    table: Table, plan: Plan, source: CaseSource, root: Path, replies: Replies, binding: Binding
-) -> Recorded:
+def _record(table: Table, plan: Plan, source: CaseSource, root: Path, replies: Replies, binding: Binding) -> Recorded:
     now = datetime.now(UTC)
     run_id = new_run_id(now)
     fingerprints = {each for scenario in plan.scenarios for each in scenario.fingerprints}
@@ -114,14 +114,15 @@ def _record(
         if not isinstance(ledger, _NoLedger):
             ledger.close()
     new, scores = len(rows.get("samples", ())), Counter(row["status"] for row in rows.get("scores", ()))
-    told = {
+    scenarios = [scenario.name for scenario in replies.scenarios]
+    told: dict[str, Any] = {
         "run_id": run_id,
         "source": table.source,
         "rows": len(table.records),
         "replies": names,
         "items": items,
         "models": list(replies.models),
-        "scenarios": [scenario.name for scenario in replies.scenarios],
+        "scenarios": scenarios,
         "blank": replies.blank,
         "new": new,
         "same": names - new,
@@ -130,8 +131,8 @@ def _record(
     }
     if not new and not scores:
         return Recorded(root, {}, rejected, told)
-    options = {"limit": None, "seed": None, "only": {}, "imported": table.source}
-    rows["runs"] = [run_row(plan, binding, run_id, run_id, told["scenarios"], options, now)]
+    options: dict[str, Any] = {"limit": None, "seed": None, "only": {}, "imported": table.source}
+    rows["runs"] = [run_row(plan, binding, run_id, run_id, scenarios, options, now)]
     known = None if None in costs else sum(cost for cost in costs if cost is not None)
     end = {"asked": 0, "reused": names, "failed": 0, "cost_usd": known, "finished_at": now}
     rows["run_ends"] = [{"run_id": run_id, "status": "finished", "message": f"imported: {table.source}", **end}]

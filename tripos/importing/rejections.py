@@ -60,8 +60,8 @@ class Misfit(Exception):
 
 
 def settle(rejected: Sequence[Rejection], rows: int, file: str | None, *, skip: bool, what: str) -> None:
-    """Writes the rejected rows to `file` and shows the first of them; raises `Failure` W0503 where there are any, unless
-    they are to be skipped."""
+    """Writes the rejected rows to `file` and shows the first of them. Raises `Failure` W0503 where there are any, unless
+    they are skipped."""
     if file is not None:
         _write(rejected, Path(file))
     if not rejected:
@@ -98,7 +98,9 @@ def _write(rejected: Sequence[Rejection], path: Path) -> None:
                 told = {**each.to_json(), "record": dict(each.record.said)}
                 file.write(json.dumps(told, ensure_ascii=False, default=str) + "\n")
     except OSError as error:
-        raise Failure("W0102", f"cannot write `{path}`: {error.strerror}", "check the path and its permissions") from error
+        raise Failure(
+            "W0102", f"cannot write `{path}`: {error.strerror}", "check the path and its permissions"
+        ) from error
 
 
 def _short(text: str) -> str:

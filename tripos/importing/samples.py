@@ -132,7 +132,9 @@ class _Reader:
         for name in (*told.columns, *told.set):
             if name not in known:
                 close = nearest(name, known)
-                hint = f"did you mean `{close}`?" if close else f"its fields are {', '.join(OWN)}, and those of the items"
+                hint = (
+                    f"did you mean `{close}`?" if close else f"its fields are {', '.join(OWN)}, and those of the items"
+                )
                 raise Failure("W0502", f"a reply has no field `{name}`", hint)
         if not any(told.column("reply", record.said) for record in self.table.records):
             hint = f"say which it is: `--column reply=COLUMN`; the file has {', '.join(self.table.columns[:10])}"

@@ -96,7 +96,9 @@ class _Reader:
         row for each score. Raises `Failure` W0502."""
         told, columns = self.table.records[0].told, self.table.columns
         self._check_names(told.columns, told.set)
-        mapped = {self.words[folded(name)]: column for name, column in told.columns.items() if folded(name) in self.words}
+        mapped = {
+            self.words[folded(name)]: column for name, column in told.columns.items() if folded(name) in self.words
+        }
         one = any(told.column(name, record.said) for name in ("metric",) for record in self.table.records)
         if "metric" in told.set or (one and not mapped):
             return {}
@@ -123,7 +125,9 @@ class _Reader:
         for name in (name for names in told for name in names):
             if name not in known and folded(name) not in self.words:
                 close = nearest(name, [*known, *self.words.values()])
-                hint = f"did you mean `{close}`?" if close else f"its fields are {', '.join(OWN)}, and those of the items"
+                hint = (
+                    f"did you mean `{close}`?" if close else f"its fields are {', '.join(OWN)}, and those of the items"
+                )
                 raise Failure("W0502", f"a score has no field `{name}`", hint)
 
     def _scores(self, record: Record, rejected: list[Rejection]) -> Iterator[GivenScore]:
@@ -274,7 +278,9 @@ def _items(connection: duckdb.DuckDBPyConnection, schema: str, plan: Plan) -> li
         f"select {', '.join(['scenario', 'item_id', 'fields', *names])} from {schema}.items order by scenario, item_id"
     ).fetchall()
     return [
-        Item(scenario, item_id, {a: v for a, v in zip(axes, values, strict=True) if v is not None}, orjson.loads(fields))
+        Item(
+            scenario, item_id, {a: v for a, v in zip(axes, values, strict=True) if v is not None}, orjson.loads(fields)
+        )
         for scenario, item_id, fields, *values in rows
     ]
 

@@ -123,6 +123,11 @@ CODES: dict[str, str] = {
     "W0402": "commit damaged",
     "W0403": "row about nothing",
     "W0404": "kept rows not committed",
+    "W0501": "import file unreadable",
+    "W0502": "import mapping wrong",
+    "W0503": "rows do not fit",
+    "W0504": "nothing to grade",
+    "W0505": "scores changed",
 }
 """Code to headline. A test requires a page for each, with a bad example and its mend."""
 
