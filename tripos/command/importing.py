@@ -7,14 +7,18 @@ import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from tripos.command.harmless import harmless
 from tripos.command.opening import open_store
 from tripos.failure import GOOD, SOME_FAILED, USAGE, Failure
 from tripos.importing.mapping import read_fixed, read_mapping
 from tripos.importing.records import Table, read_table
 from tripos.importing.rejections import Rejection, settle
 from tripos_warehouse.errors import StoreError
+
+if TYPE_CHECKING:
+    from tripos_warehouse.imports import GivenScore
 
 MOST_NAMES = 3
 MOST_CHANGED = 20
@@ -56,11 +60,13 @@ def _scores(options: Namespace) -> int:
     with _Telling(options, told, found.rejected):
         settle(found.rejected, len(table.records), options.rejected, skip=options.skip_rejected, what="score")
         if refused:
-            _show_changed([(score.sample, score.metric, was, score.value) for score, was in change.changed])
+            _show_changed(change.changed)
+            many = len(change.changed)
             raise Failure(
                 "W0505",
-                f"{len(change.changed):,} of these scores are in the store already, with another value",
-                "`--replace` puts these in their place; `--round N` keeps both, as another round",
+                f"{many:,} of {len(found.scores):,} scores {'is' if many == 1 else 'are'} in the store already, and"
+                f" {'another' if many == 1 else 'others'} than here",
+                "`--replace` replaces what is there; `--round 2` keeps both",
                 SOME_FAILED,
             )
         todo = Difference(change.new, change.changed, change.same, change.judgements)
@@ -133,9 +139,14 @@ def _print_counts(told: Mapping[str, Any], noun: str, dry_run: bool) -> None:
         print("nothing was written" if dry_run else f"no {noun} is new: nothing was written")
 
 
-def _show_changed(changed: Sequence[tuple[Mapping[str, Any], str, object, object]]) -> None:
-    for sample, metric, was, now in changed[:MOST_CHANGED]:
-        print(f"{sample['sample_id'][:12]} {sample['model']} {metric}: {was} is now {now}", file=sys.stderr)
+def _show_changed(changed: Sequence[tuple[GivenScore, float | None]]) -> None:
+    for score, was in changed[:MOST_CHANGED]:
+        about = f"{score.sample['scenario']} {score.sample['item_id'][:8]}, {score.sample['model']}: {score.metric}"
+        if was == score.value:
+            print(harmless(f"{about} is {score.value:g} as before, with another rationale"), file=sys.stderr)
+        else:
+            said = "nothing" if was is None else f"{was:g}"
+            print(harmless(f"{about} was {said}, is {score.value:g}"), file=sys.stderr)
     if len(changed) > MOST_CHANGED:
         print(f"and {len(changed) - MOST_CHANGED:,} more", file=sys.stderr)
 

@@ -26,7 +26,7 @@ class Scale:
     def read(self, said: Any) -> float:
         """A value as a number. Raises `Misfit` where it is none, or lies outside of the scale.
 
-        >>> Scale(1, 5, {"good": (4, 4)}).read("Good"), Scale(truth=True).read("yes")
+        >>> Scale(1, 5, {"good": (4.0, 4.0)}).read("Good"), Scale(truth=True).read("yes")
         (4.0, 1.0)
         """
         text = " ".join(str(said).split()).casefold()

@@ -180,7 +180,8 @@ class _Reader:
         scenario = reply.place[0]
         found = self.given[reply.place].get(metric, [])
         if not found:
-            raise Misfit("metric", metric, f"not graded in scenario `{scenario}`")
+            said = self.wide[metric][0] if metric in self.wide else record.text("metric")
+            raise Misfit("metric", said, f"not graded in scenario `{scenario}`")
         if (said := record.text("scorer")) is not None:
             found = [each for each in found if each.scorer == said]
             if not found:
