@@ -79,23 +79,26 @@ class Recorder:
         self._ledger = ledger
         self._stepper = _Stepper(plan, sources, self.collected, self.tally, run_id, now)
 
-    def take(self, units: Sequence[Unit], replies: Mapping[str, Told]) -> dict[str, Refusal]:
-        """Takes the units of one case. `replies` are by name of a sample; those that are not taken come back, with the
-        reason. What the ledger has already, word for word, is taken as it is."""
+    def take(self, cases: Iterable[tuple[Sequence[Unit], Mapping[str, Told]]]) -> Iterator[dict[str, Refusal]]:
+        """Takes the units of some cases, which are looked up together. The replies to each are by name of a sample;
+        those that are not taken come back, with the reason. What the ledger has already, word for word, stays."""
+        together = list(cases)
+        units = [unit for some, _ in together for unit in some]
         wanted = {call.name for unit in units for call in unit.calls}
         scores = {name for unit in units for names in unit.scores.values() for name in names.values()}
         kept = {**self._kept("samples", wanted), **self._kept("scores", scores)}
         rows = self._ledger.rows("samples", wanted & kept.keys())
-        refused = {
-            name: Refusal("the store has another reply to the same question", str(rows[name]["reply"]))
-            for name, told in replies.items()
-            if name in rows and rows[name]["reply"] != told["reply"]
-        }
-        shared = Shared(kept, rows, {})
-        self._stepper.begin_case()
-        for unit in units:
-            refused |= self._stepper.record(unit, replies, shared)
-        return refused
+        for some, replies in together:
+            refused = {
+                name: Refusal("the store has another reply to the same question", str(rows[name]["reply"]))
+                for name, told in replies.items()
+                if name in rows and rows[name]["reply"] != told["reply"]
+            }
+            shared = Shared(kept, rows, {})
+            self._stepper.begin_case()
+            for unit in some:
+                refused |= self._stepper.record(unit, replies, shared)
+            yield refused
 
     def _kept(self, table: str, names: set[str]) -> dict[str, str]:
         ids = sorted(names)

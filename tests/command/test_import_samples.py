@@ -114,9 +114,9 @@ def test_replies_that_do_not_fit_are_named_and_then_nothing_is_imported(quiz: Pa
 
 def test_an_item_is_told_by_its_position(quiz: Path, tripos: Command) -> None:
     take(tripos, [{"scenario": "words", "position": 1, "reply": "{}"}], "--model", GPT)
-    assert ask("select scenario, fields ->> '$.question' from quiz.samples join quiz.items using (scenario, item_id)") == [
-        ("words", "12 + 30")
-    ]
+    assert ask(
+        "select scenario, fields ->> '$.question' from quiz.samples join quiz.items using (scenario, item_id)"
+    ) == [("words", "12 + 30")]
 
 
 def test_an_item_of_two_scenarios_needs_its_scenario(quiz: Path, tripos: Command) -> None:
@@ -160,33 +160,73 @@ def test_a_file_without_replies_is_an_error(quiz: Path, tripos: Command) -> None
     assert (done.code, "error[W0502]: no column has the replies" in done.err) == (2, True)
 
 
-STEPS = """\
-benchmark steps "1.0.0" {
-  languages en
-}
-role teacher compared
+TAUGHT = """\
+benchmark openings "1.0.0" { languages en }
+role candidate compared
 role student
-dataset item from "items.jsonl" {
-  question  text
-}
-arm teaching {
-  none    "none"
-  lesson  "lesson"
-}
-scenario taught "Taught" {
-  over item
-  arms teaching
-  ask lesson by teacher when teaching == lesson {
-    prompt "Teach: {{ item.question }}"
-  }
-  ask try by student {
-    prompt "{{ item.question }} {% if teaching == lesson %}{{ lesson.text }}{% endif %}"
+arm lesson { none, given }
+axis subject { history, physics }
+scenario opening {
+  context subject
+  arms lesson
+  ask taught by candidate when lesson == given { prompt "Teach {{ subject }}." }
+  ask answer by student {
+    system "You were taught: {{ taught.text }}" when lesson == given
+    prompt "What is {{ subject }}?"
     samples 2
   }
-  score long = words(try.text) > 2
+  score long = words(answer.text) > 3
 }
-measure longs = mean(long) by teaching
+measure fullness = mean(long) by lesson
 """
+TALK = [
+    {"subject": "history", "step": "taught", "model": GPT, "reply": "Long ago there were kings."},
+    {"subject": "history", "step": "answer", "lesson": "given", "model": GPT, "reply": "It is about kings"},
+    {"subject": "history", "step": "answer", "lesson": "given", "model": GPT, "reply": "Kings"},
+    {"subject": "history", "step": "answer", "lesson": "none", "reply": "The past"},
+    {"subject": "history", "step": "answer", "lesson": "none", "reply": "I do not know"},
+]
+
+
+@pytest.fixture
+def taught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a benchmark in which a student answers, taught or not."""
+    (tmp_path / "quiz.tripos").write_text(TAUGHT, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_replies_to_steps_that_build_on_each_other_are_kept_under_their_arms(taught: Path, tripos: Command) -> None:
+    done = take(tripos, TALK, "--role", "student=local/s")
+    assert done.code == 0, done.err
+    found = ask("select lesson, step, model, sample_number, reply from openings.samples order by all")
+    assert found == [
+        ("given", "answer", "local/s", 0, "It is about kings"),
+        ("given", "answer", "local/s", 1, "Kings"),
+        ("given", "taught", GPT, 0, "Long ago there were kings."),
+        ("none", "answer", "local/s", 0, "The past"),
+        ("none", "answer", "local/s", 1, "I do not know"),
+    ]
+    [(sent,)] = ask("select messages from openings.samples where reply = 'Kings'")
+    assert "You were taught: Long ago there were kings." in sent
+    rows = [row for each in tripos("report", "--json").data["measures"] for row in each["rows"]]
+    assert [(row["lesson"], row["model"], row["value"]) for row in rows] == [("none", GPT, 0.5), ("given", GPT, 0.5)]
+
+
+def test_a_reply_that_builds_on_one_that_is_missing_is_refused(taught: Path, tripos: Command) -> None:
+    done = take(tripos, TALK[1:], "--role", "student=local/s")
+    assert (done.code, "`answer` builds on `taught`, to which there is no reply" in done.err) == (1, True)
+
+
+def test_a_reply_that_two_arms_ask_for_differently_needs_its_arm(taught: Path, tripos: Command) -> None:
+    rows = [*TALK[:1], {**TALK[1], "lesson": None}]
+    done = take(tripos, rows, "--role", "student=local/s")
+    assert (done.code, "arms differ in what is asked here: name the arm" in done.err) == (1, True)
+
+
+def test_a_role_that_replies_needs_a_model_where_several_are_compared(taught: Path, tripos: Command) -> None:
+    done = take(tripos, [*TALK, {**TALK[0], "model": "mistral/m"}])
+    assert (done.code, done.err.startswith("error[R0201]: no model fills the role `student`")) == (2, True)
 
 
 @pytest.mark.skipif(not (SHARED_DATA / "edubench").is_dir(), reason="the published items are not here")

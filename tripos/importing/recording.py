@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from tripos.failure import Failure
 from tripos.importing.records import Table
 from tripos.importing.rejections import Rejection
-from tripos.importing.samples import Replies, read_replies
+from tripos.importing.samples import CaseReplies, Replies, read_replies
 from tripos.running import run_row
 from tripos_compiler.data import DataError
 from tripos_compiler.plan import Ask, Plan
@@ -21,10 +22,13 @@ from tripos_runtime.binding import Binding
 from tripos_runtime.cases import CaseSource
 from tripos_runtime.engine import item_row, new_run_id
 from tripos_runtime.plugins import PluginError, load_plugins
-from tripos_runtime.recorded import Recorder
+from tripos_runtime.recorded import Recorder, Refusal
 from tripos_runtime.runnable import NotRunnable, check_runnable
 from tripos_warehouse.ledger import open_ledger
 from tripos_warehouse.store import MARKER, Store
+
+AT_ONCE = 1000
+"""So many cases are looked up in the store together."""
 
 
 @dataclass
@@ -99,8 +103,7 @@ def _record(table: Table, plan: Plan, source: CaseSource, root: Path, replies: R
     rejected = replies.rejected
     costs: list[float | None] = []
     try:
-        for each in replies.cases(source, binding):
-            refused = recorder.take(each.units, each.replies)
+        for each, refused in _taken(recorder, replies.cases(source, binding)):
             for name, why in refused.items():
                 rejected.append(Rejection(each.records[name], "reply", each.replies[name]["reply"], why.reason))
             taken = each.replies.keys() - refused.keys()
@@ -137,6 +140,12 @@ def _record(table: Table, plan: Plan, source: CaseSource, root: Path, replies: R
     end = {"asked": 0, "reused": names, "failed": 0, "cost_usd": known, "finished_at": now}
     rows["run_ends"] = [{"run_id": run_id, "status": "finished", "message": f"imported: {table.source}", **end}]
     return Recorded(root, dict(rows), rejected, told)
+
+
+def _taken(recorder: Recorder, cases: Iterator[CaseReplies]) -> Iterator[tuple[CaseReplies, dict[str, Refusal]]]:
+    """Every case with what is refused of its replies."""
+    while batch := list(islice(cases, AT_ONCE)):
+        yield from zip(batch, recorder.take((each.units, each.replies) for each in batch), strict=True)
 
 
 def _is_there(root: Path) -> bool:

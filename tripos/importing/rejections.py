@@ -60,8 +60,8 @@ class Misfit(Exception):
 
 
 def settle(rejected: Sequence[Rejection], rows: int, file: str | None, *, skip: bool, what: str) -> None:
-    """Writes the rejected rows to `file` and shows the first of them. Raises `Failure` W0503 where there are any, unless
-    they are skipped."""
+    """Writes the rejected rows to `file` and shows the first of them. Raises `Failure` W0503 where there are any,
+    unless they are skipped."""
     if file is not None:
         _write(rejected, Path(file))
     if not rejected:

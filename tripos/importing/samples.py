@@ -83,7 +83,8 @@ class Replies:
         for reply in replies:
             names = {name for unit in units for name in self._names(unit, reply)}
             if len(names) != 1:
-                reason = "arms differ in what is asked here: name the arm" if names else "no arm of the spec asks this"
+                more = " or the model" if reply.model is None else ""
+                reason = f"arms differ in what is asked here: name the arm{more}" if names else "no arm asks this"
                 self.rejected.append(Rejection(reply.record, "step", reply.step, reason))
                 continue
             (name,) = names
