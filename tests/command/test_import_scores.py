@@ -323,3 +323,42 @@ def test_an_imported_score_tells_where_it_came_from(graded: Path, tripos: Comman
         ).fetchall()
     assert source.startswith("long.csv ")
     assert f"imported    round 1, from {source}" in tripos("why", score_id).out
+
+
+def test_a_row_with_one_value_that_does_not_fit_is_left_out_whole(graded: Path, tripos: Command) -> None:
+    (graded / "wide.csv").write_text("scenario,question,CLEAR,RIGHT\nsums,1+1,7,99\nsums,12 + 30,7,8\n", "utf-8")
+    assert take(tripos, "wide.csv", "--skip-rejected").code == 0
+    assert [row[1:] for row in scores()] == [("CLEAR", "human/alice", 1, 7.0), ("RIGHT", "human/alice", 1, 8.0)]
+
+
+def test_columns_that_say_nothing_are_named(graded: Path, tripos: Command) -> None:
+    (graded / "wide.csv").write_text("scenario,question,CLEAR,Corectness\nsums,1+1,7,9\n", "utf-8")
+    assert "columns not used: Corectness" in take(tripos, "wide.csv").out
+
+
+def test_an_empty_cell_of_a_table_of_numbers_is_blank(graded: Path, tripos: Command) -> None:
+    cells = {"scenario": ["sums"], "question": ["1+1"], "CLEAR": [7.0], "RIGHT": [float("nan")], "round": [2.0]}
+    rows = pa.table(cells)
+    pq.write_table(rows, graded / "wide.parquet")
+    told = take(tripos, "wide.parquet", "--json").data
+    assert (told["new"], told["blank"]) == (1, 1)
+    assert scores() == [("sums", "CLEAR", "human/alice", 2, 7.0)]
+
+
+def test_a_change_is_told_in_json(graded: Path, tripos: Command) -> None:
+    take(tripos, write(graded / "long.csv", LONG[:1]))
+    [change] = take(tripos, write(graded / "long.csv", [{**LONG[0], "score": "2"}]), "--json").data["changes"]
+    assert (change["metric"], change["was"], change["value"], change["evaluator"]) == ("CLEAR", 7.0, 2.0, "human/alice")
+
+
+def test_several_files_are_read_as_one(graded: Path, tripos: Command) -> None:
+    for scenario in ("sums", "words"):
+        write(graded / f"by_{scenario}.csv", [{"question": "12 + 30", "metric": "CLEAR", "score": 4}])
+    assert take(tripos, "by_{scenario}.csv", "--json").data["new"] == 2
+
+
+def test_a_file_in_another_folder_is_found(graded: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(graded / "long.csv", LONG)
+    (graded / "below").mkdir()
+    monkeypatch.chdir(graded / "below")
+    assert take(tripos, "../long.csv", "--store", "../results").code == 0

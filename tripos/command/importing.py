@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from tripos.command.harmless import harmless
 from tripos.command.opening import open_store
+from tripos.command.terminal import columns
 from tripos.failure import GOOD, SOME_FAILED, USAGE, Failure
 from tripos.importing.mapping import read_fixed, read_mapping
 from tripos.importing.records import Table, read_table
@@ -52,9 +53,11 @@ def _scores(options: Namespace) -> int:
         "replies": len({score.sample["sample_id"] for score in found.scores}),
         "evaluators": sorted({score.evaluator for score in found.scores}),
         "blank": found.blank,
+        "unused_columns": list(found.unused),
         "new": len(change.new),
         "changed": len(change.changed),
         "same": len(change.same),
+        "changes": [_change(score, was) for score, was in change.changed],
     }
     refused = bool(change.changed) and not options.replace
     with _Telling(options, told, found.rejected):
@@ -133,10 +136,19 @@ def _print_counts(told: Mapping[str, Any], noun: str, dry_run: bool) -> None:
     for name, words in (("new", "new"), ("changed", "changed"), ("same", "in the store already"), ("blank", "blank")):
         if told.get(name):
             print(f"{told[name]:>8,} {words}")
+    if told["unused_columns"]:
+        line = f"columns not used: {', '.join(told['unused_columns'])}"
+        print(harmless(line if len(line) <= (most := columns()) else f"{line[: most - 1]}…").replace("\n", " "))
     if told["imported"]:
         print(f"imported, for run {told['run_id']}: `tripos report` takes them in")
     else:
         print("nothing was written" if dry_run else f"no {noun} is new: nothing was written")
+
+
+def _change(score: GivenScore, was: float | None) -> dict[str, Any]:
+    about = {name: score.sample[name] for name in ("sample_id", "scenario", "item_id", "model")}
+    by = {"metric": score.metric, "evaluator": score.evaluator, "round": score.round}
+    return {**about, **by, "was": was, "value": score.value}
 
 
 def _show_changed(changed: Sequence[tuple[GivenScore, float | None]]) -> None:

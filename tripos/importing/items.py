@@ -6,8 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tripos.importing.mapping import is_blank
 from tripos.importing.records import Record
-from tripos.importing.rejections import Misfit
+from tripos.importing.rejections import Misfit, whole
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Axis, DataField, Plan, Scenario
 from tripos_compiler.plan.base import canonical
@@ -52,6 +53,11 @@ class Items:
         fields = {each.name for dataset in self.plan.datasets for each in dataset.fields}
         return frozenset(fields | self.axes.keys())
 
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that may tell an item: the names of its fields, and what they are called in the data."""
+        return self.field_names | {c for dataset in self.plan.datasets for each in dataset.fields for c in each.columns}
+
     def scenario(self, record: Record) -> Scenario | None:
         """The scenario that a row names, by name or title; None where it names none. Raises `Misfit`."""
         said = record.text("scenario")
@@ -70,11 +76,11 @@ class Items:
         within = [each.name for each in self.plan.scenarios if scenario is None or each is scenario]
         if (said := record.text("item")) is not None:
             return _only([each for each in self.by_id.get(said, ()) if each.scenario in within], "item", said)
-        if (said := record.text("position")) is not None:
+        if (place := whole(record.get("position"), "position")) is not None:
             if scenario is None:
-                raise Misfit("position", said, "a position counts the items of a scenario, and no scenario is named")
-            found = self.by_place.get((scenario.name, int(said) if said.isdecimal() else 0))
-            return _only([] if found is None else [found], "position", said)
+                raise Misfit("position", place, "a position counts the items of a scenario, and no scenario is named")
+            found = self.by_place.get((scenario.name, place))
+            return _only([] if found is None else [found], "position", place)
         return self._by_what_it_says(record, within)
 
     def _by_what_it_says(self, record: Record, within: Iterable[str]) -> Item:
@@ -104,7 +110,7 @@ class Items:
                 value = record.get(each.name)
             else:
                 free = (c for c in (each.name, *each.columns) if c not in taken)
-                value = next((v for c in free if (v := record.said.get(c)) not in (None, "")), None)
+                value = next((v for c in free if not is_blank(v := record.said.get(c))), None)
             if value is None:
                 continue
             try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -54,11 +55,27 @@ class ColumnMap:
         if name in self.set:
             return self.set[name]
         column = self.column(name, record)
-        said = None if column is None else record[column]
+        said = None if column is None or is_blank(record[column]) else record[column]
         if isinstance(said, str) and name != "reply":
-            said = said.strip() or None
+            said = said.strip()
         meant = self.values.get(name)
         return said if meant is None or said is None else meant.get(str(said), said)
+
+
+def is_blank(said: Any) -> bool:
+    """Whether a cell says nothing: it is empty, or holds what some writers put there for an empty one.
+
+    >>> [is_blank(said) for said in (None, " ", float("nan"), 0, "0")]
+    [True, True, True, False, False]
+    """
+    match said:
+        case None:
+            return True
+        case float():
+            return math.isnan(said)
+        case str():
+            return not said.strip()
+    return False
 
 
 def read_mapping(path: str | None, columns: Sequence[str], fixed: Mapping[str, Any], each: str | None) -> ColumnMap:

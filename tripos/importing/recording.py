@@ -127,6 +127,7 @@ def _record(table: Table, plan: Plan, source: CaseSource, root: Path, replies: R
         "models": list(replies.models),
         "scenarios": scenarios,
         "blank": replies.blank,
+        "unused_columns": list(replies.unused),
         "new": new,
         "same": names - new,
         "statuses": dict(recorder.tally.samples),

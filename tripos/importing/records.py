@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from tripos.failure import Failure
-from tripos.importing.mapping import ColumnMap
+from tripos.importing.mapping import NAMES, ColumnMap
 from tripos_compiler.data import DataError, FoundFile
 from tripos_compiler.diagnostics import nearest
 from tripos_runtime.datasets import DataFolders
@@ -57,6 +57,12 @@ class Table:
         'scores.csv 12ab12ab12ab'
         """
         return ", ".join(f"{file.path.rpartition('/')[2]} {file.sha256[:12]}" for file in self.files)
+
+    def unused(self, names: Iterable[str], more: Collection[str]) -> tuple[str, ...]:
+        """The columns in which none of the fields `names` is, and which are not among `more`."""
+        told = self.records[0].told
+        used = {*told.columns.values(), *more, *(column for name in names for column in NAMES.get(name, (name,)))}
+        return tuple(column for column in self.columns if column not in used)
 
     @property
     def columns(self) -> tuple[str, ...]:

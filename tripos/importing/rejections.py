@@ -59,6 +59,24 @@ class Misfit(Exception):
         return Rejection(record, self.field, self.value, self.reason)
 
 
+def whole(said: Any, field: str) -> int | None:
+    """What a row says as a whole number, also as text or as a float, as tables have it; None where it says nothing.
+    Raises `Misfit`.
+
+    >>> whole("3", "sample"), whole(2.0, "round"), whole(None, "round")
+    (3, 2, None)
+    """
+    if said is None:
+        return None
+    try:
+        number = float(said)
+        if not isinstance(said, bool) and number == int(number) and 0 <= number < 2**53:
+            return int(number)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise Misfit(field, said, "not a whole number")
+
+
 def settle(rejected: Sequence[Rejection], rows: int, file: str | None, *, skip: bool, what: str) -> None:
     """Writes the rejected rows to `file` and shows the first of them. Raises `Failure` W0503 where there are any,
     unless they are skipped."""

@@ -10,7 +10,7 @@ from typing import Any
 from tripos.failure import Failure
 from tripos.importing.items import Item, Items
 from tripos.importing.records import Record, Table
-from tripos.importing.rejections import Misfit, Rejection
+from tripos.importing.rejections import Misfit, Rejection, whole
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Ask, Plan, Scenario
 from tripos_runtime.binding import Binding
@@ -57,6 +57,8 @@ class Replies:
     by_item: dict[tuple[str, str], list[Reply]] = field(default_factory=dict)
     rejected: list[Rejection] = field(default_factory=list)
     blank: int = 0
+    unused: tuple[str, ...] = ()
+    """The columns that say nothing here."""
 
     @property
     def models(self) -> tuple[str, ...]:
@@ -125,6 +127,7 @@ class _Reader:
                 self._take(record)
             except Misfit as misfit:
                 self.found.rejected.append(misfit.at(record))
+        self.found.unused = self.table.unused((*OWN, *self.arms), self.items.columns)
         return self.found
 
     def _check_names(self) -> None:
@@ -179,15 +182,11 @@ class _Reader:
 
     def _number(self, record: Record, step: Ask, key: object) -> int:
         """Which sample it is. Where the row does not say, the samples of a question count as they come."""
-        said = record.text("sample")
-        if said is None:
+        number = whole(record.get("sample"), "sample")
+        if number is None:
             number = self.counts.get(key, 0)
             if step.samples > 1:
                 self.counts[key] = number + 1
-        elif said.isdecimal():
-            number = int(said)
-        else:
-            raise Misfit("sample", said, "samples are counted from 0")
         if number >= step.samples:
             raise Misfit("sample", number, f"the spec asks for {step.samples} of each, counted from 0")
         return number
@@ -201,15 +200,14 @@ def _items(plan: Plan, source: CaseSource) -> Iterator[Item]:
 
 def _known(record: Record, name: str, kind: type) -> Any:
     said = record.get(name)
-    if said is None:
-        return None
+    if said is None or kind is str:
+        return said if said is None else str(said)
+    if kind is int:
+        return whole(said, name)
     try:
-        value = kind(said)
-    except (TypeError, ValueError):
-        raise Misfit(name, said, f"not {_KINDS[kind]}") from None
-    if kind is not str and not 0 <= value < float("inf"):
-        raise Misfit(name, said, f"not {_KINDS[kind]} that can be")
+        value = float(said)
+    except (TypeError, ValueError, OverflowError):
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise Misfit(name, said, "not a number from 0 on")
     return value
-
-
-_KINDS = {str: "a text", int: "a whole number", float: "a number"}

@@ -11,8 +11,9 @@ import orjson
 
 from tripos.failure import Failure
 from tripos.importing.items import Item, Items
+from tripos.importing.mapping import is_blank
 from tripos.importing.records import Record, Table
-from tripos.importing.rejections import Misfit, Rejection
+from tripos.importing.rejections import Misfit, Rejection, whole
 from tripos.importing.scales import Given, Place, folded, gradable, metric_words
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
@@ -45,6 +46,8 @@ class Read:
     scores: tuple[GivenScore, ...]
     rejected: tuple[Rejection, ...]
     blank: int
+    unused: tuple[str, ...]
+    """The columns that say nothing here."""
 
 
 def read_scores(table: Table, plan: Plan, run: Run, connection: duckdb.DuckDBPyConnection) -> Read:
@@ -81,15 +84,22 @@ class _Reader:
         found: dict[str, tuple[GivenScore, Record]] = {}
         rejected: list[Rejection] = []
         for record in self.table.records:
+            wrong: list[Rejection] = []
             try:
-                for score in self._scores(record, rejected):
+                scores = list(self._scores(record, wrong))
+                if wrong:  # a row is taken whole or not at all
+                    rejected += wrong
+                    continue
+                for score in scores:
                     before = found.setdefault(score.score_id, (score, record))
                     if (before[0].value, before[0].rationale) != (score.value, score.rationale):
                         reason = f"{before[1].place} gives the same evaluator's score of it as {before[0].value:g}"
                         rejected.append(Rejection(record, score.metric, score.value, f"{reason}: say the round"))
             except Misfit as misfit:
                 rejected.append(misfit.at(record))
-        return Read(tuple(score for score, _ in found.values()), tuple(rejected), self.blank)
+        wide = {column for pair in self.wide.values() for column in pair if column is not None}
+        unused = self.table.unused((*OWN, *self.arms), self.items.columns | wide)
+        return Read(tuple(score for score, _ in found.values()), tuple(rejected), self.blank, unused)
 
     def _columns_of_metrics(self) -> dict[str, tuple[str, str | None]]:
         """Where every metric has a column: that column and the one of its rationale, by metric; empty for a file with a
@@ -131,7 +141,7 @@ class _Reader:
                 raise Failure("W0502", f"a score has no field `{name}`", hint)
 
     def _scores(self, record: Record, rejected: list[Rejection]) -> Iterator[GivenScore]:
-        """The scores of one row. A value that does not fit is added to `rejected` where others of the row may fit."""
+        """The scores of one row. What does not fit is added to `rejected`, so that all of a row is said at once."""
         cells = list(self._cells(record))
         if not cells:
             return
@@ -170,11 +180,11 @@ class _Reader:
             return
         for metric, (column, why) in self.wide.items():
             value = record.said.get(column)
-            if value is None or not str(value).strip():
+            if is_blank(value):
                 self.blank += 1
                 continue
             reason = record.said.get(why) if why is not None else record.get("rationale")
-            yield metric, value, str(reason).strip() or None if reason is not None else None
+            yield metric, value, None if is_blank(reason) else str(reason).strip()
 
     def _given(self, record: Record, reply: Reply, metric: str) -> Given:
         scenario = reply.place[0]
@@ -201,7 +211,7 @@ class _Reader:
         if not found:
             raise Misfit("item", item.item_id, "the run has no reply to this item that is graded")
         found = _with(found, "model", record.text("model"), lambda reply: {reply.sample["model"]})
-        found = _with(found, "sample", record.text("sample"), lambda reply: {str(reply.number)})
+        found = _with(found, "sample", _shown(whole(record.get("sample"), "sample")), lambda reply: {str(reply.number)})
         found = _with(found, "step", record.text("step"), lambda reply: {reply.step})
         for arm in self.arms:
             found = _with(found, arm, record.text(arm), lambda reply, arm=arm: {one[arm] for one in reply.arms})
@@ -220,14 +230,10 @@ class _Reader:
         return said
 
     def _round(self, record: Record) -> int:
-        said = record.get("round")
-        try:
-            number = 1 if said is None else float(said)
-        except (TypeError, ValueError):
-            number = 0
-        if number < 1 or number != int(number):
-            raise Misfit("round", said, "rounds are counted from 1")
-        return int(number)
+        number = whole(record.get("round"), "round")
+        if number is not None and number < 1:
+            raise Misfit("round", number, "rounds are counted from 1")
+        return 1 if number is None else number
 
 
 def _with(found: Sequence[Reply], name: str, said: str | None, of: Any) -> list[Reply]:
@@ -239,6 +245,10 @@ def _with(found: Sequence[Reply], name: str, said: str | None, of: Any) -> list[
         more = f"did you mean `{close}`?" if close else f"there are {', '.join(there[:4])}"
         raise Misfit(name, said, f"the run has no such reply to the item; {more}")
     return chosen
+
+
+def _shown(number: int | None) -> str | None:
+    return None if number is None else str(number)
 
 
 _TELLING: Mapping[str, Any] = {
