@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import QUIZ, Command, Outcome
+from tripos_warehouse.imports import alone
 from tripos_warehouse.schemas import TABLES
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect, connect_run
@@ -362,3 +363,11 @@ def test_a_file_in_another_folder_is_found(graded: Path, tripos: Command, monkey
     (graded / "below").mkdir()
     monkeypatch.chdir(graded / "below")
     assert take(tripos, "../long.csv", "--store", "../results").code == 0
+
+
+def test_one_import_of_scores_goes_after_the_other(graded: Path, tripos: Command) -> None:
+    path = write(graded / "long.csv", LONG)
+    with alone(Store.open("results", create=False)):
+        done = take(tripos, path)
+    assert (done.code, done.err.startswith("error[W0506]")) == (2, True)
+    assert take(tripos, path).code == 0

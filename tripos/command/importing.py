@@ -6,6 +6,7 @@ import json
 import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +20,9 @@ from tripos.importing.rejections import Rejection, settle
 from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:
+    from tripos.importing.scores import Read
     from tripos_warehouse.imports import GivenScore
+    from tripos_warehouse.store import Store
 
 MOST_NAMES = 3
 MOST_CHANGED = 20
@@ -35,7 +38,7 @@ def main(options: Namespace) -> int:
 
 def _scores(options: Namespace) -> int:
     from tripos.importing.scores import read_scores
-    from tripos_warehouse.imports import Difference, difference, imported_rows
+    from tripos_warehouse.imports import alone
     from tripos_warehouse.runs import get_plan
     from tripos_warehouse.views import connect_run
 
@@ -44,9 +47,17 @@ def _scores(options: Namespace) -> int:
     connection, run = connect_run(store, options.run)
     with connection:
         found = read_scores(table, get_plan(connection, run), run, connection)
+    with nullcontext() if options.dry_run else alone(store):
+        return _bring_in(options, store, run.run_id, table, found)
+
+
+def _bring_in(options: Namespace, store: Store, run_id: str, table: Table, found: Read) -> int:
+    """Writes the scores that are new, where nothing speaks against it, and says what was done."""
+    from tripos_warehouse.imports import difference, imported_rows
+
     change = difference(store, found.scores)
     told: dict[str, Any] = {
-        "run_id": run.run_id,
+        "run_id": run_id,
         "source": table.source,
         "rows": len(table.records),
         "scores": len(found.scores),
@@ -59,10 +70,9 @@ def _scores(options: Namespace) -> int:
         "same": len(change.same),
         "changes": [_change(score, was) for score, was in change.changed],
     }
-    refused = bool(change.changed) and not options.replace
     with _Telling(options, told, found.rejected):
         settle(found.rejected, len(table.records), options.rejected, skip=options.skip_rejected, what="score")
-        if refused:
+        if change.changed and not options.replace:
             _show_changed(change.changed)
             many = len(change.changed)
             raise Failure(
@@ -72,9 +82,8 @@ def _scores(options: Namespace) -> int:
                 "`--replace` replaces what is there; `--round 2` keeps both",
                 SOME_FAILED,
             )
-        todo = Difference(change.new, change.changed, change.same, change.judgements)
         if not options.dry_run and (change.new or change.changed):
-            store.append(imported_rows(todo, table.source, store.now))
+            store.append(imported_rows(change, table.source, store.now))
             told["imported"] = True
     if not options.json:
         by = _listed(told["evaluators"])

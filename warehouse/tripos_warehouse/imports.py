@@ -7,7 +7,8 @@ last one does.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,7 +16,9 @@ from typing import Any
 import orjson
 
 from tripos_compiler.plan import Grade, digest
-from tripos_warehouse.store import Store
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.locks import IMPORT, Locks, place_of
+from tripos_warehouse.store import Store, unwritable
 
 Row = dict[str, Any]
 
@@ -58,6 +61,24 @@ class Difference:
     same: tuple[GivenScore, ...]
     judgements: Mapping[str, Mapping[str, Any]]
     """What the store has of the judgements that these are part of, by metric: `{"score": 7, "reason": "…"}`."""
+
+
+@contextmanager
+def alone(store: Store) -> Iterator[None]:
+    """Keeps other imports of scores out of a store: each builds on what it finds there.
+
+    Raises `StoreError`: W0506 while another one is at work, W0102 where the store cannot be written.
+    """
+    try:
+        locks = Locks(store.root)
+    except OSError as error:
+        raise unwritable(store.root, error) from error
+    try:
+        if not locks.hold(place_of(IMPORT, "scores")):
+            raise StoreError("W0506", "another import of scores into this store is under way", "wait for its end")
+        yield
+    finally:
+        locks.close()
 
 
 def difference(store: Store, given: Sequence[GivenScore]) -> Difference:

@@ -128,6 +128,7 @@ CODES: dict[str, str] = {
     "W0503": "rows do not fit",
     "W0504": "nothing to grade",
     "W0505": "scores changed",
+    "W0506": "another import under way",
 }
 """Code to headline. A test requires a page for each, with a bad example and its mend."""
 
