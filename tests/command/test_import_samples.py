@@ -244,7 +244,7 @@ def test_the_whole_published_set_is_loaded_and_every_measure_runs_on_it(
     metrics = {"question_answering": ("IFTC", "CRSC", "BFA", "RPR")}
     rows = ["sample_id,metric,value,evaluator"]
     for number, (sample_id, scenario) in enumerate(replies):
-        for metric in metrics.get(scenario, ("Instruction Following & Task Completion",)):
+        for metric in metrics.get(scenario, ("指令遵循与任务完成",)):
             rows += [f'{sample_id},"{metric}",{1 + (number + rater) % 10},rater/{rater}' for rater in (1, 2)]
     Path("scores.csv").write_text("\n".join(rows), "utf-8")
     assert tripos("import", "scores", "scores.csv", "--json").data["new"] == len(rows) - 1

@@ -371,3 +371,39 @@ def test_one_import_of_scores_goes_after_the_other(graded: Path, tripos: Command
         done = take(tripos, path)
     assert (done.code, done.err.startswith("error[W0506]")) == (2, True)
     assert take(tripos, path).code == 0
+
+
+GATE = """\
+benchmark gate "1.0.0" { languages en }
+role candidate compared
+role judge panel
+dataset item from "items.jsonl" {
+  question  text
+  answer    text secret
+}
+scorer passes(response: text) by judge { prompt "Pass? {{ response }}", gives bool }
+scorer marks(response: text) by judge { prompt "Mark: {{ response }}", gives 0..3 }
+scenario sums "Sums" {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score good = passes(response: reply.text)
+  score mark = marks(response: reply.text)
+}
+measure share = mean(good)
+"""
+
+
+def test_what_a_judge_gives_without_metrics_is_called_like_its_score(quiz: Path, tripos: Command) -> None:
+    (quiz / "gate.tripos").write_text(GATE, "utf-8")
+    Path("replies.csv").write_text("question,model,reply\n1+1,a/x,2\n12 + 30,a/x,42\n", "utf-8")
+    assert tripos("import", "samples", "replies.csv", "--spec", "gate.tripos").code == 0
+    Path("scores.csv").write_text("question,good,mark\n1+1,yes,3\n12 + 30,no,0\n", "utf-8")
+    assert take(tripos, "scores.csv").code == 0
+    [share] = [row for each in tripos("report", "--json").data["measures"] for row in each["rows"]]
+    assert (share["value"], share["n"]) == (0.5, 2)
+    Path("scores.csv").write_text("question,good,mark\n1+1,perhaps,4\n", "utf-8")
+    done = take(tripos, "scores.csv", "--round", "2")
+    assert done.err.splitlines()[:2] == [
+        "row 1: good `perhaps`: not yes, no, true, false, 1 or 0",
+        "row 1: mark `4`: not in 0..3",
+    ]

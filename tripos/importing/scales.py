@@ -41,11 +41,11 @@ class Scale:
             value = math.nan if isinstance(said, bool) else float(text)
         except ValueError:
             value = math.nan
+        if self.truth and value not in (0.0, 1.0):
+            raise Misfit("value", said, "not yes, no, true, false, 1 or 0")
         if not math.isfinite(value):
             words = " or the words of a level" if self.words else ""
             raise Misfit("value", said, f"not a number{words}")
-        if self.truth and value not in (0.0, 1.0):
-            raise Misfit("value", said, "not yes, no, 1 or 0")
         if (self.low is not None and value < self.low) or (self.high is not None and value > self.high):
             raise Misfit("value", said, f"not in {_end(self.low)}..{_end(self.high)}")
         return value
