@@ -7,7 +7,7 @@ import contextlib
 import gc
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -140,24 +140,10 @@ class Job:
         return sum(most_at_once(there, self.limits) for there in at.values())
 
     def _begin(self, items_of: str) -> None:
-        plan, binding, selection = self.plan, self.binding, self.selection
+        selection = self.selection
         chosen = {"limit": selection.limit, "seed": selection.seed, "only": dict(selection.only)}
-        row = {
-            "run_id": self.run_id,
-            "items_of": items_of,
-            "benchmark": plan.benchmark.name,
-            "version": plan.benchmark.version,
-            "plan_digest": plan.digest,
-            "plan": plan.to_json(),
-            "fingerprints": sorted(_fingerprints(plan)),
-            "roles": json.dumps({role: list(models) for role, models in binding.models.items()}, sort_keys=True),
-            "compared_role": binding.compared,
-            "models": list(binding.of(binding.compared)),
-            "scenarios": [scenario.name for scenario in selection.chosen(plan)],
-            "options": json.dumps(chosen, sort_keys=True),
-            "tool_version": __version__,
-            "started_at": datetime.now(UTC),
-        }
+        scenarios = [scenario.name for scenario in selection.chosen(self.plan)]
+        row = run_row(self.plan, self.binding, self.run_id, items_of, scenarios, chosen, datetime.now(UTC))
         self.store.append({"runs": [row]})
 
     def _end(self, ending: Ending) -> None:
@@ -194,6 +180,34 @@ def _untold(ending: Ending | None) -> contextlib.AbstractContextManager[None]:
     """Where a run has failed, what the store says to whatever is still to be written is no news."""
     failed = ending is not None and ending.failure is not None
     return contextlib.suppress(StoreError) if failed else contextlib.nullcontext()
+
+
+def run_row(
+    plan: Plan,
+    binding: Binding,
+    run_id: str,
+    items_of: str,
+    scenarios: Sequence[str],
+    options: Mapping[str, Any],
+    started_at: datetime,
+) -> dict[str, Any]:
+    """The row of `runs` for a run of a plan."""
+    return {
+        "run_id": run_id,
+        "items_of": items_of,
+        "benchmark": plan.benchmark.name,
+        "version": plan.benchmark.version,
+        "plan_digest": plan.digest,
+        "plan": plan.to_json(),
+        "fingerprints": sorted(_fingerprints(plan)),
+        "roles": json.dumps({role: list(models) for role, models in binding.models.items()}, sort_keys=True),
+        "compared_role": binding.compared,
+        "models": list(binding.of(binding.compared)),
+        "scenarios": list(scenarios),
+        "options": json.dumps(options, sort_keys=True),
+        "tool_version": __version__,
+        "started_at": started_at,
+    }
 
 
 def _fingerprints(plan: Plan) -> set[str]:

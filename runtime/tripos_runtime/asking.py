@@ -92,7 +92,7 @@ class Asking:
     @property
     def prompt(self) -> str:
         """What is sent, as one text."""
-        return self.sent[0].content if len(self.sent) == 1 else "\n\n".join(each.content for each in self.sent)
+        return as_one_text(self.sent)
 
     async def first(self, samples: int = 1, number: int = 0) -> list[Called | ModelError]:
         """The first replies to the question for so many samples from `number` on, one request for all of them, or why
@@ -157,6 +157,21 @@ class Asking:
             samples=samples,
             number=number,
         )
+
+
+def recorded_answer(question: Question, sent: tuple[Message, ...], told: Mapping[str, Any]) -> Answer:
+    """The answer that a reply gives which was sent elsewhere: nobody can be asked for another. `told` are columns of
+    the store, `reply` among them."""
+    columns: dict[str, Any] = {"messages": _messages(sent), **NOTHING, **told}
+    outcome = question.reader(columns["reply"], columns["finish_reason"])
+    columns["parsed"] = None if outcome.parsed is None else dumps(outcome.parsed)
+    columns |= {"error": outcome.error, "status": outcome.status}
+    return Answer(outcome.status, columns["reply"], outcome.value, as_one_text(sent), columns)
+
+
+def as_one_text(sent: Sequence[Message]) -> str:
+    """What is sent, as one text."""
+    return sent[0].content if len(sent) == 1 else "\n\n".join(each.content for each in sent)
 
 
 def text_reader(text: str, finish_reason: str | None) -> Outcome:

@@ -156,7 +156,7 @@ class Engine:
         membership = {"run_id": self.run_id, "scenario": case.scenario.name, "item_id": case.item_id}
         rows: dict[str, list[Mapping[str, Any]]] = {"run_items": [membership]}
         if task.todo:  # otherwise whoever completed the case has kept its item
-            rows["items"] = [_item(self.plan, case)]
+            rows["items"] = [item_row(self.plan, case)]
         self.ledger.keep(rows)
         self._items += 1
 
@@ -171,7 +171,8 @@ class Engine:
                 return
 
 
-def _item(plan: Plan, case: Case) -> dict[str, Any]:
+def item_row(plan: Plan, case: Case) -> dict[str, Any]:
+    """The row of `items` for a case."""
     return {
         "item_id": case.item_id,
         "benchmark": plan.benchmark.name,
@@ -194,4 +195,4 @@ def new_run_id(now: datetime) -> str:
     return f"{now:%Y%m%d-%H%M%S}-{digest([now.isoformat(), time.perf_counter_ns()])[:4]}"
 
 
-__all__ = ["Engine", "Stopped", "new_run_id", "work_name"]
+__all__ = ["Engine", "Stopped", "item_row", "new_run_id", "work_name"]

@@ -10,15 +10,19 @@ from tripos_compiler.plan import digest
 Row = Mapping[str, Any]
 
 
-class Work(Protocol):
+class Listing(Protocol):
+    """Lists names of results."""
+
+    def add(self, ids: Iterable[str]) -> None:
+        """Takes further names."""
+        ...
+
+
+class Work(Listing, Protocol):
     """The names of everything that one piece of work consists of: what `Ledger.work` gives."""
 
     def finished(self) -> Mapping[str, Any] | None:
         """What was said of this work when it was finished, where it was and the ledger still has every result of it."""
-        ...
-
-    def add(self, ids: Iterable[str]) -> None:
-        """Takes further names."""
         ...
 
     def finish(self, said: Mapping[str, Any]) -> None:
@@ -30,7 +34,16 @@ class Work(Protocol):
         ...
 
 
-class Ledger(Protocol):
+class Keeper(Protocol):
+    """Keeps rows."""
+
+    def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
+        """Takes rows that belong together, by table. They outlive this process from the moment that this returns, and
+        are visible to others after the next `flush`."""
+        ...
+
+
+class Ledger(Keeper, Protocol):
     """Keeps rows by the names of results."""
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
@@ -52,11 +65,6 @@ class Ledger(Protocol):
 
     def release(self, key: str) -> None:
         """Lets others have `key` once what was kept so far can be read by them."""
-        ...
-
-    def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
-        """Takes rows that belong together, by table. They outlive this process from the moment that this returns, and
-        are visible to others after the next `flush`."""
         ...
 
     def flush(self) -> object:

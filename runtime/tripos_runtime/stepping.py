@@ -12,7 +12,7 @@ from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_runtime.asking import Answer, Asking, Draft, Outcome, Question, Reader, text_reader
 from tripos_runtime.calling import Called, Caller
 from tripos_runtime.grading import grade_reader, grade_schema, score_rows
-from tripos_runtime.ledger import Ledger, Row, Work
+from tripos_runtime.ledger import Keeper, Listing, Row
 from tripos_runtime.models.base import Message, ModelError
 from tripos_runtime.prompting import ask_messages, grade_messages
 from tripos_runtime.reading import read, schema_of
@@ -36,9 +36,9 @@ class Stepper:
     plan: Plan
     sources: Sources
     callers: Mapping[str, Caller]
-    ledger: Ledger
+    ledger: Keeper
     tally: Tally
-    work: Work
+    work: Listing
     run_id: str
     now: Callable[[], datetime]
     whole: bool = True

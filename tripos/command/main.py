@@ -26,6 +26,10 @@ examples:
 """
 
 
+MODULES = {"import": "importing"}
+"""The modules of the verbs that no module of Python can be called."""
+
+
 class Parser(argparse.ArgumentParser):
     """Says what is wrong with a command in our own form."""
 
@@ -51,6 +55,7 @@ def build_parser() -> argparse.ArgumentParser:
     _run(verbs.add_parser("run", help="run a benchmark"))
     _report(verbs.add_parser("report", help="the measures of a run, with intervals"))
     _sql(verbs.add_parser("sql", help="ask the results in SQL; a shell without a query"))
+    _import(verbs.add_parser("import", help="bring in scores by people, or replies produced elsewhere"))
     _list(verbs.add_parser("list", help="the runs in the store"))
     _housekeeping(verbs.add_parser("store", help="check, compact and clean the store"))
     _why(verbs.add_parser("why", help="everything that went into one result"))
@@ -222,6 +227,39 @@ def _housekeeping(parser: argparse.ArgumentParser) -> None:
         action.add_argument("--json", action="store_true", help=f"print {told} as JSON")
 
 
+def _import(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
+    scores = actions.add_parser("scores", help="scores of replies that the store has, by people or other judges")
+    samples = actions.add_parser("samples", help="replies to the items of a spec")
+    for action in (scores, samples):
+        help_ = "CSV, TSV, JSON Lines, JSON, Parquet or Arrow; a pattern such as `{language}.csv` means several"
+        action.add_argument("file", metavar="FILE", help=help_)
+        help_ = "which column holds what, such as value=Score; may be repeated"
+        action.add_argument("--column", metavar="FIELD=COLUMN", action="append", default=[], help=help_)
+        help_ = "what is the same in every row, such as language=en; may be repeated"
+        action.add_argument("--set", metavar="FIELD=VALUE", action="append", default=[], help=help_)
+        help_ = "this column holds lists, and every entry of one is a row"
+        action.add_argument("--each", metavar="COLUMN", help=help_)
+        action.add_argument("--mapping", metavar="TOML", help="all of this in a file")
+        action.add_argument("--rejected", metavar="FILE", help="write the rows that do not fit, as .jsonl or .csv")
+        action.add_argument("--skip-rejected", action="store_true", help="import the rows that fit without the others")
+        action.add_argument("--dry-run", action="store_true", help="say what would be imported, and write nothing")
+    scores.add_argument("--evaluator", metavar="NAME", help="who gave the scores, such as human/alice")
+    scores.add_argument("--round", type=_positive, metavar="N", help="which time they gave them (default: 1)")
+    scores.add_argument("--run", metavar="RUN", help="the run whose replies are scored (default: the last)")
+    scores.add_argument("--replace", action="store_true", help="scores that changed replace those in the store")
+    samples.add_argument("--spec", metavar="PATH", dest="path", required=True, help="the spec that the replies are to")
+    help_ = "look for data files here too"
+    samples.add_argument("--data", metavar="DIR", action="append", default=[], help=help_)
+    samples.add_argument("--model", metavar="NAME", help="whose replies they are, where no column says it")
+    help_ = "who fills another role that replies; may be repeated"
+    samples.add_argument("--role", metavar="NAME=MODEL", action="append", default=[], help=help_)
+    _deny(samples)
+    for action in (scores, samples):
+        _store(action)
+        action.add_argument("--json", action="store_true", help="print what was done as JSON")
+
+
 def _duration(text: str) -> float:
     number, unit = (text[:-1], text[-1]) if text[-1:] in "smhd" else (text, "s")
     value = float(number) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[unit]
@@ -278,7 +316,7 @@ def run_command(arguments: Sequence[str]) -> int:
         if options.verb is None:
             build_parser().print_help()
             return USAGE
-        module = importlib.import_module(f"tripos.command.{options.verb}")
+        module = importlib.import_module(f"tripos.command.{MODULES.get(options.verb, options.verb)}")
         return int(module.main(options))
     except Failure as failure:
         show_failure(failure)

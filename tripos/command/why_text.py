@@ -114,6 +114,11 @@ class _View:
         key = row.get("judgement_id") or row["sample_id"]
         yield from self.line("asked" if reply.table == "samples" else "judged", f"{what}: {asked}", indent)
         yield from self.line("id", f"{key}, fingerprint {row['fingerprint']}", indent)
+        if row.get("round") is not None:
+            yield from self.line("imported", f"round {row['round']}, from {row['source']}", indent)
+            yield from self.text("given", str(row["parsed"]), indent)
+            yield from self.line("made", _when(row), indent)
+            return
         if row["model_served"] not in (None, asked):
             yield from self.line("served", row["model_served"], indent)
         if reply.table == "samples":

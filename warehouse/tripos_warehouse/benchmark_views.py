@@ -28,7 +28,7 @@ LANGUAGE = "language"
 
 _SCORES = """
   {context},
-  score.model, score.metric, metric.dimension, score.evaluator, score.value, score.status,
+  score.model, score.metric, metric.dimension, score.evaluator, score.round, score.value, score.status,
   metric.low, metric.high,
   score.item_id, score.sample_id, score.judgement_id, score.score_id, score.scorer, score.run_id,
   score.fingerprint, score.created_at
@@ -43,7 +43,8 @@ _SAMPLES = """
 """
 _JUDGEMENTS = """
   {context},
-  sample.model, judgement.scorer, judgement.evaluator, judgement.model_served, judgement.status,
+  sample.model, judgement.scorer, judgement.evaluator, judgement.round, judgement.source,
+  judgement.model_served, judgement.status,
   judgement.reply, judgement.parsed, judgement.messages, judgement.error, judgement.finish_reason,
   judgement.attempts, judgement.tokens_in, judgement.tokens_out, judgement.tokens_reasoning,
   judgement.cost_usd, judgement.latency_s,
@@ -214,8 +215,10 @@ def _only(current: Current) -> tuple[str, str, str]:
 
 
 def _graded_by(current: Current) -> str:
-    """A condition on evaluators: the models of the run, and people, who grade after it."""
-    return f"({_among('evaluator', _judges(current))} or starts_with(evaluator, {sql.text(HUMAN)}))"
+    """A condition on evaluators: the models of the run, people, who grade after it, and everybody whose scores were
+    imported, since nobody else brings those to a report."""
+    people = f"starts_with(evaluator, {sql.text(HUMAN)})"
+    return f"({_among('evaluator', _judges(current))} or {people} or round is not null)"
 
 
 def _judges(current: Current) -> list[str]:

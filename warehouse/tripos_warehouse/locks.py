@@ -20,8 +20,9 @@ from pathlib import Path
 from typing import Any
 
 CLAIMS = "claims"
-CLAIM, SEGMENT, PARTS, LIST, COMPACTION = "claim", "segment", "parts", "list", "compaction"
-"""What is locked: a piece of work, a journal segment, the parts of a commit, a list of names, the right to compact."""
+CLAIM, SEGMENT, PARTS, LIST, COMPACTION, IMPORT = "claim", "segment", "parts", "list", "compaction", "import"
+"""What is locked: a piece of work, a journal segment, the parts of a commit, a list of names, the right to compact, and
+the right to import scores."""
 
 _HALF = 2**62
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EINVAL}

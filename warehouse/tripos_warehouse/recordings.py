@@ -23,7 +23,7 @@ _ANSWERED = """where benchmark = $benchmark and status <> $failed and list_conta
 _SAMPLES = f"""select sample_id, scenario, item_id, model, sample_number, {_OF_CALL}
   from main.samples {_ANSWERED.format("model")}"""
 _JUDGEMENTS = f"""select judgement_id, sample_id, evaluator, 0, {_OF_CALL}
-  from main.judgements {_ANSWERED.format("evaluator")}"""
+  from main.judgements {_ANSWERED.format("evaluator")} and round is null"""
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def _header(report: Report, width: int) -> list[str]:
     told = {
         "run": f"{run.run_id}  {run.started_at:%Y-%m-%d %H:%M} UTC  {_ending(run.status)}",
         run.compared_role: ", ".join(run.models),
-        **{role: ", ".join(models) for role, models in run.evaluators.items()},
+        **{role: ", ".join(models) for role, models in run.evaluators.items() if models},
         **({"people": _people(report.people)} if report.people else {}),
         "plan": run.plan_digest[:12],
         "cost": NOTHING if run.cost_usd is None else f"${run.cost_usd:,.4f}",

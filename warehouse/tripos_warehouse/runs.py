@@ -101,7 +101,8 @@ def list_runs(connection: duckdb.DuckDBPyConnection) -> list[ListedRun]:
               semi join main.run_items as item
                 on item.run_id = mine.run_id and item.scenario = score.scenario and item.item_id = score.item_id
               where list_contains(mine.models, score.model)
-                and (score.evaluator is null or list_contains(mine.evaluators, score.evaluator))
+                and (score.evaluator is null or score.round is not null
+                  or list_contains(mine.evaluators, score.evaluator))
               group by all)
             select run_id, coalesce(samples, 0), coalesce(scores, 0), coalesce(scored, 0)
             from main.runs left join sampled using (run_id) left join scored using (run_id)

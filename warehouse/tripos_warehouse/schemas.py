@@ -46,7 +46,9 @@ class Table:
         return tuple(name for name in self.schema.names if name not in CIRCUMSTANCES)
 
 
-CIRCUMSTANCES = frozenset(("run_id", "items_of", "created_at", "started_at", "finished_at", "latency_s", "attempts"))
+CIRCUMSTANCES = frozenset(
+    ("run_id", "items_of", "source", "created_at", "started_at", "finished_at", "latency_s", "attempts")
+)
 
 
 def _table(name: str, version: int, key: str, repeating: str, *fields: pa.Field[Any]) -> Table:
@@ -163,11 +165,12 @@ SAMPLES = _table(
     *_CALL,
 )
 
+# Judgements and scores that were imported have a `round`, from 1 on; those of runs have none.
 JUDGEMENTS = _table(
     "judgements",
-    2,
+    3,
     "judgement_id",
-    "run_id benchmark scenario scorer fingerprint evaluator model_served status finish_reason",
+    "run_id benchmark scenario scorer fingerprint evaluator source model_served status finish_reason",
     _need("judgement_id", pa.string()),
     _need("sample_id", pa.string()),
     _need("run_id", pa.string()),
@@ -175,7 +178,9 @@ JUDGEMENTS = _table(
     _need("scenario", pa.string()),
     _need("scorer", pa.string()),
     _need("fingerprint", pa.string()),
-    _need("evaluator", pa.string()),  # a model, or human/NAME
+    _need("evaluator", pa.string()),  # a model; or, of what was imported, whoever judged, such as human/NAME
+    _may("round", pa.int64()),
+    _may("source", pa.string()),  # the file that it was imported from, and the beginning of its SHA-256
     _may("model_served", pa.string()),
     _need("messages", pa.string()),  # JSON
     _may("reply", pa.string()),
@@ -207,7 +212,7 @@ DRAFTS = _table(
 
 SCORES = _table(
     "scores",
-    1,
+    2,
     "score_id",
     "sample_id judgement_id run_id benchmark scenario item_id model scorer metric evaluator status fingerprint",
     _need("score_id", pa.string()),
@@ -221,6 +226,7 @@ SCORES = _table(
     _need("scorer", pa.string()),
     _need("metric", pa.string()),
     _may("evaluator", pa.string()),
+    _may("round", pa.int64()),
     _may("value", pa.float64()),
     _need("status", pa.string()),  # as runtime/tripos_runtime/statuses.py has them
     _need("fingerprint", pa.string()),

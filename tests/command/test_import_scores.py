@@ -1,0 +1,409 @@
+"""`tripos import scores`: scores by people come in whole or not at all, once, and stand beside those of judges."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.conftest import QUIZ, Command, Outcome
+from tripos_warehouse.imports import alone
+from tripos_warehouse.schemas import TABLES
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect, connect_run
+
+LONG = [
+    {"scenario": "sums", "question": "1+1", "metric": "CLEAR", "score": "7", "reason": "short"},
+    {"scenario": "sums", "question": "1+1", "metric": "Correctness", "score": "9", "reason": ""},
+    {"scenario": "words", "question": "12 + 30", "metric": "CLEAR", "score": "3.5", "reason": ""},
+]
+WIDE = """\
+scenario,question,Clarity,RIGHT,Clarity reason
+sums,1+1,7,9,short
+words,12 + 30,3.5,,
+"""
+
+
+@pytest.fixture
+def graded(quiz: Path, tripos: Command) -> Path:
+    """A folder whose store has a run with a judge."""
+    assert tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a", "--json").code == 0
+    return quiz
+
+
+def write(path: Path, rows: list[dict[str, Any]]) -> str:
+    """A CSV file of some rows."""
+    names = list(rows[0])
+    lines = [",".join(names), *(",".join(f'"{row.get(name, "")}"' for name in names) for row in rows)]
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+    return str(path)
+
+
+def take(tripos: Command, path: str, *more: str) -> Outcome:
+    return tripos("import", "scores", path, "--evaluator", "human/alice", *more)
+
+
+def parts(root: str = "results") -> dict[str, list[Path]]:
+    """Every committed file of a store."""
+    store = Store.open(root, create=False)
+    return {table: store.parts(table) for table in TABLES}
+
+
+def scores(where: str = "round is not null") -> list[tuple[Any, ...]]:
+    """The imported scores that the benchmark's view shows."""
+    with connect(Store.open("results", create=False)) as connection:
+        return connection.execute(
+            f"select scenario, metric, evaluator, round, value from quiz.scores where {where} order by all"
+        ).fetchall()
+
+
+IMPORTED = [
+    ("sums", "CLEAR", "human/alice", 1, 7.0),
+    ("sums", "RIGHT", "human/alice", 1, 9.0),
+    ("words", "CLEAR", "human/alice", 1, 3.5),
+]
+
+
+def test_a_file_with_a_row_a_score_is_imported(graded: Path, tripos: Command) -> None:
+    done = take(tripos, write(graded / "long.csv", LONG))
+    assert (done.code, done.out.splitlines()[0]) == (0, "3 scores of 2 replies by human/alice")
+    assert scores() == IMPORTED
+
+
+def test_a_file_with_a_column_a_metric_says_the_same(graded: Path, tripos: Command) -> None:
+    take(tripos, write(graded / "long.csv", LONG))
+    (graded / "wide.csv").write_text(WIDE, "utf-8")
+    told = take(tripos, "wide.csv", "--json").data
+    assert (told["new"], told["changed"], told["same"], told["blank"]) == (0, 0, 3, 1)
+
+
+@pytest.mark.parametrize("suffix", ["jsonl", "json", "parquet"])
+def test_other_formats_say_the_same(graded: Path, tripos: Command, suffix: str) -> None:
+    path = graded / f"long.{suffix}"
+    if suffix == "parquet":
+        pq.write_table(pa.Table.from_pylist(LONG), path)
+    elif suffix == "json":
+        path.write_text(json.dumps(LONG), "utf-8")
+    else:
+        path.write_text("\n".join(map(json.dumps, LONG)), "utf-8")
+    assert take(tripos, str(path)).code == 0
+    assert scores() == IMPORTED
+
+
+def test_importing_a_file_twice_writes_nothing_the_second_time(graded: Path, tripos: Command) -> None:
+    path = write(graded / "long.csv", LONG)
+    take(tripos, path)
+    before = parts()
+    done = take(tripos, path)
+    assert (done.code, "nothing was written" in done.out) == (0, True)
+    assert parts() == before
+
+
+def test_a_file_that_grew_brings_in_what_is_new(graded: Path, tripos: Command) -> None:
+    take(tripos, write(graded / "long.csv", LONG[:1]))
+    told = take(tripos, write(graded / "long.csv", LONG), "--json").data
+    assert (told["new"], told["same"]) == (2, 1)
+    assert scores() == IMPORTED
+
+
+def test_a_judgement_keeps_what_an_earlier_file_said_of_other_metrics(graded: Path, tripos: Command) -> None:
+    take(tripos, write(graded / "a.csv", LONG[:1]))
+    take(tripos, write(graded / "b.csv", [{**LONG[1], "reason": "right"}]))
+    with connect(Store.open("results", create=False)) as connection:
+        query = "select metric, reason from quiz.rationales where round = 1 order by all"
+        assert connection.execute(query).fetchall() == [("CLEAR", "short"), ("RIGHT", "right")]
+
+
+def test_rows_that_do_not_fit_are_named_and_then_nothing_is_imported(graded: Path, tripos: Command) -> None:
+    bad = [
+        {**LONG[0], "metric": "CLAER"},
+        {**LONG[0], "score": "11"},
+        {**LONG[0], "score": "very"},
+        {**LONG[2], "metric": "RIGHT"},
+        {**LONG[0], "question": "2+2"},
+        {**LONG[0], "scenario": "summs"},
+    ]
+    before = parts()
+    done = take(tripos, write(graded / "long.csv", [*LONG, *bad]), "--rejected", "rejected.jsonl")
+    assert done.code == 1
+    assert done.err.splitlines()[:7] == [
+        "row 4: metric `CLAER`: no such metric; did you mean `CLEAR`?",
+        "row 5: value `11`: not in 1..10",
+        "row 6: value `very`: not a number",
+        "row 7: metric `RIGHT`: not graded in scenario `words`",
+        "row 8: question `2+2`: no item of the benchmark has this",
+        "row 9: scenario `summs`: no such scenario; did you mean `sums`?",
+        "error[W0503]: 6 of 9 rows do not fit, so no score was imported",
+    ]
+    assert parts() == before
+    rejected = [json.loads(line) for line in (graded / "rejected.jsonl").read_text("utf-8").splitlines()]
+    assert [each["row"] for each in rejected] == [4, 5, 6, 7, 8, 9]
+    assert rejected[1]["record"]["score"] == "11"
+
+
+def test_only_the_first_rejected_rows_are_shown(graded: Path, tripos: Command) -> None:
+    done = take(tripos, write(graded / "long.csv", [{**LONG[0], "score": "0"}] * 30))
+    assert len([line for line in done.err.splitlines() if line.startswith("row ")]) == 20
+    assert "and 10 more: `--rejected FILE` writes all" in done.err
+
+
+def test_skipping_imports_the_rows_that_fit_and_says_so(graded: Path, tripos: Command) -> None:
+    path = write(graded / "long.csv", [*LONG, {**LONG[0], "score": "11"}])
+    done = take(tripos, path, "--skip-rejected")
+    assert (done.code, "1 of 4 rows do not fit and are left out" in done.err) == (0, True)
+    assert scores() == IMPORTED
+
+
+def test_a_score_that_changed_is_refused_until_it_is_said_what_becomes_of_the_old_one(
+    graded: Path, tripos: Command
+) -> None:
+    take(tripos, write(graded / "long.csv", LONG))
+    path = write(graded / "long.csv", [{**LONG[0], "score": "2"}, *LONG[1:]])
+    done = take(tripos, path)
+    assert (done.code, "error[W0505]: 1 of 3 scores is in the store already" in done.err) == (1, True)
+    assert "CLEAR was 7, is 2" in done.err
+    assert scores() == IMPORTED
+    assert take(tripos, path, "--replace").code == 0
+    assert scores("round is not null and metric = 'CLEAR' and scenario = 'sums'") == [
+        ("sums", "CLEAR", "human/alice", 1, 2.0)
+    ]
+
+
+def test_a_second_round_stands_beside_the_first(graded: Path, tripos: Command) -> None:
+    take(tripos, write(graded / "long.csv", LONG[:1]))
+    take(tripos, write(graded / "again.csv", [{**LONG[0], "score": "5"}]), "--round", "2")
+    assert [row[3:] for row in scores()] == [(1, 7.0), (2, 5.0)]
+
+
+def test_what_was_replaced_stays_replaced_after_compaction(graded: Path, tripos: Command) -> None:
+    take(tripos, write(graded / "long.csv", LONG[:1]))
+    take(tripos, write(graded / "long.csv", [{**LONG[0], "score": "2"}]), "--replace")
+    assert tripos("store", "compact").code == 0
+    assert [row[4] for row in scores()] == [2.0]
+    assert tripos("store", "check").code == 0
+
+
+def test_two_rows_that_give_one_score_differently_are_refused(graded: Path, tripos: Command) -> None:
+    done = take(tripos, write(graded / "long.csv", [LONG[0], {**LONG[0], "score": "5"}]))
+    assert (done.code, "row 1 gives the same evaluator's score of it as 7" in done.err) == (1, True)
+
+
+def test_a_row_that_says_the_same_twice_counts_once(graded: Path, tripos: Command) -> None:
+    assert take(tripos, write(graded / "long.csv", [LONG[0], LONG[0]]), "--json").data["new"] == 1
+
+
+def test_a_score_without_an_evaluator_is_refused(graded: Path, tripos: Command) -> None:
+    done = tripos("import", "scores", write(graded / "long.csv", LONG))
+    assert (done.code, "nothing says who gave the score" in done.err) == (1, True)
+
+
+def test_the_name_of_a_judge_of_a_run_is_refused(graded: Path, tripos: Command) -> None:
+    done = tripos("import", "scores", write(graded / "long.csv", LONG), "--evaluator", "mock/careful:a")
+    assert (done.code, "`mock/careful:a/published`" in done.err) == (1, True)
+
+
+def test_imported_scores_show_in_a_report_of_one_run_and_take_part_in_its_measures(
+    graded: Path, tripos: Command
+) -> None:
+    def by_metric() -> tuple[float, int]:
+        told = tripos("report", "--json").data
+        [row] = [row for each in told["measures"] if each["name"] == "by_metric" for row in each["rows"]
+                 if row["metric"] == "RIGHT"]  # fmt: skip
+        return row["value"], row["n"]
+
+    value, n = by_metric()
+    take(tripos, write(graded / "long.csv", LONG))
+    assert by_metric() == (pytest.approx((value * n + 9) / (n + 1)), n + 1)
+
+
+def test_a_report_of_one_run_still_leaves_out_judges_of_others(graded: Path, tripos: Command) -> None:
+    take(tripos, write(graded / "long.csv", LONG))
+    tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:b", "--json")
+    connection, _ = connect_run(Store.open("results", create=False))
+    with connection:
+        found = connection.execute("select distinct evaluator from quiz.scores where evaluator is not null order by 1")
+        assert found.fetchall() == [("human/alice",), ("mock/careful:b",)]
+
+
+def test_a_reply_is_found_by_its_id(graded: Path, tripos: Command) -> None:
+    with connect(Store.open("results", create=False)) as connection:
+        query = "select sample_id from quiz.samples where scenario = 'words' order by 1 limit 1"
+        [(sample_id,)] = connection.execute(query).fetchall()
+    (graded / "ids.csv").write_text(f"sample_id,metric,value\n{sample_id},CLEAR,4\n", "utf-8")
+    assert take(tripos, "ids.csv").code == 0
+    assert scores() == [("words", "CLEAR", "human/alice", 1, 4.0)]
+
+
+def test_a_row_that_could_mean_several_replies_says_what_tells_them_apart(graded: Path, tripos: Command) -> None:
+    more = ("--model", "mock/careful,mock/careful:b", "--role", "judge=mock/careful:a", "--json")
+    tripos("run", "quiz.tripos", *more)
+    done = take(tripos, write(graded / "long.csv", LONG[:1]))
+    assert (done.code, "2 replies to the item could be meant: name the model" in done.err) == (1, True)
+    told = write(graded / "told.csv", [{**LONG[0], "model": "mock/careful:b"}])
+    assert take(tripos, told, "--json").data["new"] == 1
+
+
+def test_a_mapping_says_what_columns_and_words_mean(graded: Path, tripos: Command) -> None:
+    (graded / "odd.csv").write_text("Q,Criterion,Mark,Who,System\n1+1,Clarity,6,bob,A\n", "utf-8")
+    (graded / "odd.toml").write_text(
+        '[columns]\nquestion = "Q"\nmetric = "Criterion"\nvalue = "Mark"\nevaluator = "Who"\nmodel = "System"\n'
+        '[set]\nscenario = "sums"\n[values.model]\nA = "mock/careful"\n',
+        "utf-8",
+    )
+    assert tripos("import", "scores", "odd.csv", "--mapping", "odd.toml").code == 0
+    assert scores() == [("sums", "CLEAR", "bob", 1, 6.0)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--column", "value=Scoer"), "should be in the column `Scoer`, which no row has"),
+        (("--column", "valeu=score"), "a score has no field `valeu`"),
+        (("--column", "value"), "`value` does not say which is which"),
+        (("--column", "round=score", "--round", "2"), "is said to be in a column, and to be the same in every row"),
+        (("--mapping", "none.toml"), "cannot read the mapping `none.toml`"),
+        (("--each", "score"), "has no list of records in the column `score`"),
+    ],
+)
+def test_a_mapping_that_fits_nothing_is_an_error(
+    graded: Path, tripos: Command, arguments: tuple[str, ...], said: str
+) -> None:
+    done = take(tripos, write(graded / "long.csv", LONG), *arguments)
+    assert (done.code, "error[W0502]" in done.err, said in done.err) == (2, True, True), done.err
+
+
+def test_a_file_that_is_not_there_is_an_error(graded: Path, tripos: Command) -> None:
+    done = take(tripos, "nothing.csv")
+    assert (done.code, done.err.startswith("error[W0501]")) == (2, True)
+
+
+def test_a_file_without_any_metric_is_an_error(graded: Path, tripos: Command) -> None:
+    (graded / "odd.csv").write_text("question,mark\n1+1,3\n", "utf-8")
+    done = take(tripos, "odd.csv")
+    assert (done.code, "no column says which metric a value is of" in done.err) == (2, True)
+
+
+def test_the_words_of_a_level_of_one_number_are_that_number(quiz: Path, tripos: Command) -> None:
+    levels = 'asks "Is the reply clear?"\n    level 10..10 "Perfect"\n    level 1..9 "Less so"'
+    (quiz / "quiz.tripos").write_text(QUIZ.replace('asks "Is the reply clear?"', levels), "utf-8")
+    tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a", "--json")
+    assert take(tripos, write(quiz / "a.csv", [{**LONG[0], "score": "perfect"}])).code == 0
+    assert scores()[0][4] == 10.0
+    done = take(tripos, write(quiz / "b.csv", [{**LONG[0], "score": "Less so"}]))
+    assert "this level has the scores from 1 to 9: give one of them" in done.err
+
+
+def test_scores_need_replies_that_a_scorer_grades(quiz: Path, tripos: Command) -> None:
+    tripos("run", "quiz.tripos", "--model", "mock/down", "--role", "judge=mock/careful:a", "--json")
+    done = take(tripos, write(quiz / "long.csv", LONG))
+    assert (done.code, done.err.startswith("error[W0504]")) == (2, True)
+
+
+def test_a_dry_run_writes_nothing(graded: Path, tripos: Command) -> None:
+    before = parts()
+    done = take(tripos, write(graded / "long.csv", LONG), "--dry-run")
+    assert (done.code, "nothing was written" in done.out, parts()) == (0, True, before)
+
+
+def test_a_refused_import_says_why_in_json_too(graded: Path, tripos: Command) -> None:
+    done = take(tripos, write(graded / "long.csv", [{**LONG[0], "score": "11"}]), "--json")
+    assert (done.code, done.data["imported"]) == (1, False)
+    [rejected] = done.data["rejected"]
+    assert rejected == {"file": "long.csv", "row": 1, "field": "value", "value": "11", "reason": "not in 1..10"}
+
+
+def test_an_imported_score_tells_where_it_came_from(graded: Path, tripos: Command) -> None:
+    take(tripos, write(graded / "long.csv", LONG[:1]))
+    with connect(Store.open("results", create=False)) as connection:
+        [(source, score_id)] = connection.execute(
+            "select source, score_id from quiz.judgements join quiz.scores using (judgement_id) where source is not null"
+        ).fetchall()
+    assert source.startswith("long.csv ")
+    assert f"imported    round 1, from {source}" in tripos("why", score_id).out
+
+
+def test_a_row_with_one_value_that_does_not_fit_is_left_out_whole(graded: Path, tripos: Command) -> None:
+    (graded / "wide.csv").write_text("scenario,question,CLEAR,RIGHT\nsums,1+1,7,99\nsums,12 + 30,7,8\n", "utf-8")
+    assert take(tripos, "wide.csv", "--skip-rejected").code == 0
+    assert [row[1:] for row in scores()] == [("CLEAR", "human/alice", 1, 7.0), ("RIGHT", "human/alice", 1, 8.0)]
+
+
+def test_columns_that_say_nothing_are_named(graded: Path, tripos: Command) -> None:
+    (graded / "wide.csv").write_text("scenario,question,CLEAR,Corectness\nsums,1+1,7,9\n", "utf-8")
+    assert "columns not used: Corectness" in take(tripos, "wide.csv").out
+
+
+def test_an_empty_cell_of_a_table_of_numbers_is_blank(graded: Path, tripos: Command) -> None:
+    cells = {"scenario": ["sums"], "question": ["1+1"], "CLEAR": [7.0], "RIGHT": [float("nan")], "round": [2.0]}
+    rows = pa.table(cells)
+    pq.write_table(rows, graded / "wide.parquet")
+    told = take(tripos, "wide.parquet", "--json").data
+    assert (told["new"], told["blank"]) == (1, 1)
+    assert scores() == [("sums", "CLEAR", "human/alice", 2, 7.0)]
+
+
+def test_a_change_is_told_in_json(graded: Path, tripos: Command) -> None:
+    take(tripos, write(graded / "long.csv", LONG[:1]))
+    [change] = take(tripos, write(graded / "long.csv", [{**LONG[0], "score": "2"}]), "--json").data["changes"]
+    assert (change["metric"], change["was"], change["value"], change["evaluator"]) == ("CLEAR", 7.0, 2.0, "human/alice")
+
+
+def test_several_files_are_read_as_one(graded: Path, tripos: Command) -> None:
+    for scenario in ("sums", "words"):
+        write(graded / f"by_{scenario}.csv", [{"question": "12 + 30", "metric": "CLEAR", "score": 4}])
+    assert take(tripos, "by_{scenario}.csv", "--json").data["new"] == 2
+
+
+def test_a_file_in_another_folder_is_found(graded: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    write(graded / "long.csv", LONG)
+    (graded / "below").mkdir()
+    monkeypatch.chdir(graded / "below")
+    assert take(tripos, "../long.csv", "--store", "../results").code == 0
+
+
+def test_one_import_of_scores_goes_after_the_other(graded: Path, tripos: Command) -> None:
+    path = write(graded / "long.csv", LONG)
+    with alone(Store.open("results", create=False)):
+        done = take(tripos, path)
+    assert (done.code, done.err.startswith("error[W0506]")) == (2, True)
+    assert take(tripos, path).code == 0
+
+
+GATE = """\
+benchmark gate "1.0.0" { languages en }
+role candidate compared
+role judge panel
+dataset item from "items.jsonl" {
+  question  text
+  answer    text secret
+}
+scorer passes(response: text) by judge { prompt "Pass? {{ response }}", gives bool }
+scorer marks(response: text) by judge { prompt "Mark: {{ response }}", gives 0..3 }
+scenario sums "Sums" {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score good = passes(response: reply.text)
+  score mark = marks(response: reply.text)
+}
+measure share = mean(good)
+"""
+
+
+def test_what_a_judge_gives_without_metrics_is_called_like_its_score(quiz: Path, tripos: Command) -> None:
+    (quiz / "gate.tripos").write_text(GATE, "utf-8")
+    Path("replies.csv").write_text("question,model,reply\n1+1,a/x,2\n12 + 30,a/x,42\n", "utf-8")
+    assert tripos("import", "samples", "replies.csv", "--spec", "gate.tripos").code == 0
+    Path("scores.csv").write_text("question,good,mark\n1+1,yes,3\n12 + 30,no,0\n", "utf-8")
+    assert take(tripos, "scores.csv").code == 0
+    [share] = [row for each in tripos("report", "--json").data["measures"] for row in each["rows"]]
+    assert (share["value"], share["n"]) == (0.5, 2)
+    Path("scores.csv").write_text("question,good,mark\n1+1,perhaps,4\n", "utf-8")
+    done = take(tripos, "scores.csv", "--round", "2")
+    assert done.err.splitlines()[:2] == [
+        "row 1: good `perhaps`: not yes, no, true, false, 1 or 0",
+        "row 1: mark `4`: not in 0..3",
+    ]

@@ -1,0 +1,167 @@
+"""Finds the item that a row is about: by its id, by its place in the scenario, or by what its fields say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tripos.importing.mapping import is_blank
+from tripos.importing.records import Record
+from tripos.importing.rejections import Misfit, whole
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import Axis, DataField, Plan, Scenario
+from tripos_compiler.plan.base import canonical
+from tripos_compiler.semantics.rows import DoesNotFit, read_value
+
+
+@dataclass(frozen=True)
+class Item:
+    """An item of a scenario. `position` counts the items of the scenario from 1; 0 where that is not known."""
+
+    scenario: str
+    item_id: str
+    context: Mapping[str, str]
+    fields: Mapping[str, Any]
+    position: int = 0
+
+
+@dataclass
+class Items:
+    """The items of a plan."""
+
+    plan: Plan
+    items: Sequence[Item]
+    own: Sequence[str] = ()
+    """What rows say beside what an item is: the columns of these are not taken for fields of an item."""
+    by_id: dict[str, list[Item]] = field(default_factory=dict)
+    by_place: dict[tuple[str, int], Item] = field(default_factory=dict)
+    _by_fields: dict[tuple[str, tuple[str, ...]], dict[bytes, list[Item]]] = field(default_factory=dict)
+    _of: dict[str, list[Item]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.axes: dict[str, Axis] = {axis.name: axis for axis in self.plan.axes}
+        for item in self.items:
+            self.by_id.setdefault(item.item_id, []).append(item)
+            self._of.setdefault(item.scenario, []).append(item)
+            if item.position:
+                self.by_place[item.scenario, item.position] = item
+
+    @property
+    def field_names(self) -> frozenset[str]:
+        """Everything by which an item can be told: the fields of data sets, and the axes."""
+        fields = {each.name for dataset in self.plan.datasets for each in dataset.fields}
+        return frozenset(fields | self.axes.keys())
+
+    @property
+    def columns(self) -> frozenset[str]:
+        """The columns that may tell an item: the names of its fields, and what they are called in the data."""
+        return self.field_names | {c for dataset in self.plan.datasets for each in dataset.fields for c in each.columns}
+
+    def scenario(self, record: Record) -> Scenario | None:
+        """The scenario that a row names, by name or title; None where it names none. Raises `Misfit`."""
+        said = record.text("scenario")
+        if said is None:
+            return None
+        for each in self.plan.scenarios:
+            if said.casefold() in (each.name.casefold(), each.title.casefold()):
+                return each
+        known = [each.name for each in self.plan.scenarios]
+        close = nearest(said, known)
+        raise Misfit("scenario", said, f"no such scenario; {_meant(close, known)}")
+
+    def find(self, record: Record) -> Item:
+        """The one item that a row is about. Raises `Misfit` where there is none, or where it could be several."""
+        scenario = self.scenario(record)
+        within = [each.name for each in self.plan.scenarios if scenario is None or each is scenario]
+        if (said := record.text("item")) is not None:
+            return _only([each for each in self.by_id.get(said, ()) if each.scenario in within], "item", said)
+        if (place := whole(record.get("position"), "position")) is not None:
+            if scenario is None:
+                raise Misfit("position", place, "a position counts the items of a scenario, and no scenario is named")
+            found = self.by_place.get((scenario.name, place))
+            return _only([] if found is None else [found], "position", place)
+        return self._by_what_it_says(record, within)
+
+    def _by_what_it_says(self, record: Record, within: Iterable[str]) -> Item:
+        found: list[Item] = []
+        tried: dict[str, Any] = {}
+        for name in within:
+            said = self._said(record, self.plan_scenario(name))
+            if said:
+                tried |= said
+                found += self._index(name, tuple(said)).get(_key(said), ())
+        if not tried:
+            raise Misfit("item", None, "nothing says which item it is about: no item_id, position, or field of an item")
+        names = ", ".join(tried)
+        return _only(found, names, next(iter(tried.values())) if len(tried) == 1 else None)
+
+    def plan_scenario(self, name: str) -> Scenario:
+        """The scenario of that name."""
+        return next(each for each in self.plan.scenarios if each.name == name)
+
+    def _said(self, record: Record, scenario: Scenario) -> dict[str, Any]:
+        """What a row says of an item of a scenario, typed as the data set has it; what cannot be read so is left out,
+        unless the mapping says that it is there."""
+        said: dict[str, Any] = {}
+        taken = {record.told.column(name, record.said) for name in self.own} | set(record.told.columns.values())
+        for each in self._fields(scenario):
+            if each.name in record.told.columns or each.name in record.told.set:
+                value = record.get(each.name)
+            else:
+                free = (c for c in (each.name, *each.columns) if c not in taken)
+                value = next((v for c in free if not is_blank(v := record.said.get(c))), None)
+            if value is None:
+                continue
+            try:
+                said[each.name] = read_value(each.type, value, self.axes)
+            except DoesNotFit:
+                if each.name in record.told.columns or each.name in record.told.set:
+                    raise Misfit(each.name, value, f"no item of `{scenario.name}` can have this") from None
+        named = {each for each in scenario.axes if each not in said}
+        return said | {axis: value for axis in sorted(named) if (value := self._axis(record, axis)) is not None}
+
+    def _fields(self, scenario: Scenario) -> tuple[DataField, ...]:
+        rows = scenario.rows
+        if rows is None:
+            return ()
+        return next((each.fields for each in self.plan.datasets if each.name == rows.dataset), ())
+
+    def _axis(self, record: Record, name: str) -> str | None:
+        said = record.text(name)
+        if said is None:
+            return None
+        for value in self.axes[name].values:
+            if said.casefold() in {value.name.casefold(), *(text.casefold() for text in value.labels.values())}:
+                return value.name
+        raise Misfit(name, said, f"the axis `{name}` has no such value")
+
+    def _index(self, scenario: str, names: tuple[str, ...]) -> dict[bytes, list[Item]]:
+        if (scenario, names) not in self._by_fields:
+            index: dict[bytes, list[Item]] = {}
+            for item in self._of.get(scenario, ()):
+                told = {**item.context, **item.fields}
+                index.setdefault(_key({name: told.get(name) for name in names}), []).append(item)
+            self._by_fields[scenario, names] = index
+        return self._by_fields[scenario, names]
+
+
+def _key(said: Mapping[str, Any]) -> bytes:
+    return canonical(said)
+
+
+def _only(found: Sequence[Item], field: str, value: Any) -> Item:
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise Misfit(field, value, "no item of the benchmark has this")
+    scenarios = sorted({item.scenario for item in found})
+    if len(scenarios) > 1:
+        raise Misfit(field, value, f"items of {len(scenarios)} scenarios have this: {', '.join(scenarios)}; name one")
+    raise Misfit(field, value, f"{len(found)} items have this: say more of the one that is meant")
+
+
+def _meant(close: str | None, known: Sequence[str]) -> str:
+    return (
+        f"did you mean `{close}`?" if close else f"there are {', '.join(known[:8])}" + ("…" if len(known) > 8 else "")
+    )

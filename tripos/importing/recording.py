@@ -1,0 +1,175 @@
+"""Replies of a file to the rows of a run that nobody had to make: its items, samples and scores, in one commit."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from tripos.failure import Failure
+from tripos.importing.records import Table
+from tripos.importing.rejections import Rejection
+from tripos.importing.samples import CaseReplies, Replies, read_replies
+from tripos.running import run_row
+from tripos_compiler.data import DataError
+from tripos_compiler.plan import Ask, Plan
+from tripos_compiler.semantics.evaluate import calling
+from tripos_runtime.binding import Binding
+from tripos_runtime.cases import CaseSource
+from tripos_runtime.engine import item_row, new_run_id
+from tripos_runtime.plugins import PluginError, load_plugins
+from tripos_runtime.recorded import Recorder, Refusal
+from tripos_runtime.runnable import NotRunnable, check_runnable
+from tripos_warehouse.ledger import open_ledger
+from tripos_warehouse.store import MARKER, Store
+
+AT_ONCE = 1000
+"""So many cases are looked up in the store together."""
+
+
+@dataclass
+class Recorded:
+    """What an import of replies comes to. `rows` is empty where nothing is new."""
+
+    root: Path
+    rows: dict[str, list[Any]]
+    rejected: Sequence[Rejection]
+    told: dict[str, Any]
+
+    def commit(self) -> bool:
+        """Writes the rows in one commit; whether there were any. Raises `StoreError`."""
+        if not self.rows:
+            return False
+        Store.open(self.root, create=True).append(self.rows)
+        return True
+
+
+class _NoLedger:
+    """A ledger of a store that is not there yet."""
+
+    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
+        """Nothing is kept."""
+        return [None] * len(ids)
+
+    def rows(self, table: str, ids: object) -> Mapping[str, Any]:
+        """There are none."""
+        return {}
+
+
+def role_flags(texts: Sequence[str]) -> dict[str, str]:
+    """The model of each role that `--role NAME=MODEL` names. Raises `Failure` R0202."""
+    found: dict[str, str] = {}
+    for text in texts:
+        name, equals, model = text.partition("=")
+        if not equals or not name or not model:
+            raise Failure("R0202", f"`--role {text}` names no model", "write --role NAME=MODEL")
+        found[name] = model
+    return found
+
+
+def record(
+    table: Table, plan: Plan, source: CaseSource, root: Path, roles: Mapping[str, str], folder: Path
+) -> Recorded:
+    """What the replies of a file come to in the store at `root`, without anything being written. `folder` is that of
+    the spec, for its Python functions.
+
+    Raises `Failure`, also where the plan has parts that are not run, and `StoreError` where the store cannot be read.
+    """
+    try:
+        replies = read_replies(table, plan, source)
+        check_runnable(plan, replies.scenarios)
+        functions = load_plugins(plan, folder)
+        binding = _binding(plan, replies, roles)
+        with calling(functions):
+            return _record(table, plan, source, root, replies, binding)
+    except DataError as error:
+        raise Failure("E0307", error.message, error.help) from error
+    except (NotRunnable, PluginError) as error:
+        raise Failure(error.code, error.message, error.hint) from error
+
+
+def _record(table: Table, plan: Plan, source: CaseSource, root: Path, replies: Replies, binding: Binding) -> Recorded:
+    now = datetime.now(UTC)
+    run_id = new_run_id(now)
+    fingerprints = {each for scenario in plan.scenarios for each in scenario.fingerprints}
+    ledger: Any = open_ledger(Store.open(root, create=False), fingerprints) if _is_there(root) else _NoLedger()
+    recorder = Recorder(plan, source.sources, ledger, run_id, lambda: now)
+    rows = recorder.collected.kept
+    items = names = 0
+    rejected = replies.rejected
+    costs: list[float | None] = []
+    try:
+        for each, refused in _taken(recorder, replies.cases(source, binding)):
+            for name, why in refused.items():
+                rejected.append(Rejection(each.records[name], "reply", each.replies[name]["reply"], why.reason))
+            taken = each.replies.keys() - refused.keys()
+            if taken:
+                items += 1
+                names += len(taken)
+                costs += [each.replies[name]["cost_usd"] for name in sorted(taken)]
+                member = {"run_id": run_id, "scenario": each.case.scenario.name, "item_id": each.case.item_id}
+                recorder.collected.keep({"run_items": [member], "items": [item_row(plan, each.case)]})
+    finally:
+        if not isinstance(ledger, _NoLedger):
+            ledger.close()
+    new, scores = len(rows.get("samples", ())), Counter(row["status"] for row in rows.get("scores", ()))
+    scenarios = [scenario.name for scenario in replies.scenarios]
+    told: dict[str, Any] = {
+        "run_id": run_id,
+        "source": table.source,
+        "rows": len(table.records),
+        "replies": names,
+        "items": items,
+        "models": list(replies.models),
+        "scenarios": scenarios,
+        "blank": replies.blank,
+        "unused_columns": list(replies.unused),
+        "new": new,
+        "same": names - new,
+        "statuses": dict(recorder.tally.samples),
+        "scores": dict(scores),
+    }
+    if not new and not scores:
+        return Recorded(root, {}, rejected, told)
+    options: dict[str, Any] = {"limit": None, "seed": None, "only": {}, "imported": table.source}
+    rows["runs"] = [run_row(plan, binding, run_id, run_id, scenarios, options, now)]
+    known = None if None in costs else sum(cost for cost in costs if cost is not None)
+    end = {"asked": 0, "reused": names, "failed": 0, "cost_usd": known, "finished_at": now}
+    rows["run_ends"] = [{"run_id": run_id, "status": "finished", "message": f"imported: {table.source}", **end}]
+    return Recorded(root, dict(rows), rejected, told)
+
+
+def _taken(recorder: Recorder, cases: Iterator[CaseReplies]) -> Iterator[tuple[CaseReplies, dict[str, Refusal]]]:
+    """Every case with what is refused of its replies."""
+    while batch := list(islice(cases, AT_ONCE)):
+        yield from zip(batch, recorder.take((each.units, each.replies) for each in batch), strict=True)
+
+
+def _is_there(root: Path) -> bool:
+    return (root / MARKER).is_file()
+
+
+def _binding(plan: Plan, replies: Replies, roles: Mapping[str, str]) -> Binding:
+    """Who fills the roles: the compared one is filled by the models of the file, others that reply by `roles`, or by
+    the compared model where there is only one. Judges are nobody."""
+    for name in roles:
+        if name not in {role.name for role in plan.roles}:
+            raise Failure("R0201", f"the benchmark has no role `{name}`", "`tripos plan SPEC` shows them")
+    asked = {step.role for s in replies.scenarios for step in s.steps if isinstance(step, Ask)}
+    models: dict[str, tuple[str, ...]] = {}
+    for role in plan.roles:
+        if role.name == replies.compared:
+            models[role.name] = replies.models
+        elif role.name in roles:
+            models[role.name] = (roles[role.name],)
+        elif role.name in asked and len(replies.models) == 1:
+            models[role.name] = replies.models
+        elif role.name in asked:
+            raise Failure("R0201", f"no model fills the role `{role.name}`", f"give one: --role {role.name}=MODEL")
+        else:
+            models[role.name] = ()
+    return Binding(models, replies.compared)

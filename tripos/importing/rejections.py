@@ -1,0 +1,125 @@
+"""Rows that do not fit: each with its place, the value and the reason."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tripos.command.harmless import harmless
+from tripos.failure import SOME_FAILED, Failure
+from tripos.importing.records import Record
+
+SHOWN = 20
+LONGEST = 40
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """Why a row is not taken: `field` and `value` are what is wrong with it."""
+
+    record: Record
+    field: str
+    value: Any
+    reason: str
+
+    @property
+    def line(self) -> str:
+        """The rejection in one line.
+
+        >>> from tripos.importing.mapping import ColumnMap
+        >>> Rejection(Record("a.csv", 3, None, {}, ColumnMap()), "value", "12", "not in 1..10").line
+        'row 3: value `12`: not in 1..10'
+        """
+        said = "" if self.value is None else f" `{_short(str(self.value))}`"
+        return harmless(f"{self.record.place}: {self.field}{said}: {self.reason}").replace("\n", " ")
+
+    def to_json(self) -> dict[str, Any]:
+        """What `--rejected` and `--json` say of it."""
+        record = self.record
+        found = {"file": record.file, "row": record.number}
+        if record.part is not None:
+            found["entry"] = record.part
+        return {**found, "field": self.field, "value": self.value, "reason": self.reason}
+
+
+class Misfit(Exception):
+    """A row that cannot be taken; whoever reads it makes a `Rejection` of it."""
+
+    def __init__(self, field: str, value: Any, reason: str) -> None:
+        super().__init__(reason)
+        self.field, self.value, self.reason = field, value, reason
+
+    def at(self, record: Record) -> Rejection:
+        """The rejection of the row in which it came up."""
+        return Rejection(record, self.field, self.value, self.reason)
+
+
+def whole(said: Any, field: str) -> int | None:
+    """What a row says as a whole number, also as text or as a float, as tables have it; None where it says nothing.
+    Raises `Misfit`.
+
+    >>> whole("3", "sample"), whole(2.0, "round"), whole(None, "round")
+    (3, 2, None)
+    """
+    if said is None:
+        return None
+    try:
+        number = float(said)
+        if not isinstance(said, bool) and number == int(number) and 0 <= number < 2**53:
+            return int(number)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise Misfit(field, said, "not a whole number")
+
+
+def settle(rejected: Sequence[Rejection], rows: int, file: str | None, *, skip: bool, what: str) -> None:
+    """Writes the rejected rows to `file` and shows the first of them. Raises `Failure` W0503 where there are any,
+    unless they are skipped."""
+    if file is not None:
+        _write(rejected, Path(file))
+    if not rejected:
+        return
+    for each in rejected[:SHOWN]:
+        print(each.line, file=sys.stderr)
+    if len(rejected) > SHOWN:
+        rest = "`--rejected FILE` writes all" if file is None else f"`{file}` has all"
+        print(f"and {len(rejected) - SHOWN:,} more: {rest}", file=sys.stderr)
+    bad = len({(each.record.file, each.record.place) for each in rejected})
+    if skip:
+        print(f"{bad:,} of {rows:,} rows do not fit and are left out, as `--skip-rejected` says", file=sys.stderr)
+        return
+    raise Failure(
+        "W0503",
+        f"{bad:,} of {rows:,} rows do not fit, so no {what} was imported",
+        "mend them, or import the others with `--skip-rejected`",
+        SOME_FAILED,
+    )
+
+
+def _write(rejected: Sequence[Rejection], path: Path) -> None:
+    try:
+        with path.open("w", encoding="utf-8", newline="") as file:
+            if path.suffix.casefold() in (".csv", ".tsv"):
+                delimiter = "\t" if path.suffix.casefold() == ".tsv" else ","
+                writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
+                writer.writerow(("file", "row", "field", "value", "reason"))
+                for each in rejected:
+                    place = each.record.place.removeprefix("row ")
+                    writer.writerow((each.record.file, place, each.field, each.value, each.reason))
+                return
+            for each in rejected:
+                told = {**each.to_json(), "record": dict(each.record.said)}
+                file.write(json.dumps(told, ensure_ascii=False, default=str) + "\n")
+    except OSError as error:
+        raise Failure(
+            "W0102", f"cannot write `{path}`: {error.strerror}", "check the path and its permissions"
+        ) from error
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -1,0 +1,213 @@
+"""Rows of a file to replies that a run would have got: to which item, by which model, which sample of which step."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tripos.failure import Failure
+from tripos.importing.items import Item, Items
+from tripos.importing.records import Record, Table
+from tripos.importing.rejections import Misfit, Rejection, whole
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import Ask, Plan, Scenario
+from tripos_runtime.binding import Binding
+from tripos_runtime.cases import Case, CaseSource, Selection
+from tripos_runtime.recorded import Told, recorded_units
+from tripos_runtime.units import Unit
+
+KNOWN = {"model_served": str, "finish_reason": str, "tokens_in": int, "tokens_out": int, "tokens_reasoning": int,
+         "cost_usd": float, "latency_s": float}  # fmt: skip
+"""What may be known of a reply beside its text."""
+OWN = ("scenario", "item", "position", "model", "sample", "step", "reply", *KNOWN)
+"""The fields of a row of replies, beside the fields of the items, the axes and the arms."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A reply of a file. `model` fills the compared role; without one it is the same for every model. `number` counts
+    the samples from 0."""
+
+    record: Record
+    model: str | None
+    step: str
+    number: int
+    arms: Mapping[str, str]
+    told: Told
+
+
+@dataclass(frozen=True)
+class CaseReplies:
+    """A case with its units, the replies to it by the names of samples, and the rows that they come from."""
+
+    case: Case
+    units: Sequence[Unit]
+    replies: Mapping[str, Told]
+    records: Mapping[str, Record]
+
+
+@dataclass
+class Replies:
+    """The replies of a file by scenario and item; what does not fit is in `rejected`."""
+
+    plan: Plan
+    compared: str
+    by_item: dict[tuple[str, str], list[Reply]] = field(default_factory=dict)
+    rejected: list[Rejection] = field(default_factory=list)
+    blank: int = 0
+    unused: tuple[str, ...] = ()
+    """The columns that say nothing here."""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The compared models that replied, in the order in which they come up."""
+        every = (reply.model for replies in self.by_item.values() for reply in replies)
+        return tuple(dict.fromkeys(model for model in every if model is not None))
+
+    @property
+    def scenarios(self) -> tuple[Scenario, ...]:
+        """The scenarios that have replies, in the order of the plan."""
+        names = {scenario for scenario, _ in self.by_item}
+        return tuple(each for each in self.plan.scenarios if each.name in names)
+
+    def cases(self, source: CaseSource, binding: Binding) -> Iterator[CaseReplies]:
+        """The cases that have replies, each with the names that a run would give to these."""
+        for scenario in self.scenarios:
+            for case in source.of(scenario, Selection()):
+                if (replies := self.by_item.get((scenario.name, case.item_id))) is not None:
+                    yield self._named(case, list(recorded_units(case, self.plan, binding)), replies)
+
+    def _named(self, case: Case, units: Sequence[Unit], replies: Sequence[Reply]) -> CaseReplies:
+        told: dict[str, Told] = {}
+        records: dict[str, Record] = {}
+        for reply in replies:
+            names = {name for unit in units for name in self._names(unit, reply)}
+            if len(names) != 1:
+                more = " or the model" if reply.model is None else ""
+                reason = f"arms differ in what is asked here: name the arm{more}" if names else "no arm asks this"
+                self.rejected.append(Rejection(reply.record, "step", reply.step, reason))
+                continue
+            (name,) = names
+            if name in told and told[name]["reply"] != reply.told["reply"]:
+                reason = f"{records[name].place} has another reply to the same question"
+                self.rejected.append(Rejection(reply.record, "reply", reply.told["reply"], reason))
+            told.setdefault(name, reply.told)
+            records.setdefault(name, reply.record)
+        return CaseReplies(case, units, told, records)
+
+    def _names(self, unit: Unit, reply: Reply) -> Iterator[str]:
+        ask = unit.wiring.asks.get(reply.step)
+        if ask is None or reply.model not in (None, unit.model) or unit.number % ask.samples != reply.number:
+            return
+        if all(unit.wiring.treatment.arms.get(arm, value) == value for arm, value in reply.arms.items()):
+            yield unit.samples[reply.step]
+
+
+def read_replies(table: Table, plan: Plan, source: CaseSource) -> Replies:
+    """The replies of a file to the items of a plan. Raises `Failure` W0502 where the mapping says what there is not,
+    and `DataError` where the items cannot be read."""
+    return _Reader(table, plan, source).read()
+
+
+class _Reader:
+    def __init__(self, table: Table, plan: Plan, source: CaseSource) -> None:
+        self.table, self.plan = table, plan
+        self.arms = {arm.name: {value.name for value in arm.values} for arm in plan.arms}
+        self.items = Items(plan, list(_items(plan, source)), OWN)
+        compared = next(role.name for role in plan.roles if role.kind == "compared")
+        self.found = Replies(plan, compared)
+        self.counts: dict[object, int] = {}
+        self._check_names()
+
+    def read(self) -> Replies:
+        for record in self.table.records:
+            try:
+                self._take(record)
+            except Misfit as misfit:
+                self.found.rejected.append(misfit.at(record))
+        self.found.unused = self.table.unused((*OWN, *self.arms), self.items.columns)
+        return self.found
+
+    def _check_names(self) -> None:
+        known = {*OWN, *self.items.field_names, *self.arms}
+        told = self.table.records[0].told
+        for name in (*told.columns, *told.set):
+            if name not in known:
+                close = nearest(name, known)
+                hint = (
+                    f"did you mean `{close}`?" if close else f"its fields are {', '.join(OWN)}, and those of the items"
+                )
+                raise Failure("W0502", f"a reply has no field `{name}`", hint)
+        if not any(told.column("reply", record.said) for record in self.table.records):
+            hint = f"say which it is: `--column reply=COLUMN`; the file has {', '.join(self.table.columns[:10])}"
+            raise Failure("W0502", "no column has the replies", hint)
+
+    def _take(self, record: Record) -> None:
+        said = record.get("reply")
+        if said is None:
+            self.found.blank += 1
+            return
+        item = self.items.find(record)
+        scenario = self.items.plan_scenario(item.scenario)
+        step = self._step(record, scenario)
+        model = record.text("model")
+        if model is None and step.role == self.found.compared:
+            raise Misfit("model", None, "nothing says whose reply it is: `--model NAME`, or a column of it")
+        arms = {arm: value for arm in scenario.arms if (value := self._arm(record, arm)) is not None}
+        number = self._number(record, step, (item.scenario, item.item_id, model, step.name, str(sorted(arms.items()))))
+        text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+        told = {"reply": text, **{name: _known(record, name, kind) for name, kind in KNOWN.items()}}
+        reply = Reply(record, model, step.name, number, arms, told)
+        self.found.by_item.setdefault((item.scenario, item.item_id), []).append(reply)
+
+    def _step(self, record: Record, scenario: Scenario) -> Ask:
+        asks = {step.name: step for step in scenario.steps if isinstance(step, Ask)}
+        said = record.text("step")
+        if said is not None:
+            if said not in asks:
+                raise Misfit("step", said, f"`{scenario.name}` asks {', '.join(asks)}")
+            return asks[said]
+        chosen = [step for step in asks.values() if step.role == self.found.compared]
+        if len(chosen) != 1:
+            raise Misfit("step", None, f"`{scenario.name}` has several steps: {', '.join(asks)}; name one")
+        return chosen[0]
+
+    def _arm(self, record: Record, arm: str) -> str | None:
+        said = record.text(arm)
+        if said is not None and said not in self.arms[arm]:
+            raise Misfit(arm, said, f"the arm has {', '.join(sorted(self.arms[arm]))}")
+        return said
+
+    def _number(self, record: Record, step: Ask, key: object) -> int:
+        """Which sample it is. Where the row does not say, the samples of a question count as they come."""
+        number = whole(record.get("sample"), "sample")
+        if number is None:
+            number = self.counts.get(key, 0)
+            if step.samples > 1:
+                self.counts[key] = number + 1
+        if number >= step.samples:
+            raise Misfit("sample", number, f"the spec asks for {step.samples} of each, counted from 0")
+        return number
+
+
+def _items(plan: Plan, source: CaseSource) -> Iterator[Item]:
+    for scenario in plan.scenarios:
+        for position, case in enumerate(source.of(scenario, Selection()), 1):
+            yield Item(scenario.name, case.item_id, case.context, case.fields, position)
+
+
+def _known(record: Record, name: str, kind: type) -> Any:
+    said = record.get(name)
+    if said is None or kind is str:
+        return said if said is None else str(said)
+    if kind is int:
+        return whole(said, name)
+    try:
+        value = float(said)
+    except (TypeError, ValueError, OverflowError):
+        value = -1.0
+    if not 0 <= value < float("inf"):
+        raise Misfit(name, said, "not a number from 0 on")
+    return value

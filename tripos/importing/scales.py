@@ -1,0 +1,131 @@
+"""What a scorer of a plan can give to a reply: its metrics, their scales, and the words for their levels."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tripos.importing.rejections import Misfit
+from tripos_compiler.plan import Ask, Grade, Metric, Plan, Type
+
+YES = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """From `low` to `high`, where there are bounds; `words` are what the plan calls a level, with its two ends. Of a
+    `truth` the values are 1 and 0."""
+
+    low: float | None = None
+    high: float | None = None
+    words: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    truth: bool = False
+
+    def read(self, said: Any) -> float:
+        """A value as a number. Raises `Misfit` where it is none, or lies outside of the scale.
+
+        >>> Scale(1, 5, {"good": (4.0, 4.0)}).read("Good"), Scale(truth=True).read("yes")
+        (4.0, 1.0)
+        """
+        text = " ".join(str(said).split()).casefold()
+        if self.truth and text in YES:
+            return YES[text]
+        if text in self.words:
+            low, high = self.words[text]
+            if low == high:
+                return low
+            raise Misfit("value", said, f"this level has the scores from {low:g} to {high:g}: give one of them")
+        try:
+            value = math.nan if isinstance(said, bool) else float(text)
+        except ValueError:
+            value = math.nan
+        if self.truth and value not in (0.0, 1.0):
+            raise Misfit("value", said, "not yes, no, true, false, 1 or 0")
+        if not math.isfinite(value):
+            words = " or the words of a level" if self.words else ""
+            raise Misfit("value", said, f"not a number{words}")
+        if (self.low is not None and value < self.low) or (self.high is not None and value > self.high):
+            raise Misfit("value", said, f"not in {_end(self.low)}..{_end(self.high)}")
+        return value
+
+
+@dataclass(frozen=True)
+class Given:
+    """What is graded of a reply: a metric of a scorer, the steps that grade it, and its scale. Several steps have one
+    where arms differ in what the judge is shown."""
+
+    scorer: str
+    metric: str
+    scale: Scale
+    steps: tuple[Grade, ...]
+
+
+Place = tuple[str, str]
+"""A scenario, and the fingerprint of a step whose replies are graded."""
+
+
+def gradable(plan: Plan) -> dict[Place, dict[str, list[Given]]]:
+    """What can be given to the replies of every step, by metric: one for each scorer that gives it."""
+    found: dict[Place, dict[tuple[str, str], dict[str, Grade]]] = {}
+    for scenario in plan.scenarios:
+        for treatment in scenario.treatments:
+            asks = {step.name: step for step in treatment.steps if isinstance(step, Ask)}
+            for step in treatment.steps:
+                if isinstance(step, Grade) and step.of in asks:
+                    place = found.setdefault((scenario.name, asks[step.of].fingerprint), {})
+                    for metric in step.metrics or (step.name,):
+                        place.setdefault((metric, step.scorer), {})[step.fingerprint] = step
+    return {place: _by_metric(plan, given) for place, given in found.items()}
+
+
+def _by_metric(plan: Plan, given: Mapping[tuple[str, str], Mapping[str, Grade]]) -> dict[str, list[Given]]:
+    found: dict[str, list[Given]] = {}
+    for (metric, scorer), steps in given.items():
+        gives = plan.scorer(scorer).gives
+        scale = _scale_of(plan.metric(metric)) if gives is None else _scale_of_type(gives)
+        found.setdefault(metric, []).append(Given(scorer, metric, scale, tuple(steps.values())))
+    return found
+
+
+def metric_words(plan: Plan, metrics: Mapping[str, object]) -> dict[str, str]:
+    """The name of each of these metrics by everything that it is called, its titles in all languages among them. A
+    title that two of them share names neither."""
+    titles: dict[str, set[str]] = {}
+    for metric in plan.metrics:
+        if metric.name in metrics:
+            for title in metric.title.values():
+                titles.setdefault(folded(title), set()).add(metric.name)
+    found = {title: next(iter(names)) for title, names in titles.items() if len(names) == 1}
+    return found | {folded(name): name for name in metrics}
+
+
+def folded(text: str) -> str:
+    """A name as it is compared: case and the width of spaces do not count.
+
+    >>> folded("  Basic  Factual Accuracy ")
+    'basic factual accuracy'
+    """
+    return " ".join(text.split()).casefold()
+
+
+def _scale_of(metric: Metric) -> Scale:
+    words: dict[str, tuple[float, float]] = {}
+    for level in metric.levels:
+        words |= {folded(text): (float(level.low), float(level.high)) for text in level.text.values()}
+    return Scale(float(metric.low), float(metric.high), words)
+
+
+def _scale_of_type(gives: Type) -> Scale:
+    match gives.kind:
+        case "integer":
+            low, high = gives.low, gives.high
+            return Scale(None if low is None else float(low), None if high is None else float(high))
+        case "bool":
+            return Scale(truth=True)
+    return Scale()
+
+
+def _end(bound: float | None) -> str:
+    return "" if bound is None else f"{bound:g}"

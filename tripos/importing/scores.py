@@ -1,0 +1,301 @@
+"""Rows of a file to scores of replies that a store has: which reply, which metric, who gave it, and what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import orjson
+
+from tripos.failure import Failure
+from tripos.importing.items import Item, Items
+from tripos.importing.mapping import is_blank
+from tripos.importing.records import Record, Table
+from tripos.importing.rejections import Misfit, Rejection, whole
+from tripos.importing.scales import Given, Place, folded, gradable, metric_words
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import Plan
+from tripos_warehouse import sql
+from tripos_warehouse.imports import GivenScore
+from tripos_warehouse.runs import Run
+
+OWN = ("scenario", "item", "position", "sample_id", "model", "sample", "step", "scorer", "metric", "value",
+       "evaluator", "round", "rationale")  # fmt: skip
+"""The fields of a row of scores, beside the fields of the items, the axes and the arms."""
+RATIONALE = ("{} rationale", "{}_rationale", "{} reason", "{}_reason")
+"""What the column of a metric's rationale is called where every metric has a column of its own."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A reply that can be graded, as the store has it. `arms` are the treatments that it is part of."""
+
+    sample: Mapping[str, Any]
+    number: int
+    step: str
+    place: Place
+    arms: tuple[Mapping[str, str | None], ...]
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a file says: scores that fit, rows that do not, and how many cells are blank."""
+
+    scores: tuple[GivenScore, ...]
+    rejected: tuple[Rejection, ...]
+    blank: int
+    unused: tuple[str, ...]
+    """The columns that say nothing here."""
+
+
+def read_scores(table: Table, plan: Plan, run: Run, connection: duckdb.DuckDBPyConnection) -> Read:
+    """The scores of a file. `connection` shows `run` (`connect_run`), of which `plan` is.
+
+    Raises `Failure`: W0502 where the mapping says what there is not, W0504 where the run has nothing to grade.
+    """
+    return _Reader(table, plan, run, connection).read()
+
+
+class _Reader:
+    def __init__(self, table: Table, plan: Plan, run: Run, connection: duckdb.DuckDBPyConnection) -> None:
+        self.table, self.plan = table, plan
+        self.given = gradable(plan)
+        metrics = {metric: None for by_metric in self.given.values() for metric in by_metric}
+        self.words = metric_words(plan, metrics)
+        self.arms = [arm.name for arm in plan.arms]
+        schema = sql.name(run.benchmark)
+        self.replies = _replies(connection, schema, run, self.arms, self.given)
+        if not self.replies:
+            raise Failure(
+                "W0504", f"run `{run.run_id}` has no reply that a scorer grades", "`tripos list` shows the runs"
+            )
+        self.by_id = {reply.sample["sample_id"]: reply for reply in self.replies}
+        self.by_item: dict[tuple[str, str], list[Reply]] = {}
+        for reply in self.replies:
+            self.by_item.setdefault((reply.sample["scenario"], reply.sample["item_id"]), []).append(reply)
+        self.items = Items(plan, _items(connection, schema, plan), OWN)
+        self.wide = self._columns_of_metrics()
+        self.judges = _judges_of_runs(connection, run.benchmark)
+        self.blank = 0
+
+    def read(self) -> Read:
+        found: dict[str, tuple[GivenScore, Record]] = {}
+        rejected: list[Rejection] = []
+        for record in self.table.records:
+            wrong: list[Rejection] = []
+            try:
+                scores = list(self._scores(record, wrong))
+                if wrong:  # a row is taken whole or not at all
+                    rejected += wrong
+                    continue
+                for score in scores:
+                    before = found.setdefault(score.score_id, (score, record))
+                    if (before[0].value, before[0].rationale) != (score.value, score.rationale):
+                        reason = f"{before[1].place} gives the same evaluator's score of it as {before[0].value:g}"
+                        rejected.append(Rejection(record, score.metric, score.value, f"{reason}: say the round"))
+            except Misfit as misfit:
+                rejected.append(misfit.at(record))
+        wide = {column for pair in self.wide.values() for column in pair if column is not None}
+        unused = self.table.unused((*OWN, *self.arms), self.items.columns | wide)
+        return Read(tuple(score for score, _ in found.values()), tuple(rejected), self.blank, unused)
+
+    def _columns_of_metrics(self) -> dict[str, tuple[str, str | None]]:
+        """Where every metric has a column: that column and the one of its rationale, by metric; empty for a file with a
+        row for each score. Raises `Failure` W0502."""
+        told, columns = self.table.records[0].told, self.table.columns
+        self._check_names(told.columns, told.set)
+        mapped = {
+            self.words[folded(name)]: column for name, column in told.columns.items() if folded(name) in self.words
+        }
+        one = any(told.column(name, record.said) for name in ("metric",) for record in self.table.records)
+        if "metric" in told.set or (one and not mapped):
+            return {}
+        free = {folded(column): column for column in columns if column not in told.columns.values()}
+        for text, column in free.items():
+            if text in self.words:
+                mapped.setdefault(self.words[text], column)
+        if not mapped:
+            names = ", ".join(sorted(set(self.words.values()))[:8])
+            hint = f"say `--column metric=COLUMN`, or `--column NAME=COLUMN` with the name of a metric: {names}"
+            raise Failure("W0502", "no column says which metric a value is of, and none is called like one", hint)
+        return {
+            metric: (column, next((free[t] for t in self._rationales(metric, column) if t in free), None))
+            for metric, column in mapped.items()
+        }
+
+    def _rationales(self, metric: str, column: str) -> Iterator[str]:
+        for name in (column, metric):
+            yield from (folded(form.format(name)) for form in RATIONALE)
+
+    def _check_names(self, *told: Mapping[str, object]) -> None:
+        """Raises `Failure` W0502 for a field that nothing has."""
+        known = {*OWN, *self.items.field_names, *self.arms}
+        for name in (name for names in told for name in names):
+            if name not in known and folded(name) not in self.words:
+                close = nearest(name, [*known, *self.words.values()])
+                hint = (
+                    f"did you mean `{close}`?" if close else f"its fields are {', '.join(OWN)}, and those of the items"
+                )
+                raise Failure("W0502", f"a score has no field `{name}`", hint)
+
+    def _scores(self, record: Record, rejected: list[Rejection]) -> Iterator[GivenScore]:
+        """The scores of one row. What does not fit is added to `rejected`, so that all of a row is said at once."""
+        cells = list(self._cells(record))
+        if not cells:
+            return
+        reply = self._reply(record)
+        evaluator, round_ = self._evaluator(record), self._round(record)
+        for metric, value, rationale in cells:
+            try:
+                given = self._given(record, reply, metric)
+                number = given.scale.read(value)
+            except Misfit as misfit:
+                field = given_field if (given_field := misfit.field) != "value" else self._field_of(metric)
+                rejected.append(Rejection(record, field, misfit.value, misfit.reason))
+                continue
+            for step in given.steps:
+                yield GivenScore(reply.sample, step, metric, evaluator, round_, number, rationale)
+
+    def _field_of(self, metric: str) -> str:
+        return self.wide[metric][0] if metric in self.wide else "value"
+
+    def _cells(self, record: Record) -> Iterator[tuple[str, Any, str | None]]:
+        """Every metric for which the row has a value, with that and the rationale."""
+        if not self.wide:
+            said = record.text("metric")
+            value = record.get("value")
+            if value is None:
+                self.blank += 1
+                return
+            if said is None:
+                raise Misfit("metric", None, "no metric is named")
+            if folded(said) not in self.words:
+                known = sorted(set(self.words.values()))
+                close = nearest(said, [*known, *(t for m in self.plan.metrics for t in m.title.values())])
+                raise Misfit("metric", said, f"no such metric; did you mean `{close}`?" if close else
+                             f"no such metric; there are {', '.join(known[:6])}")  # fmt: skip
+            yield self.words[folded(said)], value, record.text("rationale")
+            return
+        for metric, (column, why) in self.wide.items():
+            value = record.said.get(column)
+            if is_blank(value):
+                self.blank += 1
+                continue
+            reason = record.said.get(why) if why is not None else record.get("rationale")
+            yield metric, value, None if is_blank(reason) else str(reason).strip()
+
+    def _given(self, record: Record, reply: Reply, metric: str) -> Given:
+        scenario = reply.place[0]
+        found = self.given[reply.place].get(metric, [])
+        if not found:
+            said = self.wide[metric][0] if metric in self.wide else record.text("metric")
+            raise Misfit("metric", said, f"not graded in scenario `{scenario}`")
+        if (said := record.text("scorer")) is not None:
+            found = [each for each in found if each.scorer == said]
+            if not found:
+                raise Misfit("scorer", said, f"does not give `{metric}` in scenario `{scenario}`")
+        if len(found) > 1:
+            names = " and ".join(each.scorer for each in found)
+            raise Misfit("scorer", None, f"{names} give `{metric}`: say which")
+        return found[0]
+
+    def _reply(self, record: Record) -> Reply:
+        if (said := record.text("sample_id")) is not None:
+            if said not in self.by_id:
+                raise Misfit("sample_id", said, "the run has no such reply that is graded")
+            return self.by_id[said]
+        item = self.items.find(record)
+        found = self.by_item.get((item.scenario, item.item_id), [])
+        if not found:
+            raise Misfit("item", item.item_id, "the run has no reply to this item that is graded")
+        found = _with(found, "model", record.text("model"), lambda reply: {reply.sample["model"]})
+        found = _with(found, "sample", _shown(whole(record.get("sample"), "sample")), lambda reply: {str(reply.number)})
+        found = _with(found, "step", record.text("step"), lambda reply: {reply.step})
+        for arm in self.arms:
+            found = _with(found, arm, record.text(arm), lambda reply, arm=arm: {one[arm] for one in reply.arms})
+        if len(found) > 1:
+            differs = next(name for name, of in _TELLING.items() if len({of(reply) for reply in found}) > 1)
+            raise Misfit(differs, None, f"{len(found)} replies to the item could be meant: name the {differs}")
+        return found[0]
+
+    def _evaluator(self, record: Record) -> str:
+        said = record.text("evaluator")
+        if said is None:
+            raise Misfit("evaluator", None, "nothing says who gave the score: `--evaluator NAME`, or a column of it")
+        if said in self.judges:
+            reason = "this judge grades in runs; give what it gave elsewhere a name of its own"
+            raise Misfit("evaluator", said, f"{reason}, such as `{said}/published`")
+        return said
+
+    def _round(self, record: Record) -> int:
+        number = whole(record.get("round"), "round")
+        if number is not None and number < 1:
+            raise Misfit("round", number, "rounds are counted from 1")
+        return 1 if number is None else number
+
+
+def _with(found: Sequence[Reply], name: str, said: str | None, of: Any) -> list[Reply]:
+    """Those of some replies that are as a row says; all where it says nothing. Raises `Misfit` where none is."""
+    chosen = [reply for reply in found if said is None or said in of(reply)]
+    if not chosen:
+        there = sorted({str(value) for reply in found for value in of(reply)})
+        close = nearest(said or "", there)
+        more = f"did you mean `{close}`?" if close else f"there are {', '.join(there[:4])}"
+        raise Misfit(name, said, f"the run has no such reply to the item; {more}")
+    return chosen
+
+
+def _shown(number: int | None) -> str | None:
+    return None if number is None else str(number)
+
+
+_TELLING: Mapping[str, Any] = {
+    "model": lambda reply: reply.sample["model"],
+    "step": lambda reply: reply.step,
+    "arm": lambda reply: str(reply.arms),
+    "sample": lambda reply: reply.number,
+}
+"""What tells the replies to an item apart."""
+
+
+def _replies(
+    connection: duckdb.DuckDBPyConnection, schema: str, run: Run, arms: Sequence[str], given: Mapping[Place, object]
+) -> list[Reply]:
+    """The replies of a run that a scorer grades."""
+    more = "".join(f", {sql.name(arm)}" for arm in arms)
+    rows = connection.execute(
+        f"""select sample_id, scenario, item_id, model, sample_number, step, fingerprint{more}
+        from {schema}.samples where reply is not null order by all"""
+    ).fetchall()
+    found: dict[str, Reply] = {}
+    for sample_id, scenario, item_id, model, number, step, fingerprint, *values in rows:
+        if (place := (scenario, fingerprint)) not in given:
+            continue
+        told = dict(zip(arms, values, strict=True))
+        if (before := found.get(sample_id)) is not None:
+            found[sample_id] = Reply(before.sample, number, step, place, (*before.arms, told))
+            continue
+        own = {"sample_id": sample_id, "run_id": run.run_id, "benchmark": run.benchmark, "scenario": scenario}
+        found[sample_id] = Reply({**own, "item_id": item_id, "model": model}, number, step, place, (told,))
+    return list(found.values())
+
+
+def _items(connection: duckdb.DuckDBPyConnection, schema: str, plan: Plan) -> list[Item]:
+    names = [sql.name(axis.name) for axis in plan.axes]
+    axes = [axis.name for axis in plan.axes]
+    rows = connection.execute(
+        f"select {', '.join(['scenario', 'item_id', 'fields', *names])} from {schema}.items order by scenario, item_id"
+    ).fetchall()
+    return [
+        Item(
+            scenario, item_id, {a: v for a, v in zip(axes, values, strict=True) if v is not None}, orjson.loads(fields)
+        )
+        for scenario, item_id, fields, *values in rows
+    ]
+
+
+def _judges_of_runs(connection: duckdb.DuckDBPyConnection, benchmark: str) -> frozenset[str]:
+    query = "select distinct evaluator from main.judgements where benchmark = ? and round is null"
+    return frozenset(name for (name,) in connection.execute(query, [benchmark]).fetchall())
