@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 
 from tripos_warehouse.statistics import t_quantile
 
+Floats = Sequence[float] | NDArray[np.float64]
+
 CONFIDENCE = 0.95
 ROUNDING = 1e-9
 """An error, or a difference, below this is what rounding leaves of none."""
@@ -43,9 +45,9 @@ class Difference:
 
 def paired(
     items: Sequence[str],
-    differences: Sequence[float],
+    differences: Floats,
     cells: Sequence[object] | None = None,
-    weights: Sequence[float] | None = None,
+    weights: Floats | None = None,
 ) -> Difference:
     """The mean of `differences`, one for each entry of `items`; with `cells` the mean of the means of cells.
 
@@ -79,6 +81,18 @@ def paired(
         return Difference(mean, None, None, None, None, df, len(d), number)
     half = (t_quantile((1 + CONFIDENCE) / 2, df) or math.nan) * error
     return Difference(mean, error, mean - half, mean + half, _p(mean / error, df), df, len(d), number)
+
+
+def mean_of_cells(values: Floats, cells: Sequence[object] | None, weights: Floats) -> float:
+    """The mean over cells of the weighted mean of each; without `cells` all values are in one.
+
+    >>> mean_of_cells([1.0, 3.0, 8.0], ["x", "x", "y"], [1.0, 1.0, 1.0])
+    5.0
+    """
+    w = np.asarray(weights, dtype=float)
+    cell, parts = _numbered([0] * len(values) if cells is None else cells)
+    means = np.bincount(cell, w * np.asarray(values, dtype=float), parts) / np.bincount(cell, w, parts)
+    return float(means.mean())
 
 
 def holm(values: Sequence[float | None]) -> list[float | None]:

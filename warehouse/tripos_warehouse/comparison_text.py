@@ -1,0 +1,100 @@
+"""A comparison in words and as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tripos_warehouse.comparing import LEVEL, Compared, Comparison, Section
+from tripos_warehouse.grid import NOTHING, Column, decimals_of, grid
+from tripos_warehouse.paired import ROUNDING
+
+TITLES = {"measure": "over all", "metric": "by metric", "scenario": "by scenario"}
+
+
+def verdict(row: Compared, decimals: int = 2, a: str = "A", b: str = "B") -> str:
+    """What a row says, in words; `a` and `b` name the sides.
+
+    >>> from tripos_warehouse.paired import Difference
+    >>> made = Compared("RIGHT", "", 7, 7.31, Difference(0.31, 0.09, 0.12, 0.5, 0.002, 40, 41, 41), 0.004, True)
+    >>> verdict(made)
+    'B is better by 0.31 (0.12 to 0.50)'
+    """
+    found = row.difference
+    more = "better" if row.graded else "higher"
+    above, below = (b, a) if found.mean > 0 else (a, b)
+    size = f"{abs(found.mean):.{decimals}f}"
+    if found.low is None or found.high is None:
+        if found.items < 2:
+            return "one item says nothing about the difference"
+        if abs(found.mean) <= ROUNDING:
+            return f"no difference in any of {_count(found.n, 'pair')}"
+        return f"{above} is {more} by {size} everywhere: no interval"
+    # Told from the side of the one that is above, so that the numbers are those of the sentence.
+    low, high = (found.low, found.high) if found.mean > 0 else (-found.high, -found.low)
+    if row.p is not None and row.p < LEVEL:
+        return f"{above} is {more} by {size} ({low:.{decimals}f} to {high:.{decimals}f})"
+    if low > 0:
+        return f"not settled: {size} ({low:.{decimals}f} to {high:.{decimals}f}), one of {NOTHING} rows"
+    return f"no difference shown; more than {max(abs(low), abs(high)):.{decimals}f} is ruled out"
+
+
+def verdicts(section: Section, decimals: int, a: str = "A", b: str = "B") -> list[str]:
+    """The verdicts of a section's rows; what its number of rows unsettles says so."""
+    count = sum(row.difference.p is not None for row in section.rows)
+    return [
+        verdict(row, decimals, a, b).replace(f"one of {NOTHING} rows", f"1 of {count} tests") for row in section.rows
+    ]
+
+
+def render(comparison: Comparison, width: int = 80) -> list[str]:
+    """The lines of a comparison: a table and the verdicts of every section, and what it leaves out."""
+    lines: list[str] = []
+    for section in comparison.sections:
+        if section.rows:
+            lines += ["", TITLES[section.kind], *_table(section, width)]
+    lines += ["", *_notes(comparison)]
+    return lines
+
+
+def _table(section: Section, width: int) -> Iterable[str]:
+    rows = section.rows
+    decimals = max(2, decimals_of([row.difference.mean for row in rows]))
+    names = [f"{row.name} ({row.of})" if row.of else row.name for row in rows]
+    columns = [
+        Column(section.kind, tuple(names)),
+        Column("A", tuple(f"{row.a:.{decimals}f}" for row in rows), right=True),
+        Column("B", tuple(f"{row.b:.{decimals}f}" for row in rows), right=True),
+        Column("B − A", tuple(f"{row.difference.mean:+.{decimals}f}" for row in rows), right=True),
+        Column("error", tuple(_figure(row.difference.standard_error, decimals) for row in rows), right=True),
+        Column("p", tuple(_p(row.p) for row in rows), right=True),
+        Column("pairs", tuple(f"{row.difference.n:,}" for row in rows), right=True),
+        Column("items", tuple(f"{row.difference.items:,}" for row in rows), right=True),
+    ]
+    yield from grid(columns, width)
+    for row, told in zip(rows, verdicts(section, decimals), strict=True):
+        yield f"  {row.name if row.of != 'rubric' else row.name}: {told}" if len(rows) > 1 else f"  {told}"
+
+
+def _notes(comparison: Comparison) -> Iterable[str]:
+    yield (
+        f"{_count(comparison.pairs, 'pair')} of {_count(comparison.items, 'item')}. Errors are clustered by item,"
+        " intervals are of 95 %,"
+    )
+    yield "and p values are corrected for the rows of their table (Holm)."
+    for side, alone in (("A", comparison.only_a), ("B", comparison.only_b)):
+        if alone:
+            yield f"{_count(alone, 'score')} of {side} {'has' if alone == 1 else 'have'} no counterpart: left out"
+    if comparison.unpaired:
+        yield f"not a mean, so not compared: {', '.join(comparison.unpaired)}"
+
+
+def _figure(value: float | None, decimals: int) -> str:
+    return NOTHING if value is None else f"{value:.{decimals}f}"
+
+
+def _p(value: float | None) -> str:
+    return NOTHING if value is None else "< .001" if value < 0.001 else f"{value:.3f}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
