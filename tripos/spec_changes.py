@@ -91,22 +91,22 @@ def _scenario(before: Scenario, after: Scenario, old: Plan, new: Plan) -> Iterab
 
 
 def _step(before: Step, after: Step, old: Plan, new: Plan) -> Iterable[tuple[str, bool]]:
-    match before, after:
-        case (Ask(), Ask()) | (Grade(), Grade()):
-            scoring = isinstance(after, Grade)
-            yield from ((f"`{after.name}`: {what}", scoring) for what in changes(before, after, old, new))
-            if isinstance(after, Grade) and isinstance(before, Grade) and before.weights != after.weights:
-                yield f"`{after.name}`: weights of the metrics", True
-            if isinstance(after, Ask) and isinstance(before, Ask) and before.samples != after.samples:
-                yield f"`{after.name}`: samples {before.samples} → {after.samples}", False
-        case Score(), Score():
-            if _plain(before.value) != _plain(after.value):
-                yield f"`{after.name}`: computed in another way", True
-        case _:
-            hidden = {"fingerprint", "judgement", "needs"}
-            if before.model_dump(exclude=hidden) != after.model_dump(exclude=hidden):
-                yield f"`{after.name}`: another {after.step}", isinstance(after, Score | Grade)
-            return
+    if isinstance(before, Ask) and isinstance(after, Ask):
+        yield from ((f"`{after.name}`: {what}", False) for what in changes(before, after, old, new))
+        if before.samples != after.samples:
+            yield f"`{after.name}`: samples {before.samples} → {after.samples}", False
+    elif isinstance(before, Grade) and isinstance(after, Grade):
+        yield from ((f"`{after.name}`: {what}", True) for what in changes(before, after, old, new))
+        if before.weights != after.weights:
+            yield f"`{after.name}`: weights of the metrics", True
+    elif isinstance(before, Score) and isinstance(after, Score):
+        if _plain(before.value) != _plain(after.value):
+            yield f"`{after.name}`: computed in another way", True
+    else:
+        hidden = {"fingerprint", "judgement", "needs"}
+        if before.model_dump(exclude=hidden) != after.model_dump(exclude=hidden):
+            yield f"`{after.name}`: another {after.step}", isinstance(after, Score | Grade)
+        return
     if _plain(before.when) != _plain(after.when):
         yield f"`{after.name}`: its condition", False
 

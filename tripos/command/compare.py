@@ -166,6 +166,6 @@ def _data(one: Side, two: Side, changed: list[Change], found: Comparison) -> dic
                 "verdict": told,
             }
             for section in found.sections
-            for row, told in zip(section.rows, verdicts(section, 2), strict=True)
+            for row, told in zip(section.rows, verdicts(section), strict=True)
         ],
     }

@@ -27,6 +27,7 @@ OF: dict[str, tuple[str, ...]] = {
     "only": TRAINING,
     "table": TABLES,
     "raw": ("csv",),
+    "organization": ("eee",),
     "secrets": ("eee", *TABLES),
 }
 """The options that only some exports take."""

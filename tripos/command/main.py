@@ -172,6 +172,7 @@ def _export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--table", metavar="NAME[,NAME]", action="append", default=[], help=help_)
     help_ = "write texts as they are, also those that a spreadsheet would take for formulas"
     parser.add_argument("--raw", action="store_true", help=help_)
+    parser.add_argument("--organization", metavar="NAME", help="who ran the benchmark, as it is said in eee")
     help_ = "write also what the spec marks as secret, and what other roles were told"
     parser.add_argument("--secrets", action="store_true", help=help_)
     _store(parser)

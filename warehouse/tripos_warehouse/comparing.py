@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from tripos_compiler.plan import Aggregate, Grade, Measure, Plan, Score
+from tripos_compiler.plan import Aggregate, BoolType, Grade, IntegerType, Measure, Plan, Score
 from tripos_warehouse import dimensions, sql
 from tripos_warehouse.benchmark_views import LANGUAGE, axis_columns
 from tripos_warehouse.errors import StoreError
@@ -42,7 +42,8 @@ class Compared:
     """One row: the mean of each side over the shared pairs, and how they differ (`b` less `a`).
 
     `name` and `of` say what is compared, such as a scenario and a scorer. `p` is that of the difference, corrected for
-    the rows of its section. `graded`: a higher value is a better one, and not only a higher one.
+    the rows of its section. `graded`: a higher value is a better one, and not only a higher one. `span` is how far
+    apart two values can be, where the scale has bounds.
     """
 
     name: str
@@ -52,6 +53,7 @@ class Compared:
     difference: Difference
     p: float | None
     graded: bool
+    span: float | None = None
 
 
 @dataclass(frozen=True)
@@ -76,6 +78,14 @@ class Comparison:
 
 
 @dataclass(frozen=True)
+class Judged:
+    """What is known of scores by name: those of which more is better, and how far apart two values can be."""
+
+    graded: set[str]
+    spans: dict[str, float]
+
+
+@dataclass(frozen=True)
 class _Pairs:
     """Shared scores as columns of one length; texts of `columns`, and the values of both sides."""
 
@@ -90,19 +100,19 @@ class _Pairs:
 
 
 def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
-    """Compares `two` with `one`. With `by_judge` a pair is two scores by the same judge, which is right where both sides
-    have the same ones; without it, two means over judges.
+    """Compares `two` with `one`. With `by_judge` a pair is two scores by the same judge, which is right where both
+    sides have the same ones; without it, two means over judges.
 
     Raises `StoreError`: W0611 where they are of two benchmarks, W0612 where a metric has another scale, W0613 where
     they share no item.
     """
     check_comparable(one, two)
     found, only_a, only_b = _read(one, two, by_judge)
-    graded = _graded(two.plan)
+    judged = Judged(_graded(two.plan), _spans(two.plan))
     sections = [
-        Section("measure", tuple(_measures(two.plan, found, graded))),
-        Section("metric", tuple(_metrics(two.plan, found, graded))),
-        Section("scenario", tuple(_scenarios(two.plan, found, graded))),
+        Section("measure", tuple(_measures(two.plan, found, judged))),
+        Section("metric", tuple(_metrics(two.plan, found, judged))),
+        Section("scenario", tuple(_scenarios(two.plan, found, judged))),
     ]
     unpaired = tuple(each.name for each in two.plan.measures if _mean_of(each) is None)
     items = len(set(found.columns["item"].tolist()))
@@ -142,6 +152,18 @@ def _given(type_: Any) -> str:
             return "true or false"
         case kind:
             return str(kind)
+
+
+def _spans(plan: Plan) -> dict[str, float]:
+    """How far apart two values of a score can be, of those whose scale has bounds."""
+    found = {metric.name: float(metric.high - metric.low) for metric in plan.metrics}
+    for step in (step for scenario in plan.scenarios for step in scenario.steps):
+        type_ = plan.scorer(step.scorer).gives if isinstance(step, Grade) and not step.metrics else None
+        if (isinstance(step, Score) and step.truth) or isinstance(type_, BoolType):
+            found[step.name] = 1.0
+        elif isinstance(type_, IntegerType) and type_.low is not None and type_.high is not None:
+            found[step.name] = float(type_.high - type_.low)
+    return found
 
 
 def _graded(plan: Plan) -> set[str]:
@@ -192,12 +214,16 @@ def _scores(side: Side, keys: Sequence[str], more: Sequence[str]) -> pa.Table:
     ).to_arrow_table()
 
 
-def _row(name: str, of: str, found: _Pairs, cells: Sequence[str], weighted: bool, graded: bool) -> Compared:
+def _row(name: str, of: str, found: _Pairs, cells: Sequence[str], weighted: bool, judged: Judged) -> Compared:
     cell = list(zip(*(found.columns[each] for each in cells), strict=True)) if cells else None
     weight = found.weight if weighted else np.ones(len(found.a))
     a, b = (mean_of_cells(side, cell, weight) for side in (found.a, found.b))
     items = found.columns["item"].tolist()
-    return Compared(name, of, a, b, paired(items, found.b - found.a, cell, weight), None, graded)
+    names = {*found.columns["metric"].tolist()}
+    spans = {judged.spans.get(name) for name in names}
+    span = None if None in spans else max(each for each in spans if each is not None)
+    difference = paired(items, found.b - found.a, cell, weight)
+    return Compared(name, of, a, b, difference, None, names <= judged.graded, span)
 
 
 def _mean_of(measure: Measure) -> Aggregate | None:
@@ -210,7 +236,7 @@ def _mean_of(measure: Measure) -> Aggregate | None:
     return inner if means and measure.sql is not None else None
 
 
-def _measures(plan: Plan, found: _Pairs, graded: set[str]) -> Iterable[Compared]:
+def _measures(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[Compared]:
     """Every measure that is a mean, over all: of one that goes by something, each cell counts alike."""
     chosen: dict[Any, Measure] = {}
     for measure in sorted(plan.measures, key=lambda each: len(each.by)):
@@ -227,23 +253,23 @@ def _measures(plan: Plan, found: _Pairs, graded: set[str]) -> Iterable[Compared]
         if mask.any() and all(name in found.columns for name in cells):
             of = f"each {' and '.join(mean.by)} alike" if mean.by else ""
             weighted = "metric" not in mean.by
-            yield _row(measure.name, of, found.where(mask), cells, weighted, mean.values[0] in graded)
+            yield _row(measure.name, of, found.where(mask), cells, weighted, judged)
 
 
-def _metrics(plan: Plan, found: _Pairs, graded: set[str]) -> Iterable[Compared]:
+def _metrics(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[Compared]:
     place = dimensions.place(plan, "metric")
     for metric in sorted(set(found.columns["metric"].tolist()), key=place):
         mask = found.columns["metric"] == metric
         label = dimensions.label(plan, "metric", metric)
-        yield _row(metric, label if label != metric else "", found.where(mask), (), False, metric in graded)
+        yield _row(metric, label if label != metric else "", found.where(mask), (), False, judged)
 
 
-def _scenarios(plan: Plan, found: _Pairs, graded: set[str]) -> Iterable[Compared]:
+def _scenarios(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[Compared]:
     place = dimensions.place(plan, "scenario")
     pairs = set(zip(found.columns["scenario"].tolist(), found.columns["scorer"].tolist(), strict=True))
     for scenario, scorer in sorted(pairs, key=lambda pair: (place(pair[0]), pair[1])):
         mask = (found.columns["scenario"] == scenario) & (found.columns["scorer"] == scorer)
-        yield _row(scenario, scorer, found.where(mask), (), True, scorer in graded)
+        yield _row(scenario, scorer, found.where(mask), (), True, judged)
 
 
 def _corrected(section: Section) -> Section:

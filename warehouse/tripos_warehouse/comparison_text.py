@@ -11,8 +11,8 @@ from tripos_warehouse.paired import ROUNDING
 TITLES = {"measure": "over all", "metric": "by metric", "scenario": "by scenario"}
 
 
-def verdict(row: Compared, decimals: int = 2, a: str = "A", b: str = "B") -> str:
-    """What a row says, in words; `a` and `b` name the sides.
+def verdict(row: Compared, decimals: int = 2, tests: int = 1) -> str:
+    """What a row says, in words; it is one of so many `tests`.
 
     >>> from tripos_warehouse.paired import Difference
     >>> made = Compared("RIGHT", "", 7, 7.31, Difference(0.31, 0.09, 0.12, 0.5, 0.002, 40, 41, 41), 0.004, True)
@@ -20,30 +20,30 @@ def verdict(row: Compared, decimals: int = 2, a: str = "A", b: str = "B") -> str
     'B is better by 0.31 (0.12 to 0.50)'
     """
     found = row.difference
-    more = "better" if row.graded else "higher"
-    above, below = (b, a) if found.mean > 0 else (a, b)
+    told = f"{'B' if found.mean > 0 else 'A'} is {'better' if row.graded else 'higher'} by"
     size = f"{abs(found.mean):.{decimals}f}"
     if found.low is None or found.high is None:
         if found.items < 2:
             return "one item says nothing about the difference"
         if abs(found.mean) <= ROUNDING:
             return f"no difference in any of {_count(found.n, 'pair')}"
-        return f"{above} is {more} by {size} everywhere: no interval"
-    # Told from the side of the one that is above, so that the numbers are those of the sentence.
+        return f"{told} {size}, the same everywhere: no interval"
+    # Told from the side that is above, so that the numbers are those of the sentence.
     low, high = (found.low, found.high) if found.mean > 0 else (-found.high, -found.low)
+    interval = f"{size} ({low:.{decimals}f} to {high:.{decimals}f})"
     if row.p is not None and row.p < LEVEL:
-        return f"{above} is {more} by {size} ({low:.{decimals}f} to {high:.{decimals}f})"
+        return f"{told} {interval}"
     if low > 0:
-        return f"not settled: {size} ({low:.{decimals}f} to {high:.{decimals}f}), one of {NOTHING} rows"
-    return f"no difference shown; more than {max(abs(low), abs(high)):.{decimals}f} is ruled out"
+        return f"{told} {interval}, which may be chance among {tests} tests"
+    if row.span is not None and high >= row.span:
+        return "no difference shown; too few items to rule one out"
+    return f"no difference shown; more than {high:.{decimals}f} is ruled out"
 
 
-def verdicts(section: Section, decimals: int, a: str = "A", b: str = "B") -> list[str]:
-    """The verdicts of a section's rows; what its number of rows unsettles says so."""
-    count = sum(row.difference.p is not None for row in section.rows)
-    return [
-        verdict(row, decimals, a, b).replace(f"one of {NOTHING} rows", f"1 of {count} tests") for row in section.rows
-    ]
+def verdicts(section: Section, decimals: int = 2) -> list[str]:
+    """The verdict of each row of a section."""
+    tests = sum(row.difference.p is not None for row in section.rows)
+    return [verdict(row, decimals, tests) for row in section.rows]
 
 
 def render(comparison: Comparison, width: int = 80) -> list[str]:
@@ -58,7 +58,7 @@ def render(comparison: Comparison, width: int = 80) -> list[str]:
 
 def _table(section: Section, width: int) -> Iterable[str]:
     rows = section.rows
-    decimals = max(2, decimals_of([row.difference.mean for row in rows]))
+    decimals = decimals_of([value for row in rows for value in (row.a, row.b)])
     names = [f"{row.name} ({row.of})" if row.of else row.name for row in rows]
     columns = [
         Column(section.kind, tuple(names)),
@@ -71,8 +71,8 @@ def _table(section: Section, width: int) -> Iterable[str]:
         Column("items", tuple(f"{row.difference.items:,}" for row in rows), right=True),
     ]
     yield from grid(columns, width)
-    for row, told in zip(rows, verdicts(section, decimals), strict=True):
-        yield f"  {row.name if row.of != 'rubric' else row.name}: {told}" if len(rows) > 1 else f"  {told}"
+    for name, told in zip(names, verdicts(section, decimals), strict=True):
+        yield f"  {name}: {told}"
 
 
 def _notes(comparison: Comparison) -> Iterable[str]:
