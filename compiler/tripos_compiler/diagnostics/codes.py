@@ -123,6 +123,16 @@ CODES: dict[str, str] = {
     "W0402": "commit damaged",
     "W0403": "row about nothing",
     "W0404": "kept rows not committed",
+    "W0601": "unknown export",
+    "W0602": "nothing to choose by",
+    "W0603": "nothing to export",
+    "W0604": "cannot write the export",
+    "W0605": "file does not fit its schema",
+    "W0611": "runs of two benchmarks",
+    "W0612": "another scale",
+    "W0613": "nothing in common",
+    "W0614": "which models",
+    "W0615": "scores of another meaning",
 }
 """Code to headline. A test requires a page for each, with a bad example and its mend."""
 

@@ -12,6 +12,7 @@ import re
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import UTC
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
@@ -72,7 +73,8 @@ def _write(
     secrets: bool,
 ) -> Exported | None:
     about = model_info(model)
-    stamp = str(int((run.finished_at or run.started_at).timestamp()))
+    ended = run.finished_at or run.started_at
+    stamp = str(int(ended.replace(tzinfo=UTC).timestamp()))
     evaluation = f"{run.benchmark}/{about['id']}/{stamp}"
     named = hashlib.blake2b(f"{run.run_id}\n{model}".encode(), digest_size=16).digest()
     developer, _, rest = about["id"].rpartition("/")
@@ -144,8 +146,8 @@ def _rows(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, model: st
         join {schema}.samples as sample on sample.sample_id = score.sample_id
           and sample.role = {sql.text(run.compared_role)}{f" and {same}" if same else ""}
         left join {schema}.items as item on item.scenario = sample.scenario and item.item_id = sample.item_id
-        order by {", ".join(f"sample.{sql.name(each)}" for each in ("scenario", "item_id", "sample_number", "sample_id"))},
-          score.metric{"".join(f", sample.{sql.name(arm)}" for arm in arms)}"""
+        order by sample.scenario, sample.item_id, sample.sample_number, sample.sample_id, score.metric
+          {"".join(f", sample.{sql.name(arm)}" for arm in arms)}"""
     )
     names = [each[0] for each in cursor.description]
     while rows := cursor.fetchmany(500):
