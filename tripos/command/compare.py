@@ -18,7 +18,7 @@ from tripos_warehouse.comparison_text import render, verdicts
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report import PROVING
 from tripos_warehouse.report_text import CAUTION
-from tripos_warehouse.runs import Run, get_plan
+from tripos_warehouse.runs import Run, find_previous, get_plan
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect_run
 
@@ -50,10 +50,13 @@ def main(options: Namespace) -> int:
 
 def _sides(store: Store, options: Namespace, open_: ExitStack) -> tuple[Side, Side]:
     found = []
-    for text in options.runs or [None]:
-        connection, run = connect_run(store, text)
+    wanted = list(options.runs) or [None]
+    while wanted:
+        connection, run = connect_run(store, wanted.pop())
         open_.enter_context(connection)
-        found.append((connection, get_plan(connection, run), run))
+        found.insert(0, (connection, get_plan(connection, run), run))
+        if not options.runs and len(found) == 1 and len(run.models) == 1:
+            wanted += find_previous(connection, run)
     (connection, plan, run), (connection_b, plan_b, run_b) = found[0], found[-1]
     a, b = _models(options, run, run_b, len(found) == 1)
     return Side(connection, plan, run, a), Side(connection_b, plan_b, run_b, b)
@@ -81,7 +84,7 @@ def _models(options: Namespace, one: Run, two: Run, alone: bool) -> tuple[tuple[
 
 
 def _model(text: str, run: Run) -> tuple[str, ...]:
-    found = [model for model in run.models if model == text] or [each for each in run.models if each.endswith(text)]
+    found = [model for model in run.models if model == text] or [each for each in run.models if each.endswith(f"/{text}")]
     if len(found) == 1:
         return tuple(found)
     close = nearest(text, run.models)

@@ -141,7 +141,7 @@ def _report(parser: argparse.ArgumentParser) -> None:
 
 
 def _compare(parser: argparse.ArgumentParser) -> None:
-    help_ = "two runs, or one whose models are compared; as much of a name as no other run has (default: the last)"
+    help_ = "two runs, or one with two models (default: the last; of one model, with the run before it)"
     parser.add_argument("runs", metavar="RUN", nargs="*", help=help_)
     parser.add_argument("--models", metavar="A,B", action="append", default=[], help="the two models to compare")
     help_ = "compare although the rubric, the judges or what is scored changed between the runs"
