@@ -84,7 +84,9 @@ def _models(options: Namespace, one: Run, two: Run, alone: bool) -> tuple[tuple[
 
 
 def _model(text: str, run: Run) -> tuple[str, ...]:
-    found = [model for model in run.models if model == text] or [each for each in run.models if each.endswith(f"/{text}")]
+    found = [model for model in run.models if model == text] or [
+        each for each in run.models if each.endswith(f"/{text}")
+    ]
     if len(found) == 1:
         return tuple(found)
     close = nearest(text, run.models)
