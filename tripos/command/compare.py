@@ -8,6 +8,9 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from typing import Any
 
+from rich.cells import cell_len
+
+from tripos.command.harmless import fold, harmless
 from tripos.command.opening import open_store
 from tripos.command.terminal import columns
 from tripos.failure import GOOD, Failure
@@ -44,7 +47,7 @@ def main(options: Namespace) -> int:
     if options.json:
         print(json.dumps(_data(one, two, changed, found), ensure_ascii=False, indent=2))
     else:
-        print("\n".join([*_head(one, two, changed), *render(found, columns())]))
+        print("\n".join(each for line in [*_head(one, two, changed), *render(found, columns())] for each in _fit(line)))
     return GOOD
 
 
@@ -114,12 +117,10 @@ def _head(one: Side, two: Side, changed: list[Change]) -> list[str]:
     for letter, side in (("A", one), ("B", two)):
         lines.append(f"{letter}  {', '.join(side.models)}  ({side.run.run_id})")
     if any(model.startswith(PROVING) for side in (one, two) for model in side.models):
-        lines += ["", *_wrapped(CAUTION)]
+        lines += ["", *fold(CAUTION, columns())]
     if one.run.run_id != two.run.run_id:
         lines += ["", "changed in between:"] if changed else ["", "nothing of the spec changed in between"]
-        for each in changed[:MOST_CHANGES]:
-            mark = "  !" if each.scoring else "   "
-            lines += [f"{mark} {line}" if not place else f"      {line}" for place, line in _folded(str(each))]
+        lines += [f"  {'!' if each.scoring else ' '} {each}" for each in changed[:MOST_CHANGES]]
         if len(changed) > MOST_CHANGES:
             lines.append(f"    and {len(changed) - MOST_CHANGES} more")
         if any(each.scoring for each in changed):
@@ -127,16 +128,15 @@ def _head(one: Side, two: Side, changed: list[Change]) -> list[str]:
     return lines
 
 
-def _folded(text: str) -> list[tuple[int, str]]:
-    from tripos.command.harmless import fold, harmless
-
-    return list(enumerate(fold(harmless(text), columns() - 6)))
-
-
-def _wrapped(text: str) -> list[str]:
-    from tripos.command.harmless import fold
-
-    return fold(text, columns())
+def _fit(line: str) -> list[str]:
+    """A line in lines that the terminal has room for; what goes on stands further in."""
+    room = columns()
+    if cell_len(line) <= room:
+        return [harmless(line)]
+    text = line.lstrip(" ")
+    start = len(line) - len(text)
+    first, *rest = fold(harmless(text), room - start - 4)
+    return [" " * start + first, *(" " * (start + 4) + each for each in rest)]
 
 
 def _data(one: Side, two: Side, changed: list[Change], found: Comparison) -> dict[str, Any]:
