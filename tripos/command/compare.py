@@ -8,6 +8,7 @@ from contextlib import ExitStack
 from dataclasses import asdict
 from typing import Any
 
+import duckdb
 from rich.cells import cell_len
 
 from tripos.command.harmless import fold, harmless
@@ -16,6 +17,7 @@ from tripos.command.terminal import columns
 from tripos.failure import GOOD, Failure
 from tripos.spec_changes import Change, spec_changes
 from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import Plan
 from tripos_warehouse.comparing import Comparison, Side, check_comparable, compare
 from tripos_warehouse.comparison_text import render, verdicts
 from tripos_warehouse.errors import StoreError
@@ -52,7 +54,7 @@ def main(options: Namespace) -> int:
 
 
 def _sides(store: Store, options: Namespace, open_: ExitStack) -> tuple[Side, Side]:
-    found = []
+    found: list[tuple[duckdb.DuckDBPyConnection, Plan, Run]] = []
     wanted = list(options.runs) or [None]
     while wanted:
         connection, run = connect_run(store, wanted.pop())
