@@ -166,3 +166,55 @@ def test_three_runs_are_too_many(quiz: Path, tripos: Command) -> None:
 def test_measures_that_are_no_means_are_named(quiz: Path, tripos: Command) -> None:
     run(tripos, "mock/careful", "mock/careful:b", spec=QUIZ + "measure middle = median(rubric)\n")
     assert tripos("compare", "--json").data["unpaired"] == ["middle"]
+
+
+TEACHING = """\
+benchmark openings "1.0.0" { languages en }
+role candidate compared
+role student
+role judge panel
+arm lesson { none, given }
+axis subject { history, physics, music }
+scorer grader(response: text) by judge { prompt "Grade: {{ response }}", gives 1..10 }
+scenario opening {
+  context subject
+  arms lesson
+  ask taught by candidate when lesson == given { prompt "Teach {{ subject }}." }
+  ask answer by student {
+    system "You were taught: {{ taught.text }}" when lesson == given
+    prompt "What is {{ subject }}?"
+  }
+  score good = grader(response: answer.text)
+}
+measure by_lesson = mean(good) by lesson
+"""
+
+
+def test_what_no_compared_model_took_part_in_tells_no_models_apart(quiz: Path, tripos: Command) -> None:
+    roles = ("--role", "judge=mock/careful:j", "--role", "student=mock/careful:s")
+    run(tripos, "mock/careful", "mock/careful:b", spec=TEACHING, judge=roles)
+    data = tripos("compare", "--json").data
+    assert (data["pairs"], data["same"]) == (3, 3)
+    assert row(data, "metric", "good")["pairs"] == 3
+
+
+def test_a_result_that_two_runs_share_is_a_difference_of_zero(quiz: Path, tripos: Command) -> None:
+    one, two = run(tripos), run(tripos)
+    data = tripos("compare", one, two, "--json").data
+    assert (data["pairs"], data["same"]) == (13, 0)
+
+
+def test_metrics_of_different_weight_count_as_the_spec_says(quiz: Path, tripos: Command) -> None:
+    spec = QUIZ.replace("|   x   |   x   |", "|   3   |   1   |")
+    run(tripos, "mock/careful", "mock/careful:b", spec=spec)
+    data = tripos("compare", "--json").data
+    found = {each["name"]: each for each in data["rows"] if each["section"] == "metric"}
+    query = (
+        "select metric, avg(value) as mean, model from quiz.scores where scenario = 'sums' group by all order by all"
+    )
+    assert tripos("sql", query, "-o", "m.json").code == 0
+    means = {(each["metric"], each["model"]): each["mean"] for each in json.loads(Path("m.json").read_text())}
+    wanted = [(3 * means["CLEAR", model] + means["RIGHT", model]) / 4 for model in ("mock/careful", "mock/careful:b")]
+    sums = row(data, "scenario", "sums", "rubric")
+    assert [sums["a"], sums["b"]] == [pytest.approx(each) for each in wanted]
+    assert found["RIGHT"]["a"] == pytest.approx(means["RIGHT", "mock/careful"])

@@ -241,6 +241,25 @@ def test_the_same_run_gives_the_same_files_of_every_eval_ever(ran: str, tripos: 
     assert one == two and len(one) == 4
 
 
+def test_arms_are_results_of_their_own(quiz: Path, tripos: Command) -> None:
+    spec = QUIZ.replace("role judge panel", "role judge panel\narm hint { none, some }").replace(
+        'over item\n  ask reply by candidate {\n    prompt "{{ item.question }}"',
+        'over item\n  arms hint\n  ask reply by candidate {\n    system "Think." when hint == some\n'
+        '    prompt "{{ item.question }}"',
+        1,
+    )
+    Path("quiz.tripos").write_text(spec, "utf-8")
+    assert tripos("run", "quiz.tripos", *MODELS).code == 0
+    assert tripos("export", "eee", "-o", "eee").code == 0
+    _, lines = documents("eee")
+    counts = dict.fromkeys(("quiz/sums/long[hint: none]", "quiz/sums/long[hint: some]"), 0)
+    for line in lines:
+        if "/long" in line["evaluation_result_id"]:
+            counts[line["evaluation_result_id"]] += 1
+            assert ("formatted" in line["input"]) == (line["metadata"]["hint"] == "some")
+    assert set(counts.values()) == {6}
+
+
 def test_a_document_that_does_not_fit_is_refused_and_says_where() -> None:
     with pytest.raises(StoreError, match=r"W0605.*evaluation_id"):
         check({"schema_version": VERSION}, AGGREGATE)

@@ -153,6 +153,7 @@ def _data(one: Side, two: Side, changed: list[Change], found: Comparison) -> dic
         "items": found.items,
         "only_a": found.only_a,
         "only_b": found.only_b,
+        "same": found.same,
         "unpaired": list(found.unpaired),
         "rows": [
             {

@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from tripos_compiler.plan import Aggregate, BoolType, Grade, IntegerType, Measure, Plan, Score
@@ -67,13 +68,15 @@ class Section:
 @dataclass(frozen=True)
 class Comparison:
     """What two sides differ in. `pairs` are shared scores of `items` items; `only_a` and `only_b` are scores with a
-    value that the other side lacks; `unpaired` are measures that no mean of differences can stand for."""
+    value that the other side lacks, `same` results that two models share because neither took part in them, and
+    `unpaired` measures that no mean of differences can stand for."""
 
     sections: tuple[Section, ...]
     pairs: int
     items: int
     only_a: int
     only_b: int
+    same: int
     unpaired: tuple[str, ...]
 
 
@@ -107,7 +110,7 @@ def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
     they share no item.
     """
     check_comparable(one, two)
-    found, only_a, only_b = _read(one, two, by_judge)
+    found, *left_out = _read(one, two, by_judge)
     judged = Judged(_graded(two.plan), _spans(two.plan))
     sections = [
         Section("measure", tuple(_measures(two.plan, found, judged))),
@@ -116,7 +119,7 @@ def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
     ]
     unpaired = tuple(each.name for each in two.plan.measures if _mean_of(each) is None)
     items = len(set(found.columns["item"].tolist()))
-    return Comparison(tuple(map(_corrected, sections)), len(found.a), items, only_a, only_b, unpaired)
+    return Comparison(tuple(map(_corrected, sections)), len(found.a), items, *left_out, unpaired)
 
 
 def check_comparable(one: Side, two: Side) -> None:
@@ -174,8 +177,8 @@ def _graded(plan: Plan) -> set[str]:
     return computed | given
 
 
-def _read(one: Side, two: Side, by_judge: bool) -> tuple[_Pairs, int, int]:
-    """The shared scores, and how many have a value on one side only."""
+def _read(one: Side, two: Side, by_judge: bool) -> tuple[_Pairs, int, int, int]:
+    """The shared scores, how many have a value on one side only, and how many are of the same reply for two models."""
     places = [LANGUAGE, *axis_columns(two.plan)]
     arms = [arm for arm in arm_columns(two.plan) if arm in arm_columns(one.plan)]
     keys = ["scenario", "item", "metric", "scorer", *arms, *(["evaluator"] if by_judge else []), "slot"]
@@ -185,10 +188,12 @@ def _read(one: Side, two: Side, by_judge: bool) -> tuple[_Pairs, int, int]:
         joined.register("two", _scores(two, keys, ["dimension", *places]))
         same = " and ".join(f"one.{sql.name(key)} is not distinct from two.{sql.name(key)}" for key in keys)
         columns = [*keys, "dimension", *places]
-        table = joined.sql(
-            f"""select {", ".join(f"two.{sql.name(name)}" for name in columns)}, one.value as a, two.value as b
+        every = joined.sql(
+            f"""select {", ".join(f"two.{sql.name(name)}" for name in columns)}, one.value as a, two.value as b,
+              one.model <> two.model and one.sample = two.sample as same
             from one join two on {same} order by {", ".join(map(str, range(1, len(columns) + 1)))}"""
         ).to_arrow_table()
+        table = every.filter(pc.invert(every.column("same")))
         [(count_a, count_b)] = joined.sql("select (select count(*) from one), (select count(*) from two)").fetchall()
     if not table.num_rows:
         hint = "both sides must have scores of the same items in the same scenarios; `tripos list` shows the runs"
@@ -198,7 +203,8 @@ def _read(one: Side, two: Side, by_judge: bool) -> tuple[_Pairs, int, int]:
     pairs = zip(values["scenario"], values["metric"], strict=True)
     weight = np.array([weights.get(scenario, {}).get(metric, 1.0) for scenario, metric in pairs])
     a, b = (table.column(name).to_numpy() for name in ("a", "b"))
-    return _Pairs(values, a, b, weight), count_a - table.num_rows, count_b - table.num_rows
+    found = _Pairs(values, a, b, weight)
+    return found, count_a - every.num_rows, count_b - every.num_rows, every.num_rows - table.num_rows
 
 
 def _scores(side: Side, keys: Sequence[str], more: Sequence[str]) -> pa.Table:
@@ -207,7 +213,7 @@ def _scores(side: Side, keys: Sequence[str], more: Sequence[str]) -> pa.Table:
     slots = " ".join(f"when {sql.text(model)} then {place}" for place, model in enumerate(side.models))
     return side.connection.sql(
         f"""select {", ".join(map(sql.name, plain))}, item_id as item, case model {slots} end as slot,
-          avg(value) as value
+          avg(value) as value, any_value(model) as model, min(sample_id) as sample
         from {sql.name(side.run.benchmark)}.scores
         where value is not null and model in ({", ".join(map(sql.text, side.models))})
         group by all"""

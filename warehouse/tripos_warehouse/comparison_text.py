@@ -76,11 +76,10 @@ def _table(section: Section, width: int) -> Iterable[str]:
 
 
 def _notes(comparison: Comparison) -> Iterable[str]:
-    yield (
-        f"{_count(comparison.pairs, 'pair')} of {_count(comparison.items, 'item')}. Errors are clustered by item,"
-        " intervals are of 95 %,"
-    )
-    yield "and p values are corrected for the rows of their table (Holm)."
+    yield f"{_count(comparison.pairs, 'pair')} of {_count(comparison.items, 'item')}; errors are clustered by item."
+    yield "Intervals are of 95 %; p is corrected for the rows of its table (Holm)."
+    if comparison.same:
+        yield f"{_count(comparison.same, 'pair')} of one and the same result on both sides: left out"
     for side, alone in (("A", comparison.only_a), ("B", comparison.only_b)):
         if alone:
             yield f"{_count(alone, 'score')} of {side} {'has' if alone == 1 else 'have'} no counterpart: left out"
