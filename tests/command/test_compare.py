@@ -109,7 +109,15 @@ def test_other_judges_are_refused_and_paired_by_their_means_anyway(quiz: Path, t
     done = tripos("compare", one, two)
     assert done.code == 2 and "judge: mock/careful:j → mock/careful:j, mock/careful:k" in done.err
     data = tripos("compare", one, two, "--anyway", "--json").data
-    assert row(data, "metric", "RIGHT")["pairs"] == 3
+    found = row(data, "metric", "RIGHT")
+    assert tripos("sql", "select avg(value) as mean from quiz.scores where metric = 'RIGHT'", "-o", "m.json").code == 0
+    assert found["pairs"] == 3
+    assert found["b"] == pytest.approx(json.loads(Path("m.json").read_text())[0]["mean"])
+
+
+def test_the_same_judges_are_paired_one_by_one(quiz: Path, tripos: Command) -> None:
+    run(tripos, "mock/careful", "mock/careful:b", judge=("--role", "judge=mock/careful:j,mock/careful:k"))
+    assert row(tripos("compare", "--json").data, "metric", "RIGHT")["pairs"] == 6
 
 
 def test_another_scale_is_refused_even_so(quiz: Path, tripos: Command) -> None:

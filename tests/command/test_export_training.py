@@ -11,7 +11,8 @@ import pytest
 from tests.conftest import ITEMS, QUIZ, Command
 from tripos_runtime.statuses import CUT as RUNTIME_CUT
 from tripos_warehouse.exports.distillation import choose_best
-from tripos_warehouse.exports.replies import CUT
+from tripos_warehouse.exports.preferences import choose_pairs
+from tripos_warehouse.exports.replies import CUT, Reply
 from tripos_warehouse.store import Store
 
 MODELS = ("--model", "mock/careful,mock/careful:b", "--role", "judge=mock/careful:j,mock/careful:k")
@@ -113,6 +114,65 @@ def test_pairs_are_of_one_prompt_and_apart_by_the_margin(quiz: Path, tripos: Com
         ]
 
 
+def reply(name: str, text: str, item: str = "1", asked: str = "Why?") -> Reply:
+    return Reply(name, item, "m", 0, ({"role": "user", "content": asked},), text, {"scenario": "s"})
+
+
+def chosen(*given: tuple[str, str, float], margin: float = 0.0) -> tuple[list[tuple[str, str]], dict[str, int]]:
+    """Pairs, by name, of replies with a name, a text and a mark; and what was left out."""
+    marks = {name: {("RIGHT", "j"): mark} for name, _, mark in given}
+    found, left_out = choose_pairs([reply(name, text) for name, text, _ in given], marks, {}, margin)
+    return [(good.sample_id, bad.sample_id) for good, bad, _ in found], {k: n for k, n in left_out.items() if n}
+
+
+def test_two_replies_of_one_text_are_no_pair() -> None:
+    assert chosen(("a", "x", 5), ("b", "x", 3)) == ([], {"the same text": 1})
+
+
+def test_two_replies_with_one_mark_are_no_pair() -> None:
+    assert chosen(("a", "x", 5), ("b", "y", 5)) == ([], {"ties": 1})
+
+
+def test_texts_that_are_ranked_in_both_ways_are_no_pair() -> None:
+    pairs, left_out = chosen(("a", "x", 5), ("b", "y", 3), ("c", "x", 2))
+    assert (pairs, left_out["contradicted"]) == ([], 2)
+
+
+def test_a_pair_of_texts_is_there_once() -> None:
+    pairs, left_out = chosen(("a", "x", 5), ("b", "y", 3), ("c", "x", 5))
+    assert (pairs, left_out) == ([("a", "b")], {"doubles": 1, "the same text": 1})
+
+
+def test_replies_to_two_prompts_are_no_pair() -> None:
+    given = [reply("a", "x"), reply("b", "y", asked="How?"), reply("c", "z", item="2")]
+    found, left_out = choose_pairs(given, {name: {("RIGHT", "j"): n} for n, name in enumerate("abc")}, {}, 0)
+    assert (found, left_out["alone"]) == ([], 3)
+
+
+def test_replies_are_compared_on_what_both_were_given_with_the_weights_of_the_spec() -> None:
+    marks = {
+        "a": {("CLEAR", "j"): 9.0, ("RIGHT", "j"): 4.0, ("CLEAR", "k"): 1.0},
+        "b": {("CLEAR", "j"): 5.0, ("RIGHT", "j"): 6.0},
+    }
+    [(good, bad, margin)], _ = choose_pairs(
+        [reply("a", "x"), reply("b", "y")], marks, {"s": {"CLEAR": 1, "RIGHT": 3}}, 0
+    )
+    assert (good.sample_id, bad.sample_id, margin) == ("b", "a", 0.5)
+
+
+def test_the_best_is_chosen_with_the_weights_of_the_spec(quiz: Path, tripos: Command) -> None:
+    Path("quiz.tripos").write_text(QUIZ.replace("|   x   |   x   |", "|   3   |   1   |"), "utf-8")
+    run(tripos)
+    done = tripos("export", "distillation", "--per", "scenario", "-o", "t.jsonl", "--json")
+    means = rows(
+        tripos,
+        "select model, (3 * avg(value) filter (metric = 'CLEAR') + avg(value) filter (metric = 'RIGHT')) / 4 as mean"
+        " from quiz.scores where scenario = 'sums' and scorer = 'rubric' group by all",
+    )
+    [best] = [each for each in done.data["best"] if each["cell"] == {"scenario": "sums"}]
+    assert best["value"] == pytest.approx(max(each["mean"] for each in means))
+
+
 def test_a_larger_margin_leaves_out_the_nearer_pairs(quiz: Path, tripos: Command) -> None:
     run(tripos)
     assert tripos("export", "preferences", "-o", "all.jsonl").code == 0
@@ -144,13 +204,12 @@ def test_options_change_parts_of_a_declared_export(quiz: Path, tripos: Command) 
 
 
 def test_replies_that_failed_or_were_cut_off_are_never_exported(quiz: Path, tripos: Command) -> None:
-    name = run(tripos, "--model", "mock/careful,mock/broken-json", "--role", "judge=mock/careful:j")
+    run(tripos, "--model", "mock/careful,mock/broken-json", "--role", "judge=mock/careful:j")
     store = Store.open(quiz / "results", create=False)
     ids = [each["sample_id"] for each in rows(tripos, "from quiz.samples where scenario = 'sums' order by sample_id")]
     whole = [row for row in store.rows("samples", ids).values() if row["model"] == "mock/careful"]
     # One that was read in spite of being cut off: the same reply as the provider would have said it.
     store.append({"samples": [{**whole[0], "finish_reason": "length"}]})
-    assert tripos("export", "distillation", name, "--per", "model_served", "-o", "t.jsonl").code == 2
     for model in ("mock/careful", "mock/broken-json"):
         done = tripos("export", "distillation", "--models", model, "-o", "t.jsonl", "--json")
         if done.code:

@@ -110,7 +110,7 @@ def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
     they share no item.
     """
     check_comparable(one, two)
-    found, *left_out = _read(one, two, by_judge)
+    found, only_a, only_b, same = _read(one, two, by_judge)
     judged = Judged(_graded(two.plan), _spans(two.plan))
     sections = [
         Section("measure", tuple(_measures(two.plan, found, judged))),
@@ -119,7 +119,7 @@ def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
     ]
     unpaired = tuple(each.name for each in two.plan.measures if _mean_of(each) is None)
     items = len(set(found.columns["item"].tolist()))
-    return Comparison(tuple(map(_corrected, sections)), len(found.a), items, *left_out, unpaired)
+    return Comparison(tuple(map(_corrected, sections)), len(found.a), items, only_a, only_b, same, unpaired)
 
 
 def check_comparable(one: Side, two: Side) -> None:

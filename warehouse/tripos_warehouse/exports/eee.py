@@ -77,8 +77,8 @@ def _write(
     stamp = str(int(ended.replace(tzinfo=UTC).timestamp()))
     evaluation = f"{run.benchmark}/{about['id']}/{stamp}"
     named = hashlib.blake2b(f"{run.run_id}\n{model}".encode(), digest_size=16).digest()
-    developer, _, rest = about["id"].rpartition("/")
-    place = "/".join(map(_safe, ("data", run.benchmark, developer or "unknown", rest)))
+    developer, _, rest = about["id"].partition("/")
+    place = "/".join(map(_safe, ("data", run.benchmark, developer, rest or developer)))
     stem = f"{place}/{uuid.UUID(bytes=named, version=4)}"
     scored: dict[str, Scored] = {}
     common = {"schema_version": VERSION, "evaluation_id": evaluation, "model_id": about["id"]}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from itertools import combinations
 
 import duckdb
@@ -34,20 +34,31 @@ def pairs(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: W
     marks = _marks(connection, run, wanted.by)
     if not marks:
         raise no_such_score(plan, wanted.by)
-    weights = metric_weights(plan)
-    left_out = Counter(found.left_out)
+    chosen, left_out = choose_pairs(found.replies, marks, metric_weights(plan), wanted.margin)
+    left_out.update(found.left_out)
+    examples = tuple(_example(*pair, wanted) for pair in chosen)
+    return Training(examples, {reason: count for reason, count in sorted(left_out.items()) if count})
+
+
+def choose_pairs(
+    replies: Iterable[Reply], marks: Mapping[str, Marks], weights: Mapping[str, Mapping[str, float]], margin: float
+) -> tuple[list[tuple[Reply, Reply, float]], Counter[str]]:
+    """The pairs of `replies`: the better one, the worse one, and by how much; and how many there are not, by reason.
+
+    `marks` are what replies got, by `sample_id`, and `weights` those of metrics, by scenario.
+    """
+    left_out: Counter[str] = Counter()
     groups: dict[tuple[str, str, bytes], dict[str, Reply]] = {}
-    for reply in found.replies:
+    for reply in replies:
         if reply.sample_id not in marks:
             left_out["without a score"] += 1
             continue
         # A reply stands in several arms, and counts once.
         groups.setdefault((reply.scenario, reply.item_id, orjson.dumps(reply.prompt)), {})[reply.sample_id] = reply
-    examples: dict[tuple[bytes, str, str], tuple[Reply, Reply, float]] = {}
-    for (_, _, prompt), replies in groups.items():
-        if len(replies) == 1:
-            left_out["alone"] += 1
-        for one, two in combinations(replies.values(), 2):
+    found: dict[tuple[bytes, str, str], tuple[Reply, Reply, float]] = {}
+    for (_, _, prompt), group in groups.items():
+        left_out["alone"] += len(group) == 1
+        for one, two in combinations(group.values(), 2):
             apart = difference(marks[one.sample_id], marks[two.sample_id], weights.get(one.scenario, {}))
             if apart is None:
                 left_out["nothing scored in both"] += 1
@@ -55,20 +66,17 @@ def pairs(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: W
                 left_out["the same text"] += 1
             elif abs(apart) <= ROUNDING:
                 left_out["ties"] += 1
-            elif abs(apart) < wanted.margin - ROUNDING:
+            elif abs(apart) < margin - ROUNDING:
                 left_out["below the margin"] += 1
             else:
                 better, worse = (one, two) if apart > 0 else (two, one)
                 key = (prompt, better.text, worse.text)
-                left_out["doubles"] += key in examples
-                examples.setdefault(key, (better, worse, abs(apart)))
-    kept = []
-    for (prompt, good, bad), pair in examples.items():
-        if (prompt, bad, good) in examples:  # two judgements of the same texts that contradict each other
-            left_out["contradicted"] += 1
-        else:
-            kept.append(_example(*pair, wanted))
-    return Training(tuple(kept), {reason: count for reason, count in sorted(left_out.items()) if count})
+                left_out["doubles"] += key in found
+                found.setdefault(key, (better, worse, abs(apart)))
+    # Two judgements of the same two texts may contradict each other, and then neither says which is better.
+    agreed = [pair for (prompt, good, bad), pair in found.items() if (prompt, bad, good) not in found]
+    left_out["contradicted"] += len(found) - len(agreed)
+    return agreed, left_out
 
 
 def difference(one: Marks, two: Marks, weights: Mapping[str, float]) -> float | None:
