@@ -40,10 +40,11 @@ def main(options: Namespace) -> int:
         with ExitStack() as open_:
             one, two = _sides(store, options, open_)
             check_comparable(one, two)
-            changed = spec_changes(one.plan, two.plan) + _judges(one.run, two.run)
+            judges = _judges(one.run, two.run)
+            changed = spec_changes(one.plan, two.plan) + judges
             if not options.anyway:
                 _refuse(changed)
-            found = compare(one, two, by_judge=one.run.evaluators == two.run.evaluators)
+            found = compare(one, two, by_judge=not judges)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if options.json:
