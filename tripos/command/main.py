@@ -54,6 +54,8 @@ def build_parser() -> argparse.ArgumentParser:
     _plan(verbs.add_parser("plan", help="show the contexts, items and model calls of a benchmark"))
     _run(verbs.add_parser("run", help="run a benchmark"))
     _report(verbs.add_parser("report", help="the measures of a run, with intervals"))
+    _compare(verbs.add_parser("compare", help="what differs between two runs, or two models of one, item by item"))
+    _export(verbs.add_parser("export", help="training data, Every Eval Ever, and tables for other programs"))
     _sql(verbs.add_parser("sql", help="ask the results in SQL; a shell without a query"))
     _import(verbs.add_parser("import", help="bring in scores by people, or replies produced elsewhere"))
     _list(verbs.add_parser("list", help="the runs in the store"))
@@ -145,6 +147,45 @@ def _report(parser: argparse.ArgumentParser) -> None:
     _store(parser)
     parser.add_argument("--sql", action="store_true", help="show the SQL of every measure")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def _compare(parser: argparse.ArgumentParser) -> None:
+    help_ = "two runs, or one with two models (default: the last; of one model, with the run before it)"
+    parser.add_argument("runs", metavar="RUN", nargs="*", help=help_)
+    parser.add_argument("--models", metavar="A,B", action="append", default=[], help="the two models to compare")
+    help_ = "compare although the rubric, the judges or what is scored changed between the runs"
+    parser.add_argument("--anyway", action="store_true", help=help_)
+    _store(parser)
+    parser.add_argument("--json", action="store_true", help="print the comparison as JSON")
+
+
+def _export(parser: argparse.ArgumentParser) -> None:
+    help_ = "distillation, preferences, eee, csv, parquet, xlsx, or the name of an `export` of the spec"
+    parser.add_argument("what", metavar="KIND", help=help_)
+    parser.add_argument("run", metavar="RUN", nargs="?", help="a run, or the beginning of its name (default: the last)")
+    parser.add_argument("-o", "--output", metavar="PATH", required=True, help="the file, or the folder, to write")
+    parser.add_argument("--by", metavar="NAME", help="the measure or score that says what is better")
+    help_ = "the model that is best in each of these: scenario, metric, an axis, an arm"
+    parser.add_argument("--per", metavar="DIM[,DIM]", action="append", default=[], help=help_)
+    parser.add_argument("--margin", type=_amount, metavar="N", help="leave out pairs that are less apart (default: 0)")
+    help_ = "the asks whose replies are exported (default: those that are scored)"
+    parser.add_argument("--rows", metavar="STEP[,STEP]", action="append", default=[], help=help_)
+    parser.add_argument("--format", choices=("chat", "completion"), help="how a line is written (default: chat)")
+    help_ = "replies of these models only (default: all that are compared)"
+    parser.add_argument("--models", metavar="A[,B]", action="append", default=[], help=help_)
+    help_ = "replies in this scenario only; may be repeated"
+    parser.add_argument("--scenario", metavar="NAME", action="append", default=[], help=help_)
+    help_ = "replies whose axis has this value only; may be repeated"
+    parser.add_argument("--only", metavar="AXIS=V[,V]", action="append", default=[], help=help_)
+    help_ = "these tables only: items, samples, scores, measures"
+    parser.add_argument("--table", metavar="NAME[,NAME]", action="append", default=[], help=help_)
+    help_ = "write texts as they are, also those that a spreadsheet would take for formulas"
+    parser.add_argument("--raw", action="store_true", help=help_)
+    parser.add_argument("--organization", metavar="NAME", help="who ran the benchmark, as it is said in eee")
+    help_ = "write also what the spec marks as secret, and what other roles were told"
+    parser.add_argument("--secrets", action="store_true", help=help_)
+    _store(parser)
+    parser.add_argument("--json", action="store_true", help="print what was written as JSON")
 
 
 def _sql(parser: argparse.ArgumentParser) -> None:
@@ -296,6 +337,13 @@ def _count(text: str) -> int:
     return value
 
 
+def _amount(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is less than 0")
+    return value
+
+
 def _seconds(text: str) -> float:
     value = float(text)
     if not 0 < value < math.inf:
@@ -305,7 +353,7 @@ def _seconds(text: str) -> float:
 
 _duration.__name__ = "time"
 _positive.__name__ = _count.__name__ = _port.__name__ = "whole number"
-_share.__name__ = "number"
+_amount.__name__ = _share.__name__ = "number"
 _seconds.__name__ = "number of seconds"
 
 

@@ -112,11 +112,16 @@ def _csv(table: pa.Table) -> bytes:
     writer.writerow(table.column_names)
     for batch in table.to_batches():
         for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
-            writer.writerow([_cell(value) for value in row])
+            writer.writerow([cell(value) for value in row])
     return text.getvalue().encode()
 
 
-def _cell(value: Any) -> Any:
+def cell(value: Any) -> Any:
+    """A value as a cell of CSV: nothing for null, `true` and `false`, and JSON for what has parts.
+
+    >>> cell(None), cell(True), cell(["a"]), cell(1.5)
+    ('', 'true', '["a"]', 1.5)
+    """
     if isinstance(value, dict | list):
         return _json_text(value)
     return {None: "", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else value

@@ -23,6 +23,16 @@ class StoreError(Exception):
     | W0402 | a commit is damaged                                 |
     | W0403 | a row is about one that is not there                |
     | W0404 | kept rows that could not be committed               |
+    | W0601 | no such export                                      |
+    | W0602 | no such measure, score, step, dimension or model    |
+    | W0603 | nothing to export                                   |
+    | W0604 | an export cannot be written                         |
+    | W0605 | a file that does not fit its schema                 |
+    | W0611 | runs of two benchmarks                              |
+    | W0612 | a metric with another scale                         |
+    | W0613 | two sides that share no scored item                 |
+    | W0614 | models of which it is not clear which to compare    |
+    | W0615 | scores that mean different things                   |
 
     >>> print(StoreError("W0101", "no store at `results`", "run a benchmark first"))
     W0101: no store at `results`

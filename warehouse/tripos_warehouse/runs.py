@@ -134,12 +134,20 @@ def find_run(connection: duckdb.DuckDBPyConnection, text: str | None = None) -> 
     raise StoreError("W0301", f"no run `{text}`", hint)
 
 
+def find_previous(connection: duckdb.DuckDBPyConnection, run: Run) -> list[str]:
+    """The id of the last run of the same benchmark that began before `run`; none where it is the first."""
+    query = """select run_id from main.runs where benchmark = ? and (started_at, run_id) < (?, ?)
+    order by started_at desc, run_id desc limit 1"""
+    return [run_id for (run_id,) in connection.execute(query, [run.benchmark, run.started_at, run.run_id]).fetchall()]
+
+
 def get_plan(connection: duckdb.DuckDBPyConnection, run: Run) -> Plan:
     """The plan that `run` was made from. Raises `StoreError` W0104 where it is of a format that we do not know."""
-    found = connection.execute("select plan from main.runs where run_id = ?", [run.run_id]).fetchone()
-    if found is None:
+    # All of it: a result that is not read to its end keeps a connection from its next query.
+    found = connection.execute("select plan from main.runs where run_id = ?", [run.run_id]).fetchall()
+    if not found:
         raise StoreError("W0301", f"no run `{run.run_id}`")
-    return read_plan(found[0], run.run_id, run.benchmark)
+    return read_plan(found[0][0], run.run_id, run.benchmark)
 
 
 def _runs(connection: duckdb.DuckDBPyConnection) -> list[Run]:

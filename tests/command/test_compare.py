@@ -1,0 +1,228 @@
+"""`tripos compare`: what differs, what changed, and what is not compared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ITEMS, QUIZ, Command
+
+JUDGE = ("--role", "judge=mock/careful:j")
+
+
+def run(
+    tripos: Command, *models: str, spec: str = QUIZ, judge: tuple[str, ...] = JUDGE, more: tuple[str, ...] = ()
+) -> str:
+    Path("quiz.tripos").write_text(spec, "utf-8")
+    done = tripos("run", "quiz.tripos", "--model", ",".join(models or ("mock/careful",)), *judge, *more, "--json")
+    assert done.code == 0, done.err
+    return str(done.data["run_id"])
+
+
+def row(data: dict[str, Any], section: str, name: str, of: str | None = None) -> dict[str, Any]:
+    [found] = [
+        each
+        for each in data["rows"]
+        if each["section"] == section and each["name"] == name and (of is None or each["of"] == of)
+    ]
+    return dict(found)
+
+
+def test_two_models_differ_by_what_their_means_differ_by(quiz: Path, tripos: Command) -> None:
+    run(tripos, "mock/careful", "mock/careful:b")
+    data = tripos("compare", "--json").data
+    query = "select metric, model, avg(value) as mean from quiz.scores group by all order by all"
+    assert tripos("sql", query, "-o", "m.json").code == 0
+    means = {(each["metric"], each["model"]): each["mean"] for each in json.loads(Path("m.json").read_text())}
+    for metric in ("CLEAR", "RIGHT", "long"):
+        found = row(data, "metric", metric)
+        one, two = means[metric, "mock/careful"], means[metric, "mock/careful:b"]
+        assert (found["a"], found["b"]) == (pytest.approx(one), pytest.approx(two))
+        assert found["difference"] == pytest.approx(two - one)
+
+
+def test_a_model_does_not_differ_from_itself(quiz: Path, tripos: Command) -> None:
+    one, two = run(tripos), run(tripos)
+    data = tripos("compare", one, two, "--json").data
+    assert data["changes"] == []
+    assert {each["difference"] for each in data["rows"]} == {0.0}
+    assert all(each["verdict"].startswith("no difference in any of ") for each in data["rows"])
+
+
+def test_the_sides_can_be_swapped(quiz: Path, tripos: Command) -> None:
+    run(tripos, "mock/careful", "mock/careful:b")
+    there = tripos("compare", "--models", "careful,careful:b", "--json").data["rows"]
+    back = tripos("compare", "--models", "careful:b,careful", "--json").data["rows"]
+    assert [each["difference"] for each in back] == [pytest.approx(-each["difference"]) for each in there]
+    assert [each["p"] for each in back] == [each["p"] and pytest.approx(each["p"]) for each in there]
+
+
+def test_only_shared_items_are_compared_and_others_are_counted(quiz: Path, tripos: Command) -> None:
+    one = run(tripos, "mock/careful", more=("--limit", "1"))
+    two = run(tripos, "mock/careful:b")
+    data = tripos("compare", one, two, "--models", "careful,careful:b", "--json").data
+    assert row(data, "metric", "RIGHT")["items"] == 1
+    assert row(data, "metric", "RIGHT")["verdict"] == "one item says nothing about the difference"
+    assert (data["only_a"], data["only_b"]) == (0, 8)
+
+
+def test_what_changed_in_the_spec_stands_above(quiz: Path, tripos: Command) -> None:
+    one = run(tripos)
+    changed = QUIZ.replace('prompt "{{ item.question }}"', 'prompt "Compute {{ item.question }}"').replace(
+        "1.0.0", "1.1.0"
+    )
+    Path("items.jsonl").write_text("\n".join(map(json.dumps, [*ITEMS, {"question": "3+3", "answer": "6"}])), "utf-8")
+    done = tripos("compare", one, run(tripos, spec=changed))
+    assert done.code == 0, done.err
+    head = done.out.split("over all")[0]
+    assert "version: 1.0.0 → 1.1.0" in head
+    assert "data set item: 3 → 4 rows" in head
+    assert "scenario sums: `reply`: prompt" in head
+    assert all(len(line) <= 80 for line in done.out.splitlines())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("Is the reply clear?", "Is it plain?", "rubric of metric `CLEAR` changed"),
+        ("{{ metrics }} Task", "{{ metrics }} The task", "prompt of the scorer"),
+        ("words(reply.text) > 3", "words(reply.text) > 4", "`long`: computed in another way"),
+    ],
+)
+def test_scores_of_another_meaning_are_compared_only_when_told_to(
+    quiz: Path, tripos: Command, old: str, new: str, said: str
+) -> None:
+    one, two = run(tripos), run(tripos, spec=QUIZ.replace(old, new))
+    done = tripos("compare", one, two)
+    assert done.code == 2
+    assert "W0615" in done.err and said in done.err
+    anyway = tripos("compare", one, two, "--anyway")
+    assert anyway.code == 0 and "! scores before and after mean different things" in anyway.out
+
+
+def test_other_judges_are_refused_and_paired_by_their_means_anyway(quiz: Path, tripos: Command) -> None:
+    one = run(tripos)
+    two = run(tripos, judge=("--role", "judge=mock/careful:j,mock/careful:k"))
+    done = tripos("compare", one, two)
+    assert done.code == 2 and "judge: mock/careful:j → mock/careful:j, mock/careful:k" in done.err
+    data = tripos("compare", one, two, "--anyway", "--json").data
+    found = row(data, "metric", "RIGHT")
+    assert tripos("sql", "select avg(value) as mean from quiz.scores where metric = 'RIGHT'", "-o", "m.json").code == 0
+    assert found["pairs"] == 3
+    assert found["b"] == pytest.approx(json.loads(Path("m.json").read_text())[0]["mean"])
+
+
+def test_the_same_judges_are_paired_one_by_one(quiz: Path, tripos: Command) -> None:
+    run(tripos, "mock/careful", "mock/careful:b", judge=("--role", "judge=mock/careful:j,mock/careful:k"))
+    assert row(tripos("compare", "--json").data, "metric", "RIGHT")["pairs"] == 6
+
+
+def test_another_scale_is_refused_even_so(quiz: Path, tripos: Command) -> None:
+    one, two = run(tripos), run(tripos, spec=QUIZ.replace("scale 1..10", "scale 1..5", 1))
+    done = tripos("compare", one, two, "--anyway")
+    assert done.code == 2
+    assert "W0612" in done.err and "`CLEAR` is on another scale: 1 to 10 in one run, 1 to 5 in the other" in done.err
+
+
+def test_another_benchmark_is_refused(quiz: Path, tripos: Command) -> None:
+    one, two = run(tripos), run(tripos, spec=QUIZ.replace("benchmark quiz", "benchmark test"))
+    done = tripos("compare", one, two)
+    assert done.code == 2 and "W0611" in done.err
+
+
+def test_runs_without_a_shared_item_are_refused(quiz: Path, tripos: Command) -> None:
+    one = run(tripos)
+    Path("items.jsonl").write_text(json.dumps({"question": "3 + 3", "answer": "6"}), "utf-8")
+    done = tripos("compare", one, run(tripos))
+    assert done.code == 2 and "W0613" in done.err
+
+
+@pytest.mark.parametrize(
+    ("models", "arguments", "said"),
+    [
+        (("mock/careful", "mock/careful:b", "mock/careless"), (), "say which two: --models A,B"),
+        (("mock/careful", "mock/careful:b"), ("--models", "careful"), "`--models` names 1, and two are compared"),
+        (("mock/careful", "mock/careful:b"), ("--models", "careful,carful:b"), "no model `carful:b`"),
+        (("mock/careful",), (), "one model: give two runs"),
+    ],
+)
+def test_models_that_are_not_clear_are_asked_for(
+    quiz: Path, tripos: Command, models: tuple[str, ...], arguments: tuple[str, ...], said: str
+) -> None:
+    run(tripos, *models)
+    done = tripos("compare", *arguments)
+    assert done.code == 2
+    assert "W0614" in done.err and said in done.err
+
+
+def test_without_names_the_last_run_is_compared_with_the_one_before(quiz: Path, tripos: Command) -> None:
+    one = run(tripos)
+    two = run(tripos, spec=QUIZ.replace('"{{ item.question }}"', '"Compute {{ item.question }}"'))
+    data = tripos("compare", "--json").data
+    assert (data["a"]["run_id"], data["b"]["run_id"]) == (one, two)
+
+
+def test_three_runs_are_too_many(quiz: Path, tripos: Command) -> None:
+    run(tripos)
+    done = tripos("compare", "a", "b", "c")
+    assert done.code == 2 and "R0202" in done.err
+
+
+def test_measures_that_are_no_means_are_named(quiz: Path, tripos: Command) -> None:
+    run(tripos, "mock/careful", "mock/careful:b", spec=QUIZ + "measure middle = median(rubric)\n")
+    assert tripos("compare", "--json").data["unpaired"] == ["middle"]
+
+
+TEACHING = """\
+benchmark openings "1.0.0" { languages en }
+role candidate compared
+role student
+role judge panel
+arm lesson { none, given }
+axis subject { history, physics, music }
+scorer grader(response: text) by judge { prompt "Grade: {{ response }}", gives 1..10 }
+scenario opening {
+  context subject
+  arms lesson
+  ask taught by candidate when lesson == given { prompt "Teach {{ subject }}." }
+  ask answer by student {
+    system "You were taught: {{ taught.text }}" when lesson == given
+    prompt "What is {{ subject }}?"
+  }
+  score good = grader(response: answer.text)
+}
+measure by_lesson = mean(good) by lesson
+"""
+
+
+def test_what_no_compared_model_took_part_in_tells_no_models_apart(quiz: Path, tripos: Command) -> None:
+    roles = ("--role", "judge=mock/careful:j", "--role", "student=mock/careful:s")
+    run(tripos, "mock/careful", "mock/careful:b", spec=TEACHING, judge=roles)
+    data = tripos("compare", "--json").data
+    assert (data["pairs"], data["same"]) == (3, 3)
+    assert row(data, "metric", "good")["pairs"] == 3
+
+
+def test_a_result_that_two_runs_share_is_a_difference_of_zero(quiz: Path, tripos: Command) -> None:
+    one, two = run(tripos), run(tripos)
+    data = tripos("compare", one, two, "--json").data
+    assert (data["pairs"], data["same"]) == (13, 0)
+
+
+def test_metrics_of_different_weight_count_as_the_spec_says(quiz: Path, tripos: Command) -> None:
+    spec = QUIZ.replace("|   x   |   x   |", "|   3   |   1   |")
+    run(tripos, "mock/careful", "mock/careful:b", spec=spec)
+    data = tripos("compare", "--json").data
+    found = {each["name"]: each for each in data["rows"] if each["section"] == "metric"}
+    query = (
+        "select metric, avg(value) as mean, model from quiz.scores where scenario = 'sums' group by all order by all"
+    )
+    assert tripos("sql", query, "-o", "m.json").code == 0
+    means = {(each["metric"], each["model"]): each["mean"] for each in json.loads(Path("m.json").read_text())}
+    wanted = [(3 * means["CLEAR", model] + means["RIGHT", model]) / 4 for model in ("mock/careful", "mock/careful:b")]
+    sums = row(data, "scenario", "sums", "rubric")
+    assert [sums["a"], sums["b"]] == [pytest.approx(each) for each in wanted]
+    assert found["RIGHT"]["a"] == pytest.approx(means["RIGHT", "mock/careful"])

@@ -1,0 +1,293 @@
+"""Training data: which replies it has, what a line is, and where it says it comes from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import ITEMS, QUIZ, Command
+from tripos_runtime.statuses import CUT as RUNTIME_CUT
+from tripos_warehouse.exports.distillation import choose_best
+from tripos_warehouse.exports.preferences import choose_pairs
+from tripos_warehouse.exports.replies import CUT, Reply
+from tripos_warehouse.store import Store
+
+MODELS = ("--model", "mock/careful,mock/careful:b", "--role", "judge=mock/careful:j,mock/careful:k")
+
+
+def run(tripos: Command, *options: str) -> str:
+    done = tripos("run", "quiz.tripos", *(options or MODELS), "--json")
+    assert done.code in (0, 1), done.err
+    return str(done.data["run_id"])
+
+
+def lines(name: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in Path(name).read_text("utf-8").splitlines()]
+
+
+def provenance(name: str) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(Path(f"{name}.provenance.json").read_text("utf-8"))
+    return data
+
+
+def rows(tripos: Command, query: str) -> list[dict[str, Any]]:
+    assert tripos("sql", query, "-o", "rows.json").code == 0
+    found: list[dict[str, Any]] = json.loads(Path("rows.json").read_text("utf-8"))
+    return found
+
+
+def test_the_best_model_of_each_scenario_gives_its_replies(quiz: Path, tripos: Command) -> None:
+    run(tripos)
+    assert tripos("export", "distillation", "--per", "scenario", "-o", "t.jsonl").code == 0
+    told = provenance("t.jsonl")
+    means = rows(
+        tripos,
+        "select scenario, max_by(model, mean) as best from (select scenario, model, avg(value) as mean"
+        " from quiz.scores where scorer = 'rubric' group by all) group by all order by all",
+    )
+    assert {each["cell"]["scenario"]: each["model"] for each in told["best"]} == {
+        each["scenario"]: each["best"] for each in means
+    }
+    wanted = {
+        (each["prompt"], each["reply"])
+        for best in means
+        for each in rows(
+            tripos,
+            "select messages ->> '$[0].content' as prompt, reply from quiz.samples"
+            f" where scenario = '{best['scenario']}' and model = '{best['best']}'",
+        )
+    }
+    found = lines("t.jsonl")
+    assert {(each["messages"][0]["content"], each["messages"][1]["content"]) for each in found} == wanted
+    assert [message["role"] for message in found[0]["messages"]] == ["user", "assistant"]
+    assert told["by_scenario"] == {"sums": 3, "words": 2}
+
+
+def test_per_metric_a_reply_belongs_to_the_metrics_that_it_is_scored_on(quiz: Path, tripos: Command) -> None:
+    run(tripos)
+    done = tripos("export", "distillation", "--per", "metric", "-o", "t.jsonl", "--json")
+    best = {each["cell"]["metric"]: each["model"] for each in done.data["best"]}
+    assert set(best) == {"CLEAR", "RIGHT"}
+    known = {each["sample_id"]: each for each in rows(tripos, "from quiz.samples")}
+    for (sample,) in provenance("t.jsonl")["lines"]:
+        metrics = ["CLEAR", "RIGHT"] if known[sample]["scenario"] == "sums" else ["CLEAR"]
+        assert known[sample]["model"] in {best[metric] for metric in metrics}
+
+
+def test_a_model_without_a_value_in_a_cell_does_not_win_by_it() -> None:
+    values = [("a", ("s", "easy"), 9.0), ("a", ("s", "hard"), 2.0), ("b", ("s", "hard"), 3.0)]
+    [best] = choose_best(("scenario", "level"), values, ("scenario",), ("a", "b"))
+    assert (best.model, best.value) == ("b", 3.0)
+
+
+def test_models_that_are_as_good_are_named_and_the_first_is_taken() -> None:
+    [best] = choose_best((), [("a", (), 0.1 + 0.2), ("b", (), 0.3), ("c", (), 0.1)], (), ("b", "a", "c"))
+    assert (best.model, best.ties) == ("b", ("a",))
+
+
+def test_pairs_are_of_one_prompt_and_apart_by_the_margin(quiz: Path, tripos: Command) -> None:
+    run(tripos)
+    assert tripos("export", "preferences", "--margin", "0.5", "-o", "p.jsonl").code == 0
+    marks = {
+        each["sample_id"]: each
+        for each in rows(
+            tripos,
+            "select sample_id, any_value(item_id) as item, avg(value) as mean from quiz.scores"
+            " where scorer = 'rubric' group by all",
+        )
+    }
+    replies = {each["sample_id"]: each for each in rows(tripos, "from quiz.samples")}
+    found = lines("p.jsonl")
+    assert found
+    for line, (good, bad) in zip(found, provenance("p.jsonl")["lines"], strict=True):
+        assert set(line) == {"prompt", "chosen", "rejected", "margin"}
+        assert marks[good]["mean"] - marks[bad]["mean"] == pytest.approx(line["margin"])
+        assert line["margin"] >= 0.5
+        assert marks[good]["item"] == marks[bad]["item"]
+        assert line["chosen"] == [{"role": "assistant", "content": replies[good]["reply"]}]
+        assert line["rejected"] == [{"role": "assistant", "content": replies[bad]["reply"]}]
+        assert [each["content"] for each in line["prompt"]] == [
+            each["content"] for each in json.loads(replies[good]["messages"])
+        ]
+
+
+def reply(name: str, text: str, item: str = "1", asked: str = "Why?") -> Reply:
+    return Reply(name, item, "m", 0, ({"role": "user", "content": asked},), text, {"scenario": "s"})
+
+
+def chosen(*given: tuple[str, str, float], margin: float = 0.0) -> tuple[list[tuple[str, str]], dict[str, int]]:
+    """Pairs, by name, of replies with a name, a text and a mark; and what was left out."""
+    marks = {name: {("RIGHT", "j"): mark} for name, _, mark in given}
+    found, left_out = choose_pairs([reply(name, text) for name, text, _ in given], marks, {}, margin)
+    return [(good.sample_id, bad.sample_id) for good, bad, _ in found], {k: n for k, n in left_out.items() if n}
+
+
+def test_two_replies_of_one_text_are_no_pair() -> None:
+    assert chosen(("a", "x", 5), ("b", "x", 3)) == ([], {"the same text": 1})
+
+
+def test_two_replies_with_one_mark_are_no_pair() -> None:
+    assert chosen(("a", "x", 5), ("b", "y", 5)) == ([], {"ties": 1})
+
+
+def test_texts_that_are_ranked_in_both_ways_are_no_pair() -> None:
+    pairs, left_out = chosen(("a", "x", 5), ("b", "y", 3), ("c", "x", 2))
+    assert (pairs, left_out["contradicted"]) == ([], 2)
+
+
+def test_a_pair_of_texts_is_there_once() -> None:
+    pairs, left_out = chosen(("a", "x", 5), ("b", "y", 3), ("c", "x", 5))
+    assert (pairs, left_out) == ([("a", "b")], {"doubles": 1, "the same text": 1})
+
+
+def test_replies_to_two_prompts_are_no_pair() -> None:
+    given = [reply("a", "x"), reply("b", "y", asked="How?"), reply("c", "z", item="2")]
+    found, left_out = choose_pairs(given, {name: {("RIGHT", "j"): n} for n, name in enumerate("abc")}, {}, 0)
+    assert (found, left_out["alone"]) == ([], 3)
+
+
+def test_replies_are_compared_on_what_both_were_given_with_the_weights_of_the_spec() -> None:
+    marks = {
+        "a": {("CLEAR", "j"): 9.0, ("RIGHT", "j"): 4.0, ("CLEAR", "k"): 1.0},
+        "b": {("CLEAR", "j"): 5.0, ("RIGHT", "j"): 6.0},
+    }
+    [(good, bad, margin)], _ = choose_pairs(
+        [reply("a", "x"), reply("b", "y")], marks, {"s": {"CLEAR": 1, "RIGHT": 3}}, 0
+    )
+    assert (good.sample_id, bad.sample_id, margin) == ("b", "a", 0.5)
+
+
+def test_the_best_is_chosen_with_the_weights_of_the_spec(quiz: Path, tripos: Command) -> None:
+    Path("quiz.tripos").write_text(QUIZ.replace("|   x   |   x   |", "|   3   |   1   |"), "utf-8")
+    run(tripos)
+    done = tripos("export", "distillation", "--per", "scenario", "-o", "t.jsonl", "--json")
+    means = rows(
+        tripos,
+        "select model, (3 * avg(value) filter (metric = 'CLEAR') + avg(value) filter (metric = 'RIGHT')) / 4 as mean"
+        " from quiz.scores where scenario = 'sums' and scorer = 'rubric' group by all",
+    )
+    [best] = [each for each in done.data["best"] if each["cell"] == {"scenario": "sums"}]
+    assert best["value"] == pytest.approx(max(each["mean"] for each in means))
+
+
+def test_a_larger_margin_leaves_out_the_nearer_pairs(quiz: Path, tripos: Command) -> None:
+    run(tripos)
+    assert tripos("export", "preferences", "-o", "all.jsonl").code == 0
+    apart = sorted(line["margin"] for line in lines("all.jsonl"))
+    assert tripos("export", "preferences", "--margin", str(apart[-1]), "-o", "few.jsonl").code == 0
+    assert [line["margin"] for line in lines("few.jsonl")] == [each for each in apart if each == apart[-1]]
+    assert provenance("few.jsonl")["left_out"]["below the margin"] == len([e for e in apart if e < apart[-1]])
+
+
+def test_a_declared_export_is_run_by_its_name(quiz: Path, tripos: Command) -> None:
+    text = (
+        QUIZ + "export first { pairs of candidate by rubric\nrows reply\nformat completion\nwhere scenario == sums }\n"
+    )
+    Path("quiz.tripos").write_text(text, "utf-8")
+    run(tripos)
+    assert tripos("export", "first", "-o", "p.jsonl").code == 0
+    told = provenance("p.jsonl")
+    assert (told["export"], told["filters"], told["line_format"]) == ("first", ["scenario == sums"], "completion")
+    assert set(told["by_scenario"]) == {"sums"}
+    assert all(isinstance(line[name], str) for line in lines("p.jsonl") for name in ("prompt", "chosen", "rejected"))
+
+
+def test_options_change_parts_of_a_declared_export(quiz: Path, tripos: Command) -> None:
+    text = QUIZ + "export preferences { pairs of candidate by rubric margin 9\nrows reply }\n"
+    Path("quiz.tripos").write_text(text, "utf-8")
+    run(tripos)
+    assert "W0603" in tripos("export", "preferences", "-o", "p.jsonl").err
+    assert tripos("export", "preferences", "--margin", "0", "-o", "p.jsonl").code == 0
+
+
+def test_replies_that_failed_or_were_cut_off_are_never_exported(quiz: Path, tripos: Command) -> None:
+    run(tripos, "--model", "mock/careful,mock/broken-json", "--role", "judge=mock/careful:j")
+    store = Store.open(quiz / "results", create=False)
+    ids = [each["sample_id"] for each in rows(tripos, "from quiz.samples where scenario = 'sums' order by sample_id")]
+    whole = [row for row in store.rows("samples", ids).values() if row["model"] == "mock/careful"]
+    # One that was read in spite of being cut off: the same reply as the provider would have said it.
+    store.append({"samples": [{**whole[0], "finish_reason": "length"}]})
+    for model in ("mock/careful", "mock/broken-json"):
+        done = tripos("export", "distillation", "--models", model, "-o", "t.jsonl", "--json")
+        if done.code:
+            continue
+        exported = {sample for (sample,) in provenance("t.jsonl")["lines"]}
+        statuses = {each["sample_id"]: each for each in rows(tripos, "from quiz.samples")}
+        assert all(statuses[sample]["status"] == "ok" for sample in exported)
+        assert whole[0]["sample_id"] not in exported
+    assert tuple(sorted(RUNTIME_CUT, key=CUT.index)) == CUT
+
+
+def test_no_secret_reaches_a_line(quiz: Path, tripos: Command) -> None:
+    secret = [{**item, "answer": f"SECRET{place}"} for place, item in enumerate(ITEMS)]
+    Path("items.jsonl").write_text("\n".join(map(json.dumps, secret)), "utf-8")
+    run(tripos)
+    for kind in ("distillation", "preferences"):
+        assert tripos("export", kind, "-o", f"{kind}.jsonl").code == 0
+        assert "SECRET" not in Path(f"{kind}.jsonl").read_text("utf-8")
+
+
+def test_the_same_run_gives_the_same_bytes(quiz: Path, tripos: Command) -> None:
+    run(tripos)
+    for name in ("one.jsonl", "two.jsonl"):
+        assert tripos("export", "preferences", "-o", name).code == 0
+    assert Path("one.jsonl").read_bytes() == Path("two.jsonl").read_bytes()
+    one, two = provenance("one.jsonl"), provenance("two.jsonl")
+    assert one | {"file": ""} == two | {"file": ""}
+
+
+def test_a_line_is_there_once(quiz: Path, tripos: Command) -> None:
+    text = QUIZ.replace('prompt "{{ item.question }}"', 'prompt "{{ item.question }}"\nsamples 3', 1)
+    Path("quiz.tripos").write_text(text, "utf-8")
+    run(tripos)
+    done = tripos("export", "distillation", "--scenario", "sums", "-o", "t.jsonl", "--json")
+    assert done.data["examples"] == 3 == len({json.dumps(line) for line in lines("t.jsonl")})
+    assert done.data["left_out"]["doubles"] == 6
+
+
+def test_the_provenance_says_what_the_file_is_made_of(quiz: Path, tripos: Command) -> None:
+    import hashlib
+
+    name = run(tripos)
+    assert tripos("export", "distillation", "-o", "t.jsonl", "--scenario", "sums").code == 0
+    told = provenance("t.jsonl")
+    assert told["run_id"] == name
+    assert told["sha256"] == hashlib.sha256(Path("t.jsonl").read_bytes()).hexdigest()
+    assert told["plan_digest"] == rows(tripos, "select plan_digest from runs")[0]["plan_digest"]
+    assert told["judges"] == {"judge": ["mock/careful:j", "mock/careful:k"]}
+    assert told["filters"] == ["scenario in (sums)"]
+    assert len(told["lines"]) == told["examples"] == 3
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("distilation",), "W0601", "did you mean `distillation`?"),
+        (("distillation", "--per", "subject"), "W0602", "there is no `subject`"),
+        (("distillation", "--by", "length", "--per", "metric"), "W0602", "`length` does not go by `metric`"),
+        (("distillation", "--by", "kindness"), "W0602", "no score or measure `kindness`"),
+        (("distillation", "--rows", "question"), "W0602", "no `question` is asked of `candidate`"),
+        (("distillation", "--models", "mock/other"), "W0602", "`mock/other` is not compared"),
+        (("preferences", "--margin", "9"), "W0603", "below the margin"),
+        (("preferences", "--models", "mock/careful"), "W0603", "pairs need two models"),
+        (("preferences", "--per", "scenario"), "R0202", "`--per` has no meaning for `preferences`"),
+        (("distillation", "--scenario", "sms"), "R0202", "did you mean `sums`?"),
+    ],
+)
+def test_what_cannot_be_exported_is_said(
+    quiz: Path, tripos: Command, arguments: tuple[str, ...], code: str, said: str
+) -> None:
+    run(tripos)
+    done = tripos("export", *arguments, "-o", "t.jsonl")
+    assert done.code == 2
+    assert code in done.err and said in done.err
+    assert not Path("t.jsonl").exists()
+
+
+def test_a_file_that_cannot_be_written_is_said(quiz: Path, tripos: Command) -> None:
+    run(tripos)
+    done = tripos("export", "distillation", "-o", "quiz.tripos/t.jsonl")
+    assert done.code == 2 and "W0604" in done.err

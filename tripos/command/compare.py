@@ -1,0 +1,180 @@
+"""`tripos compare`: two runs, or two models of one, item by item; refuses what cannot be compared."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from contextlib import ExitStack
+from dataclasses import asdict
+from typing import Any
+
+import duckdb
+from rich.cells import cell_len
+
+from tripos.command.harmless import fold, harmless
+from tripos.command.opening import open_store
+from tripos.command.terminal import columns
+from tripos.failure import GOOD, Failure
+from tripos.spec_changes import Change, spec_changes
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import Plan
+from tripos_warehouse.comparing import Comparison, Side, check_comparable, compare
+from tripos_warehouse.comparison_text import render, verdicts
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.report import PROVING
+from tripos_warehouse.report_text import CAUTION
+from tripos_warehouse.runs import Run, find_previous, get_plan
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect_run
+
+MOST_CHANGES = 12
+"""So many changes of the spec are shown; the rest are counted."""
+
+
+def main(options: Namespace) -> int:
+    """Prints how two runs, or two models, differ."""
+    if len(options.runs) > 2:
+        raise Failure("R0202", f"{len(options.runs)} runs cannot be compared at once", "give two: tripos compare A B")
+    store = open_store(options)
+    try:
+        with ExitStack() as open_:
+            one, two = _sides(store, options, open_)
+            check_comparable(one, two)
+            judges = _judges(one.run, two.run)
+            changed = spec_changes(one.plan, two.plan) + judges
+            if not options.anyway:
+                _refuse(changed)
+            found = compare(one, two, by_judge=not judges)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    if options.json:
+        print(json.dumps(_data(one, two, changed, found), ensure_ascii=False, indent=2))
+    else:
+        print("\n".join(each for line in [*_head(one, two, changed), *render(found, columns())] for each in _fit(line)))
+    return GOOD
+
+
+def _sides(store: Store, options: Namespace, open_: ExitStack) -> tuple[Side, Side]:
+    found: list[tuple[duckdb.DuckDBPyConnection, Plan, Run]] = []
+    wanted = list(options.runs) or [None]
+    while wanted:
+        connection, run = connect_run(store, wanted.pop())
+        open_.enter_context(connection)
+        found.insert(0, (connection, get_plan(connection, run), run))
+        if not options.runs and len(found) == 1 and len(run.models) == 1:
+            wanted += find_previous(connection, run)
+    (connection, plan, run), (connection_b, plan_b, run_b) = found[0], found[-1]
+    a, b = _models(options, run, run_b, len(found) == 1)
+    return Side(connection, plan, run, a), Side(connection_b, plan_b, run_b, b)
+
+
+def _models(options: Namespace, one: Run, two: Run, alone: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The models of both sides, those in the same place being compared. Raises `StoreError` W0614."""
+    named = [name.strip() for each in options.models for name in each.split(",") if name.strip()]
+    if named:
+        if len(named) != 2:
+            raise StoreError("W0614", f"`--models` names {len(named)}, and two are compared", "write --models A,B")
+        return _model(named[0], one), _model(named[1], two)
+    if alone:
+        if len(one.models) != 2:
+            some = ", ".join(one.models)
+            told = "one model: give two runs" if len(one.models) == 1 else f"{len(one.models)} models: {some}"
+            raise StoreError("W0614", f"run `{one.run_id}` compares {told}", "say which two: --models A,B")
+        return one.models[:1], one.models[1:]
+    shared = tuple(model for model in one.models if model in two.models)
+    if shared:
+        return shared, shared
+    if len(one.models) == len(two.models) == 1:
+        return one.models, two.models
+    raise StoreError("W0614", "the two runs have no model in common", "say which to compare: --models A,B")
+
+
+def _model(text: str, run: Run) -> tuple[str, ...]:
+    found = [model for model in run.models if model == text] or [
+        each for each in run.models if each.endswith(f"/{text}")
+    ]
+    if len(found) == 1:
+        return tuple(found)
+    close = nearest(text, run.models)
+    hint = f"did you mean `{close}`?" if close else f"its models are {', '.join(run.models)}"
+    raise StoreError("W0614", f"run `{run.run_id}` has no model `{text}`", hint)
+
+
+def _judges(one: Run, two: Run) -> list[Change]:
+    before, after = one.evaluators, two.evaluators
+    names = [name for name in dict.fromkeys((*before, *after)) if set(before.get(name, ())) != set(after.get(name, ()))]
+    told = [(name, ", ".join(before.get(name, ())), ", ".join(after.get(name, ()))) for name in names]
+    return [Change(name, f"{was or 'nobody'} → {now or 'nobody'}", True) for name, was, now in told]
+
+
+def _refuse(changed: list[Change]) -> None:
+    scoring = [each for each in changed if each.scoring]
+    if scoring:
+        more = f", and {len(scoring) - 1} more" if len(scoring) > 1 else ""
+        message = f"scores of the two runs mean different things: {scoring[0]}{more}"
+        raise StoreError("W0615", message, "run both under one rubric and one judge, or compare with `--anyway`")
+
+
+def _head(one: Side, two: Side, changed: list[Change]) -> list[str]:
+    lines = [f"{two.run.benchmark} {two.run.version}"]
+    for letter, side in (("A", one), ("B", two)):
+        lines.append(f"{letter}  {', '.join(side.models)}  ({side.run.run_id})")
+    if any(model.startswith(PROVING) for side in (one, two) for model in side.models):
+        lines += ["", *fold(CAUTION, columns())]
+    if one.run.run_id != two.run.run_id:
+        lines += ["", "changed in between:"] if changed else ["", "nothing of the spec changed in between"]
+        lines += [f"  {'!' if each.scoring else ' '} {each}" for each in changed[:MOST_CHANGES]]
+        if len(changed) > MOST_CHANGES:
+            lines.append(f"    and {len(changed) - MOST_CHANGES} more")
+        if any(each.scoring for each in changed):
+            lines.append("  ! scores before and after mean different things")
+    return lines
+
+
+def _fit(line: str) -> list[str]:
+    """A line in lines that the terminal has room for; what goes on stands further in."""
+    room = columns()
+    if cell_len(line) <= room:
+        return [harmless(line)]
+    text = line.lstrip(" ")
+    start = len(line) - len(text)
+    first, *rest = fold(harmless(text), room - start - 4)
+    return [" " * start + first, *(" " * (start + 4) + each for each in rest)]
+
+
+def _data(one: Side, two: Side, changed: list[Change], found: Comparison) -> dict[str, Any]:
+    return {
+        "format": "tripos.comparison/1",
+        **{
+            name: {"run_id": side.run.run_id, "models": list(side.models), "plan_digest": side.run.plan_digest}
+            for name, side in (("a", one), ("b", two))
+        },
+        "changes": [asdict(each) for each in changed],
+        "pairs": found.pairs,
+        "items": found.items,
+        "only_a": found.only_a,
+        "only_b": found.only_b,
+        "same": found.same,
+        "unpaired": list(found.unpaired),
+        "rows": [
+            {
+                "section": section.kind,
+                "name": row.name,
+                "of": row.of,
+                "a": row.a,
+                "b": row.b,
+                "difference": row.difference.mean,
+                "standard_error": row.difference.standard_error,
+                "low": row.difference.low,
+                "high": row.difference.high,
+                "df": row.difference.df,
+                "pairs": row.difference.n,
+                "items": row.difference.items,
+                "p": row.difference.p,
+                "p_holm": row.p,
+                "verdict": told,
+            }
+            for section in found.sections
+            for row, told in zip(section.rows, verdicts(section), strict=True)
+        ],
+    }

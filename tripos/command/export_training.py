@@ -1,0 +1,141 @@
+"""`tripos export distillation` and `preferences`: what is wanted, the files, and what is said of them."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Iterable
+from pathlib import Path
+
+import duckdb
+
+from tripos.command.filters import chosen_filter
+from tripos.command.terminal import columns
+from tripos.failure import Failure
+from tripos_compiler.plan import Plan
+from tripos_warehouse.dimensions import label
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.exports.distillation import Training, distil, score_names
+from tripos_warehouse.exports.files import write_lines
+from tripos_warehouse.exports.preferences import pairs
+from tripos_warehouse.exports.provenance import beside, counts, provenance
+from tripos_warehouse.exports.replies import Wanted, asked_steps
+from tripos_warehouse.grid import Column, decimals_of, grid
+from tripos_warehouse.report import PROVING
+from tripos_warehouse.runs import Run
+
+REASONS = {
+    "filtered": "what the filters leave out",
+    "not the best": "replies of models that are not the best",
+    "doubles": "doubles",
+    "truncated": "replies that were cut off",
+    "empty": "empty replies",
+    "no prompt": "replies without a prompt that can be read",
+    "without a score": "replies without a score",
+    "alone": "replies alone with their prompt",
+    "nothing scored in both": "pairs that nothing was scored of in both",
+    "the same text": "pairs of the same text",
+    "ties": "ties",
+    "below the margin": "pairs below the margin",
+    "contradicted": "pairs that another pair contradicts",
+}
+
+
+def export_training(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, options: Namespace, kind: str) -> None:
+    """Writes the training data and its provenance. Raises `StoreError`, W0603 where there is none."""
+    path = Path(options.output)
+    wanted = wanted_of(options, plan, run, kind)
+    made = (distil if wanted.kind == "best" else pairs)(connection, plan, run, wanted)
+    if not made.examples:
+        told = "; ".join(_left_out(made)) or "the run has no replies to these steps"
+        raise StoreError("W0603", f"nothing to export: {told}", _mend(wanted, made))
+    written = write_lines(path, (each.line for each in made.examples))
+    data = provenance(plan, run, wanted, made, written)
+    write_lines(beside(path), [json.dumps(data, ensure_ascii=False, indent=2).encode()])
+    if options.json:
+        print(
+            json.dumps({name: value for name, value in data.items() if name != "lines"}, ensure_ascii=False, indent=2)
+        )
+    else:
+        print("\n".join(_told(plan, wanted, made, path)))
+
+
+def wanted_of(options: Namespace, plan: Plan, run: Run, kind: str) -> Wanted:
+    """What the options ask for, on top of the export of the spec that they name. Raises `Failure` and `StoreError`."""
+    declared = next((each for each in plan.exports if each.name == options.what), None)
+    keep, told = chosen_filter(options, plan, None if declared is None else declared.where)
+    per = _names(options.per) or (declared.per if declared is not None else ())
+    rows = _names(options.rows) or ((declared.rows,) if declared is not None else asked_steps(plan, run.compared_role))
+    models = _names(options.models) or run.models
+    margin = options.margin if options.margin is not None else declared.margin if declared is not None else 0.0
+    return Wanted(
+        kind="best" if kind == "distillation" else "pairs",
+        by=options.by or (declared.measure if declared is not None else _by(plan, kind, per)),
+        rows=rows,
+        models=models,
+        per=per,
+        margin=margin,
+        format=options.format or (declared.format if declared is not None else "chat"),
+        name=declared.name if declared is not None else None,
+        keep=keep,
+        told=told,
+    )
+
+
+def _by(plan: Plan, kind: str, per: tuple[str, ...]) -> str:
+    """By what replies are chosen where nobody said it: what the only judge gives, or else the only measure that goes by
+    just that, or else the only score."""
+    graded = dict.fromkeys(step.scorer for each in plan.scenarios for step in each.steps if step.step == "grade")
+    measures = [each for each in plan.measures if each.sql is not None]
+    fitting = [each.name for each in measures if set(each.by) == set(per)] if kind == "distillation" else []
+    for found in (list(graded), fitting, score_names(plan)):
+        if len(found) == 1:
+            return found[0]
+    names = [*fitting, *score_names(plan)] if kind == "distillation" else score_names(plan)
+    some = ", ".join(f"`{name}`" for name in dict.fromkeys(names)) or "none"
+    raise Failure("R0202", "nothing says by what a reply is better", f"give `--by NAME`; there is {some}")
+
+
+def _told(plan: Plan, wanted: Wanted, made: Training, path: Path) -> Iterable[str]:
+    noun = "replies" if wanted.kind == "best" else "pairs"
+    yield f"{len(made.examples):,} {noun} by {wanted.by}, written to {path}"
+    if made.best:
+        yield ""
+        figures = decimals_of([each.value for each in made.best])
+        labels = [
+            Column(name, tuple(label(plan, name, each.cell[index]) for each in made.best))
+            for index, name in enumerate(wanted.per)
+        ]
+        models = tuple(each.model + (f" (tied with {', '.join(each.ties)})" if each.ties else "") for each in made.best)
+        values = tuple(f"{each.value:.{figures}f}" for each in made.best)
+        yield from grid([*labels, Column("best", models, whole=True), Column("value", values, right=True)], columns())
+    yield ""
+    found = counts(plan, made)
+    cells = tuple(f"{count:,}" for count in found.values())
+    yield from grid([Column("scenario", tuple(found)), Column(noun, cells, right=True)], columns())
+    if made.left_out:
+        yield ""
+        yield "left out:"
+        yield from (f"  {each}" for each in _left_out(made))
+    yield ""
+    yield f"where it comes from: {beside(path)}"
+    if any(model.startswith(PROVING) for each in made.examples for model in each.models):
+        yield "written by models that stand in for real ones: nothing to train with"
+
+
+def _left_out(made: Training) -> list[str]:
+    return [f"{REASONS.get(reason, reason)}: {count:,}" for reason, count in made.left_out.items()]
+
+
+def _mend(wanted: Wanted, made: Training) -> str:
+    if "below the margin" in made.left_out:
+        return f"ask for less than `--margin {wanted.margin:g}`"
+    if wanted.kind == "pairs" and "alone" in made.left_out:
+        return "pairs need two models, or `samples 2` in the ask"
+    if "filtered" in made.left_out:
+        return "take out a filter"
+    return "`tripos report` shows what became of the replies"
+
+
+def _names(given: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for each in given for name in each.split(",") if name.strip()))

@@ -1,0 +1,1 @@
+"""Exports: what a run came to, in the forms that other programs read."""

@@ -1,0 +1,224 @@
+"""Distillation: the replies of the model that is best, over all or in each cell of some dimensions."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import orjson
+
+from tripos_compiler.plan import Grade, Measure, Plan
+from tripos_warehouse import dimensions, sql
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.exports.replies import Replies, Reply, Wanted, place_columns, plain, read_replies
+from tripos_warehouse.measures import evaluate
+from tripos_warehouse.runs import Run
+
+SCORE_DIMS = ("metric", "dimension", "evaluator", "scorer")
+"""What a score has and a reply has not: a reply is in every cell that one of its scores is in."""
+
+Cell = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Best:
+    """The model that is best in a `cell`, by its `value`; `ties` are as good, and come later in the run's order."""
+
+    cell: Cell
+    model: str
+    value: float
+    ties: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Example:
+    """A line of training data, and the results that it is made of."""
+
+    line: bytes
+    sample_ids: tuple[str, ...]
+    scenario: str
+    models: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Training:
+    """Training data: `examples` in a stable order, the `best` models where they were chosen, and how many replies, or
+    pairs of them, were left out, by reason."""
+
+    examples: tuple[Example, ...]
+    left_out: Mapping[str, int]
+    best: tuple[Best, ...] = ()
+
+
+def distil(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: Wanted) -> Training:
+    """The replies of the best models. `connection` shows `run` alone.
+
+    A model's value in a cell of `per` is the measure's there; where the measure goes by further dimensions, the mean
+    over those of their cells in which every model has a value. A model without any value there takes no part.
+
+    Raises `StoreError` W0602 where there is no such measure, score or dimension.
+    """
+    by, values = _values(connection, plan, run, wanted)
+    best = choose_best(by, values, wanted.per, wanted.models)
+    places = [dimensions.place(plan, name) for name in wanted.per]
+    best.sort(key=lambda each: [place(value) for place, value in zip(places, each.cell, strict=True)])
+    winners = {each.cell: each.model for each in best}
+    found = read_replies(connection, plan, run, wanted)
+    scored = _scored_cells(connection, run, wanted.per) if set(wanted.per) & set(SCORE_DIMS) else None
+    examples, left_out = _examples(found, wanted, winners, scored)
+    return Training(tuple(examples), left_out, tuple(best))
+
+
+def choose_best(
+    by: Sequence[str], values: Iterable[tuple[str, Cell, float | None]], per: Sequence[str], models: Sequence[str]
+) -> list[Best]:
+    """The best model in each cell of `per`, of `values` (model, cell of `by`, value); higher is better.
+
+    >>> values = [("a", ("x", "p"), 1.0), ("b", ("x", "p"), 2.0), ("a", ("x", "q"), 9.0)]
+    >>> choose_best(("tone", "metric"), values, ("tone",), ("a", "b"))
+    [Best(cell=('x',), model='b', value=2.0, ties=())]
+    """
+    place = [list(by).index(name) for name in per]
+    cells: dict[Cell, dict[str, dict[Cell, float]]] = {}
+    for model, full, value in values:
+        if value is not None and model in models:
+            cell = tuple(full[index] for index in place)
+            cells.setdefault(cell, {}).setdefault(model, {})[full] = value
+    found = []
+    for cell, by_model in cells.items():
+        shared = set.intersection(*(set(own) for own in by_model.values()))
+        if not shared:
+            continue
+        means = {
+            model: sum(by_model[model][full] for full in shared) / len(shared) for model in models if model in by_model
+        }
+        top = max(means.values())
+        # Sums in another order differ in their last digits, which is no reason to be better.
+        first, *ties = [model for model, mean in means.items() if top - mean <= 1e-9 * max(1.0, abs(top))]
+        found.append(Best(cell, first, means[first], tuple(ties)))
+    return found
+
+
+def _values(
+    connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: Wanted
+) -> tuple[Sequence[str], list[tuple[str, Cell, float | None]]]:
+    measure = next((each for each in plan.measures if each.name == wanted.by), None)
+    if measure is not None:
+        return _measured(connection, plan, measure, wanted.per)
+    allowed = (*place_columns(plan), *SCORE_DIMS)
+    if wrong := [name for name in wanted.per if name not in allowed]:
+        some = ", ".join(f"`{name}`" for name in allowed)
+        raise StoreError("W0602", f"there is no `{wrong[0]}` to be best per", f"there is {some}")
+    columns = "".join(f", {sql.name(name)}" for name in wanted.per)
+    weight = "1.0" if "metric" in wanted.per else weight_of_score(plan)
+    rows = connection.execute(
+        f"""select model{columns}, sum({weight} * value) / sum({weight}) from {sql.name(run.benchmark)}.scores
+        where {score_condition(wanted.by)} and value is not null group by all order by all"""
+    ).fetchall()
+    if not rows:
+        raise no_such_score(plan, wanted.by)
+    return wanted.per, [(model, tuple(cell), value) for model, *cell, value in rows]
+
+
+def _measured(
+    connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure, per: Sequence[str]
+) -> tuple[Sequence[str], list[tuple[str, Cell, float | None]]]:
+    if wrong := [name for name in per if name not in measure.by]:
+        goes = ", ".join(f"`{name}`" for name in measure.by)
+        hint = f"it goes by {goes}; `--by` with the name of a score goes by anything" if goes else "leave out `--per`"
+        raise StoreError("W0602", f"measure `{measure.name}` does not go by `{wrong[0]}`", hint)
+    table = evaluate(connection, plan, measure)
+    if not table.computed:
+        hint = "choose by a mean, or by a score: `--by NAME`"
+        raise StoreError("W0602", f"measure `{measure.name}` is not computed yet", hint)
+    return measure.by, [(row.model, row.by, row.value) for row in table.rows]
+
+
+def score_condition(name: str) -> str:
+    """SQL that chooses the scores called `name`: of a metric, of a scorer, or of one scenario as `SCENARIO.NAME`."""
+    scenario, _, bare = name.rpartition(".")
+    within = f" and scenario = {sql.text(scenario)}" if scenario else ""
+    return f"(metric = {sql.text(bare)} or scorer = {sql.text(bare)}){within}"
+
+
+def weight_of_score(plan: Plan) -> str:
+    """SQL for what a score counts beside the others of its scenario: the weight of its metric, or 1."""
+    cases = [
+        f"when scenario = {sql.text(scenario)} and metric = {sql.text(metric)} then {weight!r}"
+        for scenario, weights in metric_weights(plan).items()
+        for metric, weight in weights.items()
+    ]
+    return f"(case {' '.join(cases)} else 1.0 end)" if cases else "1.0"
+
+
+def metric_weights(plan: Plan) -> dict[str, dict[str, float]]:
+    """What each metric counts, by scenario, where they do not count alike."""
+    return {
+        scenario.name: dict(zip(step.metrics, step.weights, strict=True))
+        for scenario in plan.scenarios
+        for step in scenario.steps
+        if isinstance(step, Grade) and step.weights
+    }
+
+
+def no_such_score(plan: Plan, name: str) -> StoreError:
+    """The failure where nothing is called `name`, or nothing so called has a value."""
+    some = ", ".join(f"`{each}`" for each in score_names(plan)[:8])
+    measures = ", ".join(f"`{each.name}`" for each in plan.measures[:8])
+    hint = f"there are the scores {some}" + (f" and the measures {measures}" if measures else "")
+    return StoreError("W0602", f"no score or measure `{name}` has a value in this run", hint)
+
+
+def score_names(plan: Plan) -> list[str]:
+    """The scorers, scores and metrics of a plan, in its order."""
+    names: dict[str, None] = {}
+    for scenario in plan.scenarios:
+        for step in scenario.steps:
+            if step.step in ("score", "grade"):
+                names[getattr(step, "scorer", step.name)] = None
+                names |= dict.fromkeys(getattr(step, "metrics", ()) or (step.name,))
+    return list(names)
+
+
+def _scored_cells(connection: duckdb.DuckDBPyConnection, run: Run, per: Sequence[str]) -> dict[str, list[Cell]]:
+    """The cells of `per` that each reply has a score in."""
+    columns = ", ".join(map(sql.name, per))
+    rows = connection.execute(
+        f"""select distinct sample_id, {columns} from {sql.name(run.benchmark)}.scores
+        where value is not null order by all"""
+    ).fetchall()
+    found: dict[str, list[Cell]] = {}
+    for sample, *cell in rows:
+        found.setdefault(sample, []).append(tuple(cell))
+    return found
+
+
+def _examples(
+    found: Replies, wanted: Wanted, winners: Mapping[Cell, str], scored: Mapping[str, list[Cell]] | None
+) -> tuple[list[Example], dict[str, int]]:
+    examples: list[Example] = []
+    seen: set[bytes] = set()
+    taken: set[str] = set()
+    left_out = Counter(found.left_out)
+    for reply in found.replies:
+        cells = scored.get(reply.sample_id, []) if scored is not None else [tuple(reply.place[n] for n in wanted.per)]
+        if not any(winners.get(cell) == reply.model for cell in cells):
+            left_out["not the best"] += 1
+            continue
+        line = _line(reply, wanted)
+        if line in seen:
+            left_out["doubles"] += reply.sample_id not in taken  # one that several arms share is no double
+            continue
+        seen.add(line)
+        taken.add(reply.sample_id)
+        examples.append(Example(line, (reply.sample_id,), reply.scenario, (reply.model,)))
+    return examples, {reason: count for reason, count in sorted(left_out.items()) if count}
+
+
+def _line(reply: Reply, wanted: Wanted) -> bytes:
+    if wanted.format == "completion":
+        return orjson.dumps({"prompt": plain(reply.prompt), "completion": reply.text})
+    return orjson.dumps({"messages": [*reply.prompt, {"role": "assistant", "content": reply.text}]})

@@ -1,0 +1,75 @@
+"""Where training data comes from: a JSON file beside it that says everything needed to judge and repeat it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from tripos_compiler.plan import Plan
+from tripos_warehouse.exports.distillation import Training
+from tripos_warehouse.exports.files import Written
+from tripos_warehouse.exports.replies import Wanted
+from tripos_warehouse.runs import Run
+
+SUFFIX = ".provenance.json"
+TERMS = (
+    "The replies were written by the models named here. Whether they may be used to train others is said by the terms"
+    " of their providers and by the licence of the benchmark's data."
+)
+
+
+def beside(path: Path) -> Path:
+    """Where the provenance of a file stands.
+
+    >>> beside(Path("train.jsonl")).name
+    'train.jsonl.provenance.json'
+    """
+    return path.with_name(path.name + SUFFIX)
+
+
+def provenance(plan: Plan, run: Run, wanted: Wanted, made: Training, written: Written) -> dict[str, Any]:
+    """The provenance as JSON values; `lines` are the `sample_id`s of every line, better before worse."""
+    revealed = [each for each in plan.reveals if each.step in wanted.rows]
+    return {
+        "format": "tripos.training/1",
+        "file": written.path.name,
+        "sha256": written.sha256,
+        "examples": written.rows,
+        "kind": {"best": "distillation", "pairs": "preferences"}[wanted.kind],
+        "export": wanted.name,
+        "run_id": run.run_id,
+        "benchmark": run.benchmark,
+        "version": run.version,
+        "plan_digest": run.plan_digest,
+        "models": list(wanted.models),
+        "judges": {role: list(models) for role, models in run.evaluators.items()},
+        "by": wanted.by,
+        "per": list(wanted.per),
+        "margin": wanted.margin if wanted.kind == "pairs" else None,
+        "steps": list(wanted.rows),
+        "line_format": wanted.format,
+        "filters": list(wanted.told),
+        "best": [
+            {
+                "cell": dict(zip(wanted.per, each.cell, strict=True)),
+                "model": each.model,
+                "value": each.value,
+                "ties": list(each.ties),
+            }
+            for each in made.best
+        ],
+        "by_scenario": counts(plan, made),
+        "by_model": dict(Counter(each.models[0] for each in made.examples)),
+        "left_out": dict(made.left_out),
+        "revealed": [{"scenario": each.scenario, "step": each.step, "secret": each.secret} for each in revealed],
+        "licence": plan.benchmark.license,
+        "terms": TERMS,
+        "lines": [list(each.sample_ids) for each in made.examples],
+    }
+
+
+def counts(plan: Plan, made: Training) -> dict[str, int]:
+    """How many examples there are of each scenario, in the plan's order."""
+    found = Counter(each.scenario for each in made.examples)
+    return {each.name: found[each.name] for each in plan.scenarios if found[each.name]}

@@ -1,0 +1,164 @@
+"""Replies that can be learned from: those of the compared models that came whole, with what they answer."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import duckdb
+import orjson
+
+from tripos_compiler.plan import Ask, Grade, Plan, Score
+from tripos_warehouse import dimensions, sql
+from tripos_warehouse.benchmark_views import LANGUAGE, axis_columns
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.runs import Run
+from tripos_warehouse.treatments import arm_columns
+
+CUT = ("length", "max_tokens", "MAX_TOKENS")
+"""How providers say that a reply was cut off; one that was read in spite of it is no example to anybody."""
+
+Message = Mapping[str, str]
+Keep = Callable[[Mapping[str, str | None]], bool]
+"""Whether replies are wanted of a place: `scenario`, `language` and the axes by name."""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What training data is made of: the replies to the steps `rows` of the `models`, chosen `by` a measure or a score.
+
+    `name` is that of the `export` of the spec, where it is one. `keep` is its filter, and `told` says it in words.
+    """
+
+    kind: Literal["best", "pairs"]
+    by: str
+    rows: tuple[str, ...]
+    models: tuple[str, ...]
+    per: tuple[str, ...] = ()
+    margin: float = 0.0
+    format: Literal["chat", "completion"] = "chat"
+    name: str | None = None
+    keep: Keep = lambda place: True
+    told: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reply:
+    """One reply. `prompt` is what was sent, `place` where it belongs: `scenario`, `language`, axes and arms."""
+
+    sample_id: str
+    item_id: str
+    model: str
+    number: int
+    prompt: tuple[Message, ...]
+    text: str
+    place: Mapping[str, str | None]
+
+    @property
+    def scenario(self) -> str:
+        """The scenario that it was given in."""
+        return self.place["scenario"] or ""
+
+
+@dataclass(frozen=True)
+class Replies:
+    """The replies that can be learned from, in a stable order, and why others cannot, with how many."""
+
+    replies: tuple[Reply, ...]
+    left_out: Mapping[str, int]
+
+
+def place_columns(plan: Plan) -> list[str]:
+    """The columns of a benchmark's samples that say where a reply belongs."""
+    return ["scenario", LANGUAGE, *axis_columns(plan), *arm_columns(plan)]
+
+
+def asked_steps(plan: Plan, role: str) -> tuple[str, ...]:
+    """The steps whose replies are scored, of the asks of `role`; all of its asks where none is."""
+    asks = {step.name: None for each in plan.scenarios for step in each.steps if isinstance(step, Ask)}
+    own = {step.name for each in plan.scenarios for step in each.steps if isinstance(step, Ask) and step.role == role}
+    scored = {step.of for each in plan.scenarios for step in each.steps if isinstance(step, Score | Grade)}
+    return tuple(name for name in asks if name in own & scored) or tuple(name for name in asks if name in own)
+
+
+def read_replies(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: Wanted) -> Replies:
+    """The replies that `wanted` is made of, by scenario and item, and within an item by model and sample number.
+
+    A reply that several arms share is there once for each. Raises `StoreError` W0602 for a step or model that the run
+    has not.
+    """
+    _check(plan, run, wanted)
+    columns = place_columns(plan)
+    query = f"""select sample_id, item_id, model, sample_number, status, finish_reason, messages, reply,
+      {", ".join(map(sql.name, columns))}
+    from {sql.name(run.benchmark)}.samples
+    where role = {sql.text(run.compared_role)} and step in ({", ".join(map(sql.text, wanted.rows))})
+      and model in ({", ".join(map(sql.text, wanted.models))})
+    order by all"""
+    found: list[Reply] = []
+    left_out: Counter[str] = Counter()
+    cursor = connection.execute(query)
+    while rows := cursor.fetchmany(2000):
+        for sample, item, model, number, status, finish, messages, text, *place in rows:
+            where = dict(zip(columns, place, strict=True))
+            if not wanted.keep(where):
+                left_out["filtered"] += 1
+            elif status != "ok":
+                left_out[status] += 1
+            elif finish in CUT:
+                left_out["truncated"] += 1
+            elif not text or not text.strip():
+                left_out["empty"] += 1
+            elif (prompt := _prompt(messages)) is None:
+                left_out["no prompt"] += 1
+            else:
+                found.append(Reply(sample, item, model, number, prompt, text, where))
+    return Replies(tuple(sorted(found, key=_order(plan, columns, wanted.models))), dict(sorted(left_out.items())))
+
+
+def _check(plan: Plan, run: Run, wanted: Wanted) -> None:
+    asks = {
+        step.name
+        for each in plan.scenarios
+        for step in each.steps
+        if isinstance(step, Ask) and step.role == run.compared_role
+    }
+    if lacking := [name for name in wanted.rows if name not in asks]:
+        some = ", ".join(f"`{name}`" for name in sorted(asks))
+        raise StoreError("W0602", f"no `{lacking[0]}` is asked of `{run.compared_role}`", f"there is {some}")
+    if strangers := [name for name in wanted.models if name not in run.models]:
+        some = ", ".join(f"`{name}`" for name in run.models)
+        raise StoreError("W0602", f"`{strangers[0]}` is not compared in run `{run.run_id}`", f"there is {some}")
+
+
+def _order(plan: Plan, columns: Sequence[str], models: Sequence[str]) -> Callable[[Reply], Any]:
+    places = [dimensions.place(plan, name) for name in columns]
+
+    def key(reply: Reply) -> Any:
+        where = [place(reply.place[name]) for place, name in zip(places, columns, strict=True)]
+        return where[0], reply.item_id, where, models.index(reply.model), reply.number, reply.sample_id
+
+    return key
+
+
+def _prompt(messages: str) -> tuple[Message, ...] | None:
+    try:
+        sent = orjson.loads(messages)
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(sent, list) or not sent:
+        return None
+    if not all(isinstance(each, dict) and isinstance(each.get("content"), str) for each in sent):
+        return None
+    return tuple({"role": str(each.get("role", "user")), "content": each["content"]} for each in sent)
+
+
+def plain(messages: Sequence[Message]) -> str:
+    """What messages say as one text, with an empty line between them: how a prompt that is not a chat is written.
+
+    >>> plain([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "1 + 1?"}])
+    'Be brief.\\n\\n1 + 1?'
+    """
+    return "\n\n".join(each["content"] for each in messages)

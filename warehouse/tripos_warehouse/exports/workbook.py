@@ -1,0 +1,130 @@
+"""A run as a workbook for spreadsheets: a sheet a table, texts as texts, and nothing that is cut in silence.
+
+A sheet has at most 1,048,576 rows and a cell at most 32,767 UTF-16 units. A table with more rows goes on in a further
+sheet, and a longer text in further columns beside its own, so that everything is there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tripos_warehouse.answers import cell
+from tripos_warehouse.exports.files import appearing
+from tripos_warehouse.exports.tables import Source, Table
+
+MOST_ROWS = 1_048_576
+MOST_UNITS = 32_767
+
+
+def write_workbook(
+    tables: Iterable[Source], path: Path, longest: Callable[[str], dict[str, int]], most_rows: int = MOST_ROWS
+) -> list[Table]:
+    """Writes the tables into one workbook. `longest` says of a table, by column, how many UTF-16 units its longest
+    text has, where that may be too many for a cell.
+
+    Raises `StoreError` W0604 where the disk refuses.
+    """
+    from xlsxwriter import Workbook
+
+    # Row by row to the disk: memory does not grow with the tables.
+    settings = {
+        "constant_memory": True,
+        "strings_to_formulas": False,
+        "strings_to_urls": False,
+        "strings_to_numbers": False,
+        "remove_timezone": True,
+    }
+    with appearing(path) as new:
+        book = Workbook(str(new), settings)
+        bold, time = book.add_format({"bold": True}), book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
+        written = [_write(book, source, path, longest(source.name), most_rows, (bold, time)) for source in tables]
+        book.close()
+    return written
+
+
+def _write(
+    book: Any, source: Source, path: Path, longest: dict[str, int], most_rows: int, formats: tuple[Any, Any]
+) -> Table:
+    # A piece may end a unit early, so that no character is cut in two.
+    parts = {name: max(1, math.ceil(longest.get(name, 0) / (MOST_UNITS - 2))) for name in source.schema.names}
+    titles = [
+        name if part == 0 else f"{name} {part + 1}" for name in source.schema.names for part in range(parts[name])
+    ]
+    sheet, sheets, row, rows, cut = None, 0, 0, 0, 0
+    for batch in source.batches:
+        for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            if sheet is None or row >= most_rows:
+                sheets += 1
+                sheet, row = (
+                    _sheet(book, source.name if sheets == 1 else f"{source.name} {sheets}", titles, formats[0]),
+                    1,
+                )
+            column = 0
+            for name, value in zip(source.schema.names, values, strict=True):
+                pieces = split(cell(value)) if isinstance(value, str | dict | list) else [value]
+                cut += len(pieces) > 1
+                for place, piece in enumerate(pieces):
+                    _put(sheet, row, column + place, piece, formats[1])
+                column += parts[name]
+            row += 1
+            rows += 1
+    if sheet is None:
+        _sheet(book, source.name, titles, formats[0])
+    notes = []
+    if sheets > 1:
+        notes.append(f"more rows than a sheet has: they go on in {_listed(source.name, sheets)}")
+    if cut:
+        further = [name for name, count in parts.items() if count > 1]
+        notes.append(f"{cut:,} texts are longer than a cell: they go on in the columns beside {', '.join(further)}")
+    return Table(source.name, path, rows, tuple(notes))
+
+
+def _sheet(book: Any, name: str, titles: Sequence[str], bold: Any) -> Any:
+    sheet = book.add_worksheet(name)
+    sheet.freeze_panes(1, 0)
+    for column, title in enumerate(titles):
+        sheet.write_string(0, column, title, bold)
+    return sheet
+
+
+def _put(sheet: Any, row: int, column: int, value: Any, time: Any) -> None:
+    match value:
+        case None | "":
+            pass
+        case bool():
+            sheet.write_boolean(row, column, value)
+        case int() | float():
+            if math.isfinite(value):
+                sheet.write_number(row, column, value)
+            else:
+                sheet.write_string(row, column, str(value))
+        case datetime():
+            sheet.write_datetime(row, column, value, time)
+        case _:
+            sheet.write_string(row, column, str(value))
+
+
+def split(text: str, most: int = MOST_UNITS - 1) -> list[str]:
+    """A text in pieces of at most `most` UTF-16 units, no character cut in two.
+
+    >>> split("abcde", 2), split("a😀b", 2), split("")
+    (['ab', 'cd', 'e'], ['a', '😀', 'b'], [''])
+    """
+    if len(text) * 2 <= most:
+        return [text]
+    pieces, start, units = [], 0, 0
+    for place, char in enumerate(text):
+        size = 2 if ord(char) > 0xFFFF else 1
+        if units + size > most:
+            pieces.append(text[start:place])
+            start, units = place, 0
+        units += size
+    return [*pieces, text[start:]]
+
+
+def _listed(name: str, sheets: int) -> str:
+    return ", ".join(f"`{name} {number}`" for number in range(2, sheets + 1))
