@@ -11,8 +11,9 @@ who was taught nothing, stands once for every compared model: it is what each of
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -20,14 +21,14 @@ from pydantic import ValidationError
 
 from tripos_compiler.plan import Ask, Metric, Plan
 from tripos_warehouse import sql
+from tripos_warehouse.enumerations import LANGUAGE, Enumerations, enumerations
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.macros import benchmark_macros
 from tripos_warehouse.treatments import arm_columns, baselines, join_arms
-
-LANGUAGE = "language"
 
 _SCORES = """
   {context},
-  score.model, score.metric, metric.dimension, score.evaluator, score.value, score.status,
+  score.model, {metric}, {dimension}, score.evaluator, score.value, score.status,
   metric.low, metric.high,
   score.item_id, score.sample_id, score.judgement_id, score.score_id, score.scorer, score.run_id,
   score.fingerprint, score.created_at
@@ -38,6 +39,7 @@ _SAMPLES = """
   sample.step, sample.role, sample.model, sample.model_served, sample.sample_number, sample.status,
   sample.reply, sample.parsed, sample.messages, sample.error, sample.finish_reason, sample.attempts,
   sample.tokens_in, sample.tokens_out, sample.tokens_reasoning, sample.cost_usd, sample.latency_s,
+  sample.sample_number + 1 as epoch, sample.tokens_in + sample.tokens_out as total_tokens,
   sample.item_id, sample.sample_id, sample.run_id, sample.fingerprint, sample.created_at
 """
 _JUDGEMENTS = """
@@ -45,16 +47,16 @@ _JUDGEMENTS = """
   sample.model, judgement.scorer, judgement.evaluator, judgement.model_served, judgement.status,
   judgement.reply, judgement.parsed, judgement.messages, judgement.error, judgement.finish_reason,
   judgement.attempts, judgement.tokens_in, judgement.tokens_out, judgement.tokens_reasoning,
-  judgement.cost_usd, judgement.latency_s,
+  judgement.cost_usd, judgement.latency_s, judgement.tokens_in + judgement.tokens_out as total_tokens,
   sample.item_id, judgement.sample_id, judgement.judgement_id, judgement.run_id, judgement.fingerprint,
   judgement.created_at
 """
 _ITEMS = "{context}, item.dataset, item.item_id, item.fields"
 
 FIXED_COLUMNS = frozenset(
-    word.rpartition(".")[2].strip()
+    word.rpartition(" as ")[2].rpartition(".")[2].strip(" {}\n")
     for columns in (_SCORES, _SAMPLES, _JUDGEMENTS, _ITEMS, "scenario, reason")
-    for word in columns.replace("{context},", "").replace("{context}", "").split(",")
+    for word in columns.replace("{context}", "").split(",")
 ) - {""}
 """What the views call their columns; no axis has such a name (`tripos_compiler.reserved`)."""
 
@@ -108,37 +110,52 @@ def axis_columns(plan: Plan) -> list[str]:
     return [axis.name for axis in plan.axes if axis.name != LANGUAGE]
 
 
-def benchmark_views(current: Current) -> list[str]:
-    """The statements that make the schema: `items`, `samples`, `judgements`, `metrics`, `scores`, `rationales`."""
+def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = MappingProxyType({})) -> list[str]:
+    """The statements that make the schema: its enumerations, `items`, `samples`, `judgements`, `metrics`, `scores`,
+    `rationales`, and the macros. `values` are those that the data have in the columns that are enumerations."""
     plan = current.plan
     schema = sql.name(plan.benchmark.name)
     axes, arms = axis_columns(plan), arm_columns(plan)
+    types = enumerations(plan, values)
     mine = f"benchmark = {sql.text(plan.benchmark.name)}"
     # `in (…)` and not `list_contains`: only the former is compared with the statistics of a Parquet file.
     fresh = f"{mine} and fingerprint in ({', '.join(map(sql.text, current.fingerprints)) or 'NULL'})"
     items, samples, judgements = _only(current)
     samples += _asked(plan)
     item_key = "item.benchmark = {0}.benchmark and item.scenario = {0}.scenario and item.item_id = {0}.item_id"
+
+    def context(row: str, context: str, arms: list[str]) -> str:
+        return _context(types, axes, arms, row, context)
+
+    metrics = _metrics(plan.metrics, plan.benchmark.languages)
+    listed = f"{types.cast('metric', 'metric')}, title, {types.cast('dimension', 'dimension')}, low, high"
     return [
         f"create schema if not exists {schema}",
+        *types.statements,
         f"""create or replace view {schema}.items as
-        select {_ITEMS.format(context=_context(axes).format(row="item", context="item.context"))}
+        select {_ITEMS.format(context=context("item", "item.context", []))}
         from main.items as item where {mine}{items}""",
         f"""create or replace view {schema}.samples as
-        select {_SAMPLES.format(context=_context(axes, arms).format(row="sample", context="sample.context"))}
+        select {_SAMPLES.format(context=context("sample", "sample.context", arms))}
         from (from main.samples where {fresh}{samples}) as sample
         left join main.items as item on {item_key.format("sample")}{join_arms(plan, "sample")}""",
         f"""create or replace view {schema}.judgements as
-        select {_JUDGEMENTS.format(context=_context(axes, arms).format(row="judgement", context="sample.context"))}
+        select {_JUDGEMENTS.format(context=context("judgement", "sample.context", arms))}
         from (from main.judgements where {fresh}{judgements}) as judgement
         left join main.samples as sample on sample.sample_id = judgement.sample_id
         left join main.items as item on {item_key.format("sample")}{join_arms(plan, "judgement")}""",
-        f"create or replace view {schema}.metrics as {_metrics(plan.metrics, plan.benchmark.languages)}",
+        f"create or replace view {schema}.metrics as select {listed} from ({metrics})",
         f"""create or replace view {schema}.scores as
-        select {_SCORES.format(context=_context(axes, arms).format(row="score", context="item.context"))}
+        select {
+            _SCORES.format(
+                context=context("score", "item.context", arms),
+                metric=types.cast("metric", "score.metric"),
+                dimension=types.cast("dimension", "metric.dimension"),
+            )
+        }
         from ({_scores(current, fresh, items)}) as score
         left join main.items as item on {item_key.format("score")}
-        left join {schema}.metrics as metric on metric.metric = score.metric{join_arms(plan, "score")}""",
+        left join ({metrics}) as metric on metric.metric = score.metric{join_arms(plan, "score")}""",
         f"""create or replace view {schema}.rationales as
         select score.* exclude ({_AFTER_VALUE}), given.reason, score.item_id, score.sample_id,
           score.judgement_id, score.score_id
@@ -148,16 +165,16 @@ def benchmark_views(current: Current) -> list[str]:
           from (from main.judgements where {fresh}) as judgement,
             json_each(case when json_valid(judgement.parsed) then judgement.parsed end) as part
         ) as given on given.judgement_id = score.judgement_id and given.metric = score.metric""",
+        *benchmark_macros(plan.benchmark.name, [LANGUAGE, *axes, *arms], types.types),
     ]
 
 
-def _context(axes: list[str], arms: list[str] | None = None) -> str:
-    """The columns that say where a row stands, as a pattern over its alias and its context map."""
-    columns = ["{row}.scenario", f"coalesce({{context}}['{LANGUAGE}'], item.language) as {LANGUAGE}"]
-    for axis in axes:
-        key, name = (part.replace("{", "{{").replace("}", "}}") for part in (sql.text(axis), sql.name(axis)))
-        columns.append(f"{{context}}[{key}] as {name}")
-    columns += [f"treatment.{sql.name(arm)}".replace("{", "{{").replace("}", "}}") for arm in arms or ()]
+def _context(types: Enumerations, axes: list[str], arms: list[str], row: str, context: str) -> str:
+    """The columns that say where the rows known as `row` stand, whose map of axes is `context`."""
+    columns = [types.cast("scenario", f"{row}.scenario")]
+    columns.append(types.cast(LANGUAGE, f"coalesce({context}['{LANGUAGE}'], item.language)"))
+    columns += [types.cast(axis, f"{context}[{sql.text(axis)}]") for axis in axes]
+    columns += [types.cast(arm, f"treatment.{sql.name(arm)}") for arm in arms]
     return ", ".join(columns)
 
 
