@@ -153,7 +153,7 @@ def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = Mapp
                 dimension=types.cast("dimension", "metric.dimension"),
             )
         }
-        from ({_scores(current, fresh, items)}) as score
+        from ({_scores(current, fresh)}) as score
         left join main.items as item on {item_key.format("score")}
         left join ({metrics}) as metric on metric.metric = score.metric{join_arms(plan, "score")}""",
         f"""create or replace view {schema}.rationales as
@@ -178,23 +178,26 @@ def _context(types: Enumerations, axes: list[str], arms: list[str], row: str, co
     return ", ".join(columns)
 
 
-def _scores(current: Current, fresh: str, items: str) -> str:
+def _scores(current: Current, fresh: str) -> str:
     """The current scores, each under every compared model that it tells about."""
     judged = own = asked = ""
     if current.exact:
-        judged = f"{items} and (evaluator is null or {_among('evaluator', _judges(current))})"
-        own = f" and {_among('model', current.models)}"
+        judged = (
+            f"{_covered(current, 'scores')}"
+            f" and (scores.evaluator is null or {_among('scores.evaluator', _judges(current))})"
+        )
+        own = f" and {_among('scores.model', current.models)}"
         asked = f" and sample_id in (select sample_id from {sql.name(current.plan.benchmark.name)}.samples)"
     found = baselines(current.plan, current.compared_role)
     if not found.fingerprints:
         return f"from main.scores where {fresh}{judged}{own}"
     common = f"fingerprint in ({', '.join(map(sql.text, found.fingerprints))})"
     about = f"from main.scores where {fresh} and not {common}{judged}{own}"
-    compared = [f"select distinct scenario, item_id, model {about}"]
+    compared = [f"select distinct scores.scenario, scores.item_id, scores.model {about}"]
     run = f" and run.run_id = {sql.text(current.run_id)}" if current.exact else ""
     compared += [
         f"""select distinct listed.scenario, listed.item_id, unnest(run.models) as model
-          from main.runs as run join main.run_items as listed using (run_id)
+          from main.runs as run join main.run_items as listed on listed.run_id = run.run_id
           where run.benchmark = {sql.text(current.plan.benchmark.name)} and listed.scenario = {sql.text(scenario)}
             and list_has_any(run.fingerprints, {sql.texts(fingerprints)}){run}"""
         for scenario, fingerprints in found.alone.items()
@@ -203,7 +206,8 @@ def _scores(current: Current, fresh: str, items: str) -> str:
           union all by name
           select score.* replace (compared.model as model)
           from (from main.scores where {fresh} and {common}{judged}{asked}) as score
-          join ({" union ".join(compared)}) as compared using (scenario, item_id)"""
+          join ({" union ".join(compared)}) as compared
+            on compared.scenario = score.scenario and compared.item_id = score.item_id"""
 
 
 def _asked(plan: Plan) -> str:
@@ -213,20 +217,31 @@ def _asked(plan: Plan) -> str:
     return f" and not ({' or '.join(beyond)})" if beyond else ""
 
 
+# Columns are named with their table also where they need not be: a macro whose parameter is called like a column that
+# stands alone, in whatever view it reads, cannot be made.
 def _only(current: Current) -> tuple[str, str, str]:
     """Further conditions on items, samples and judgements where one run was asked for."""
     if not current.exact:
         return "", "", ""
-    covered = f"from main.run_items where run_id = {sql.text(current.run_id)}"
-    items = f" and (scenario, item_id) in (select (scenario, item_id) {covered})"
     filling = {**current.roles, current.compared_role: current.models}
-    by_role = [f"(role = {sql.text(role)} and {_among('model', models)})" for role, models in sorted(filling.items())]
-    samples = f"{items} and ({' or '.join(by_role)})"
+    by_role = [
+        f"(samples.role = {sql.text(role)} and {_among('samples.model', models)})"
+        for role, models in sorted(filling.items())
+    ]
+    samples = f"{_covered(current, 'samples')} and ({' or '.join(by_role)})"
     judgements = (
-        f" and {_among('evaluator', _judges(current))} and sample_id in (select sample_id from"
+        f" and {_among('judgements.evaluator', _judges(current))} and sample_id in (select sample_id from"
         f" {sql.name(current.plan.benchmark.name)}.samples)"
     )
-    return items, samples, judgements
+    return _covered(current, "item"), samples, judgements
+
+
+def _covered(current: Current, row: str) -> str:
+    """A condition on the rows known as `row`: their item is one of the run's."""
+    return (
+        f" and ({row}.scenario, {row}.item_id) in (select (run_items.scenario, run_items.item_id) from main.run_items"
+        f" where run_items.run_id = {sql.text(current.run_id)})"
+    )
 
 
 def _judges(current: Current) -> list[str]:

@@ -51,23 +51,28 @@ order by lowest.share, lowest.sample_id, lowest.model"""
 
 _DISAGREEMENTS = """
 macro {schema}.disagreements(n := 20, metric := NULL, scenario := NULL, model := NULL, least := 0) as table
-with given as (
-  select distinct score.score_id, score.sample_id, score.metric, score.scenario, score.model, score.item_id,
-    score.evaluator, score.value
+with apart as (
+  select max(score.value) - min(score.value) as apart, score.metric, score.scenario, score.model, score.sample_id,
+    score.item_id
   from {schema}.scores as score
   where score.value is not null and score.evaluator is not null and (metric is null or score.metric = metric)
-    and (scenario is null or score.scenario = scenario) and (model is null or score.model = model)),
-apart as (
-  select max(given.value) - min(given.value) as apart, given.metric, given.scenario, given.model, given.sample_id,
-    given.item_id
-  from given group by all having count(distinct given.evaluator) > 1 and max(given.value) - min(given.value) > least
-  order by all desc limit n)
+    and (scenario is null or score.scenario = scenario) and (model is null or score.model = model)
+  group by all
+  having min(score.evaluator) <> max(score.evaluator) and max(score.value) - min(score.value) > least
+  order by apart desc, score.metric, score.sample_id, score.model limit n),
+given as (
+  select distinct score.sample_id, score.metric, score.evaluator, score.value
+  from main.scores as score
+  where score.sample_id in (select apart.sample_id from apart) and score.value is not null
+    and score.score_id in (select shown.score_id from {schema}.scores as shown
+      where shown.sample_id in (select apart.sample_id from apart)))
 select apart.apart, apart.metric, apart.scenario, apart.model,
-  (select string_agg(given.evaluator || ' ' || format('{{:g}}', given.value), ', ' order by given.value, given.evaluator)
-    from given where given.sample_id = apart.sample_id and given.metric = apart.metric and given.model = apart.model)
+  string_agg(given.evaluator || ' ' || format('{{:g}}', given.value), ', ' order by given.value, given.evaluator)
     as given,
   apart.item_id, apart.sample_id
-from apart order by apart.apart desc, apart.metric, apart.sample_id, apart.model"""
+from apart join given on given.sample_id = apart.sample_id and given.metric = apart.metric::varchar
+group by apart.apart, apart.metric, apart.scenario, apart.model, apart.item_id, apart.sample_id
+order by apart.apart desc, apart.metric, apart.sample_id, apart.model"""
 
 _AGREEMENT = """
 macro {schema}.agreement(per := NULL, metric := NULL, scenario := NULL) as table
