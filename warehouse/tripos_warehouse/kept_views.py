@@ -3,7 +3,7 @@
 To make them means to read every key of the store, and every plan. The file is disposable: it says for which commits,
 which folder and which Tripos it holds, and is made again where one of them is another. Its statements run in the box
 (`box`), so that a store of somebody else can do no more with them than with its data.
-Imports nothing that takes time.
+Imports nothing but DuckDB, since every query waits for it.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ import uuid
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+import duckdb
+
+from tripos_warehouse.box import open_box
 
 CACHE = "cache"
 NAME = "views.json"
@@ -36,6 +40,7 @@ def state_of(root: Path) -> str:
     """A digest of what the views depend on: the store's place, its commits, and this Tripos."""
     digest = hashlib.blake2b(str(root).encode(), digest_size=16)
     with suppress(FileNotFoundError):
+        digest.update((root / "tripos-store.json").read_bytes())
         names = sorted(entry.name for entry in os.scandir(root / "commits") if entry.name.endswith(".json"))
         digest.update("\n".join(names).encode())
     with os.scandir(Path(__file__).parent) as entries:
@@ -60,6 +65,22 @@ def read(root: Path) -> Kept | None:
         return Kept(body["state"], values=body["values"], **lists)
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
+
+
+def connect_kept(root: Path) -> duckdb.DuckDBPyConnection | None:
+    """As `views.connect` of the store at `root`, from what is kept; `None` where there is nothing of use. Functions in
+    Python are not there, so a query that fails here may yet succeed on the other. Raises `duckdb.Error`."""
+    kept = read(root)
+    if kept is None:
+        return None
+    connection = open_box(kept.files)
+    try:
+        for statement in (*kept.tables, *kept.benchmarks):
+            connection.execute(statement)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def write(root: Path, kept: Kept) -> None:

@@ -57,19 +57,6 @@ def connect_run(store: Store, text: str | None = None) -> tuple[duckdb.DuckDBPyC
     return _opened(store, chosen), found[0]
 
 
-def connect_kept(root: Path) -> duckdb.DuckDBPyConnection | None:
-    """As `connect` of the store at `root`, from what an earlier opening left there; `None` where that is out of date.
-    Functions in Python are not there, so a query that fails here may yet succeed on `connect`."""
-    kept = kept_views.read(root)
-    if kept is None:
-        return None
-    connection = box.open_box(kept.files)
-    _open.add(connection)
-    for statement in (*kept.tables, *kept.benchmarks):
-        connection.execute(statement)
-    return connection
-
-
 def snippet(store: Store) -> list[str]:
     """The statements that make the views and macros of `connect` in any DuckDB of version 2, with the absolute paths
     of what is committed now. Raises `StoreError` as `connect` does."""
