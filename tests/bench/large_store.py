@@ -21,9 +21,9 @@ MODELS = tuple(f"openai/model-{letter}" for letter in "abcde")
 JUDGES = ("openai/judge", "anthropic/judge")
 BATCH = 2_000
 WORDS = (
-    "the answer of a pupil shows that step two was left out because signs change when terms move over and"
-    " 这道题 the formula holds for every triangle whose angles are known so compare both sides again"
-).split()
+    *("the", "answer", "of", "a", "pupil", "shows", "that", "step", "two", "was", "left", "out", "because", "signs"),
+    *("这道题", "change", "when", "terms", "move", "over", "and", "formula", "holds", "for", "every", "triangle"),
+)
 Row = dict[str, Any]
 
 
@@ -34,7 +34,9 @@ def build(root: Path, samples: int, *, seed: int = 0) -> Store:
     assert plan is not None
     chance = random.Random(seed)
     items = list(_items(plan, samples // len(MODELS), chance))
-    store.append({"runs": [_run(plan)], "items": [row for _, row in items], "run_items": [_listed(row) for _, row in items]})
+    store.append(
+        {"runs": [_run(plan)], "items": [row for _, row in items], "run_items": [_listed(row) for _, row in items]}
+    )
     rows: dict[str, list[Row]] = {"samples": [], "judgements": [], "scores": []}
     for scenario, item in items:
         for model in MODELS:

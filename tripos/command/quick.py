@@ -70,6 +70,6 @@ def _store_of(options: Namespace) -> Path | None:
 def _has_left_over(root: Path) -> bool:
     """Whether a process may have died with something that is to be committed first."""
     try:
-        return any(name.endswith(".jsonl") for name in os.listdir(root / "journal"))
+        return any(path.suffix == ".jsonl" for path in (root / "journal").iterdir())
     except OSError:
         return False

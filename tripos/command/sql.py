@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def main(options: Namespace) -> int:
-    """Answers one query, or every query of a shell. Exit code 2 where nobody types them and one could not be answered."""
+    """Answers one query, or every query of a shell. Exit code 2 where nobody types them and one of them fails."""
     if quick_answer(options):
         return GOOD
     from tripos.command.opening import open_store

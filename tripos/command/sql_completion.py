@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 
 KEYWORDS = (
-    *"and as asc avg( between case count( cross desc distinct else end exists from having ilike in is join".split(),
-    *"like limit max( median( min( not null offset on or over pivot qualify round( select sum( then using".split(),
-    *"when where with".split(),
-    *("group by all", "order by", "partition by", "left join", "union all", "show all tables"),
+    *("and", "as", "asc", "avg(", "between", "case", "count(", "cross", "desc", "distinct", "else", "end", "exists"),
+    *("from", "group by all", "having", "ilike", "in", "is", "join", "left join", "like", "limit", "max(", "median("),
+    *("min(", "not", "null", "offset", "on", "or", "order by", "over", "partition by", "pivot", "qualify", "round("),
+    *("select", "show all tables", "sum(", "then", "union all", "using", "when", "where", "with"),
 )
 _WORD = re.compile(r"[^\s,;()=<>+\-*/|]*$")
 _TABLE_NEXT = re.compile(r"(?:\bfrom|\bjoin|\bdescribe|\bsummarize|^\s*\.schema)\s+[^\s,;()=<>+\-*/|]*$", re.IGNORECASE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import uuid
 from collections.abc import Sequence
 from contextlib import suppress
@@ -26,7 +25,9 @@ def print_snippet(statements: Sequence[str]) -> int:
 
 def snippet_text(statements: Sequence[str]) -> str:
     """The statements as a file, with a head that says what it is."""
-    schemas = [each.removeprefix("create schema if not exists ") for each in statements if each.startswith("create sch")]
+    schemas = [
+        each.removeprefix("create schema if not exists ") for each in statements if each.startswith("create sch")
+    ]
     version = ".".join(duckdb.__version__.split(".")[:2])
     head = HEAD.format(version=version, benchmark=schemas[1] if len(schemas) > 1 else "BENCHMARK")
     return "\n".join([head, *(f"{statement.strip()};" for statement in statements)])
@@ -49,7 +50,7 @@ def write_database(statements: Sequence[str], path: str) -> int:
         raise Failure("W0102", f"cannot write `{target}`: {reason}", "write it somewhere else") from error
     finally:
         with suppress(OSError):
-            os.unlink(temporary)
+            temporary.unlink(missing_ok=True)
     print(f"{target} has the views and macros; the data stay in the store")
     return GOOD
 

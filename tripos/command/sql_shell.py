@@ -136,6 +136,4 @@ def _prepare_terminal(completer: Completer) -> None:
     # A name with a point is one word, and a quote begins one.
     readline.set_completer_delims(" \t\n,;()=<>+-*/|")
     readline.set_completer(complete)
-    readline.parse_and_bind(
-        "bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete"
-    )
+    readline.parse_and_bind("bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete")

@@ -22,6 +22,7 @@ from tripos_warehouse.statements import answering, statements_of
 
 __all__ = ["render_table", "run_query", "write_answer"]
 
+
 def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
     """The table that a query gives; of several statements, that of the last.
 

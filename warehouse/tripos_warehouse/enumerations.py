@@ -50,6 +50,5 @@ def _listed(plan: Plan) -> dict[str, Iterable[str]]:
         "dimension": [metric.dimension for metric in plan.metrics],
         LANGUAGE: plan.benchmark.languages,
     }
-    for each in (*plan.axes, *plan.arms):
-        columns[each.name] = [value.name for value in each.values]
-    return columns
+    axes = {axis.name: [value.name for value in axis.values] for axis in plan.axes}
+    return columns | axes | {arm.name: [value.name for value in arm.values] for arm in plan.arms}

@@ -44,7 +44,9 @@ def state_of(root: Path) -> str:
         names = sorted(entry.name for entry in os.scandir(root / "commits") if entry.name.endswith(".json"))
         digest.update("\n".join(names).encode())
     with os.scandir(Path(__file__).parent) as entries:
-        made_by = sorted((each.name, each.stat().st_mtime_ns, each.stat().st_size) for each in entries if each.is_file())
+        made_by = sorted(
+            (each.name, each.stat().st_mtime_ns, each.stat().st_size) for each in entries if each.is_file()
+        )
     digest.update(repr(made_by).encode())
     return digest.hexdigest()
 
@@ -59,7 +61,7 @@ def read(root: Path) -> Kept | None:
         sizes = body.pop("sizes")
         if any(not file.startswith(parts) or ".." in file for file in body["files"]):
             return None
-        if [os.stat(file).st_size for file in body["files"]] != sizes:
+        if [Path(file).stat().st_size for file in body["files"]] != sizes:
             return None
         lists = {name: tuple(map(str, body[name])) for name in ("files", "tables", "benchmarks")}
         return Kept(body["state"], values=body["values"], **lists)
@@ -89,7 +91,7 @@ def write(root: Path, kept: Kept) -> None:
     temporary = folder / f"{uuid.uuid4().hex}.part"
     try:
         folder.mkdir(exist_ok=True)
-        sizes = [os.stat(file).st_size for file in kept.files]
+        sizes = [Path(file).stat().st_size for file in kept.files]
         temporary.write_text(json.dumps(asdict(kept) | {"sizes": sizes}, ensure_ascii=False), "utf-8")
         temporary.replace(folder / NAME)
     except OSError:

@@ -94,7 +94,8 @@ group by a.part, a.place, a.evaluator, b.evaluator order by a.place, a.part, eva
 _FAILURES = """
 macro {schema}.failures(scenario := NULL, model := NULL) as table
 with calls as (
-  select 'reply' as what, sample.step, sample.model, sample.scenario, sample.status, sample.error, sample.sample_id as id
+  select 'reply' as what, sample.step, sample.model, sample.scenario, sample.status, sample.error,
+    sample.sample_id as id
   from {source}.samples as sample {where_sample}
   union all
   select 'judgement', judgement.scorer, judgement.evaluator, judgement.scenario, judgement.status, judgement.error,

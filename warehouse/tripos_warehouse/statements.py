@@ -23,7 +23,8 @@ _READS = re.compile(
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
 _UNKNOWN = re.compile(
-    r"""(?:Referenced\ column|Referenced\ table|Values\ list|Table)\s.*?(?:not\ found|does\ not\ have\ a\ column|does\ not\ exist)
+    r"""(?:Referenced\ column|Referenced\ table|Values\ list|Table)\s
+      .*?(?:not\ found|does\ not\ have\ a\ column|does\ not\ exist)
     | (?:Scalar|Table|Aggregate|Macro)?\s*Function\ with\ name\s.*?does\ not\ exist""",
     re.VERBOSE | re.DOTALL,
 )
@@ -41,7 +42,7 @@ def statements_of(connection: duckdb.DuckDBPyConnection, text: str) -> list[duck
     Raises `StoreError`: W0203 for one that could do more, and what `answering` raises.
 
     >>> [statement.query for statement in statements_of(duckdb.connect(), "select 1; from range(3)")]
-    ['select 1;', ' from range(3)']
+    ['select 1; ', 'from range(3)']
     """
     statements = answering(connection, lambda: connection.extract_statements(text))
     for statement in statements:
@@ -76,8 +77,11 @@ def answering(connection: duckdb.DuckDBPyConnection, ask: Callable[[], Answer]) 
 def names_of(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
     """Every table and macro that can be asked, as it is written, with its columns (those of a macro: its parameters).
 
-    >>> sorted(names_of(duckdb.sql("create or replace table main.t as select 1 as n") or duckdb.default_connection()))
-    ['t']
+    >>> connection = duckdb.connect()
+    >>> connection.execute("create table t as select 1 as n").fetchall()
+    [(1,)]
+    >>> names_of(connection)["t"]
+    ['n']
     """
     found: dict[str, list[str]] = {}
     for schema, table, columns in connection.execute(

@@ -7,7 +7,6 @@ over all runs; each benchmark has a schema of its own (`benchmark_views`).
 from __future__ import annotations
 
 import atexit
-import tempfile
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -37,6 +36,7 @@ def connect(store: Store, run_id: str | None = None) -> duckdb.DuckDBPyConnectio
 
     Raises `StoreError`: W0103, W0104 as `Store.files` does, W0301 for a run that the store lacks.
 
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     connection = connect(Store.open(folder, create=True))
     ...     connection.sql("select count(*) from scores").fetchall()
