@@ -116,9 +116,9 @@ def test_a_refused_query_has_its_message_on_one_line(store: Store, run_rows: Bui
     [
         ("select valu from edubench.scores", "did you mean `value`?"),
         ("select s.valu from edubench.scores as s", "did you mean `value`?"),
-        ("from edubench.scors", "did you mean `edubench.scores`? `show all tables` lists what there is"),
+        ("from edubench.scors", "did you mean `edubench.scores` or `scores`?"),
         ("from leaderboard()", "it is `edubench.leaderboard()`"),
-        ("from edubench.worts()", "did you mean `edubench.worst()`? `show all tables` lists what there is"),
+        ("from edubench.worts()", "did you mean `edubench.worst()`?"),
         ("from metrics", "it is `edubench.metrics`"),
         ("select reply from edubench.scores", "it is a column of `drafts`, `edubench.judgements`, `edubench.samples`"),
     ],

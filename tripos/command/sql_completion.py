@@ -29,8 +29,8 @@ class Completer:
         >>> completer = Completer({"quiz.scores": ["model", "value"], "runs": ["run_id"], "quiz.worst()": ["n"]})
         >>> completer.complete("select mo"), completer.complete("select avg(value) from q")
         (['model'], ['quiz.scores', 'quiz.worst('])
-        >>> completer.complete("from runs where m"), completer.complete("from runs where r"), completer.complete(".t")
-        ([], ['run_id'], ['.tables'])
+        >>> completer.complete("from runs where run"), completer.complete("from runs g"), completer.complete(".t")
+        (['run_id'], ['group by all'], ['.tables'])
         """
         found = _WORD.search(line)
         begun = found[0] if found is not None else ""

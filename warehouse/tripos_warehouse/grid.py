@@ -84,6 +84,7 @@ def render_table(table: pa.Table, width: int, max_rows: int = 40) -> str:
     Numbers stand to the right and share their decimals within a column; a null is `—`, a line break in a
     text a space. Columns for which there is no room at all are named in the footer.
 
+    >>> import pyarrow as pa
     >>> print(render_table(pa.table({"科目": ["数学", None], "value": [7.25, 10.0]}), 40))
     科目  value
     ────  ─────

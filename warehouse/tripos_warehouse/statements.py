@@ -124,16 +124,16 @@ def _did_you_mean(connection: duckdb.DuckDBPyConnection, message: str) -> str:
         if best:
             return f"did you mean `{best[0]}`?"
         return f"the nearest columns are {', '.join(f'`{each}`' for each in near[:5])}" if near else ""
-    last = {name.rpartition(".")[2].rstrip("()").casefold(): name for name in sorted(names)}
-    whole = {name.rstrip("()").casefold(): name for name in sorted(names)}
+    last: dict[str, list[str]] = {}
+    for name in sorted(names):
+        last.setdefault(name.rpartition(".")[2].rstrip("()").casefold(), []).append(f"`{name}`")
     spoken = re.search(r"(?:table|function)(?: with)? name[d]? \"?([\w.]+)", message, re.IGNORECASE)
     wanted = spoken[1].casefold() if spoken else wanted
     if wanted in last:
-        others = [f"`{name}`" for name in sorted(names) if name.rpartition(".")[2].rstrip("()").casefold() == wanted]
-        return f"it is {' or '.join(others[:3])}"
-    found = difflib.get_close_matches(wanted, [*whole, *last], n=1, cutoff=0.6)
+        return f"it is {' or '.join(last[wanted][:3])}"
+    found = difflib.get_close_matches(wanted.rpartition(".")[2], last, n=1, cutoff=0.6)
     if found:
-        return f"did you mean `{whole.get(found[0]) or last[found[0]]}`? `show all tables` lists what there is"
+        return f"did you mean {' or '.join(last[found[0]][:3])}?"
     return "`show all tables` lists what there is"
 
 
