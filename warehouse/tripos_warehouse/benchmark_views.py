@@ -34,6 +34,9 @@ _SCORES = """
   score.fingerprint, score.created_at
 """
 _AFTER_VALUE = "status, low, high, item_id, sample_id, judgement_id, score_id, scorer, run_id, fingerprint, created_at"
+# Looked up for each score, so that whoever wants few has only the judgements of these read.
+_ENTRY = "'$.\"' || score.metric || '\"'"
+_REASON = f"{_ENTRY} || '.reason'"
 _SAMPLES = """
   {context},
   sample.step, sample.role, sample.model, sample.model_served, sample.sample_number, sample.status,
@@ -157,14 +160,14 @@ def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = Mapp
         left join main.items as item on {item_key.format("score")}
         left join ({metrics}) as metric on metric.metric = score.metric{join_arms(plan, "score")}""",
         f"""create or replace view {schema}.rationales as
-        select score.* exclude ({_AFTER_VALUE}), given.reason, score.item_id, score.sample_id,
-          score.judgement_id, score.score_id
+        select score.* exclude ({_AFTER_VALUE}), json_extract_string(given.parsed, {_REASON}) as reason, score.item_id,
+          score.sample_id, score.judgement_id, score.score_id
         from {schema}.scores as score
         join (
-          select judgement.judgement_id, part.key as metric, part.value ->> '$.reason' as reason
-          from (from main.judgements where {fresh}) as judgement,
-            json_each(case when json_valid(judgement.parsed) then judgement.parsed end) as part
-        ) as given on given.judgement_id = score.judgement_id and given.metric = score.metric""",
+          select judgements.judgement_id, judgements.sample_id, case when json_valid(judgements.parsed) then judgements.parsed end as parsed
+          from main.judgements where {fresh}
+        ) as given on given.judgement_id = score.judgement_id and given.sample_id = score.sample_id
+        where json_exists(given.parsed, {_ENTRY})""",
         *benchmark_macros(plan.benchmark.name, [LANGUAGE, *axes, *arms], types.types),
     ]
 
