@@ -35,7 +35,7 @@ def quick_answer(options: Namespace) -> bool:
     from tripos_warehouse.statements import statements_of
 
     try:
-        connection = connect_kept(root)
+        connection = connect_kept(root, options.query)
         if connection is None:
             return False
         try:

@@ -24,7 +24,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.enumerations import LANGUAGE, Enumerations, enumerations
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.macros import benchmark_macros
-from tripos_warehouse.treatments import arm_columns, baselines, join_arms
+from tripos_warehouse.treatments import arm_columns, baselines, join_arms, shows_several_times
 
 _SCORES = """
   {context},
@@ -168,7 +168,12 @@ def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = Mapp
           from main.judgements where {fresh}
         ) as given on given.judgement_id = score.judgement_id and given.sample_id = score.sample_id
         where json_exists(given.parsed, {_ENTRY})""",
-        *benchmark_macros(plan.benchmark.name, [LANGUAGE, *axes, *arms], types.types),
+        *benchmark_macros(
+            plan.benchmark.name,
+            [LANGUAGE, *axes, *arms],
+            types.types,
+            shows_several_times(plan, current.compared_role),
+        ),
     ]
 
 

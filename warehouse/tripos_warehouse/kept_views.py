@@ -11,7 +11,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import uuid
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -22,6 +24,10 @@ from tripos_warehouse.box import open_box
 
 CACHE = "cache"
 NAME = "views.json"
+
+
+_ASKS_WHAT = re.compile(r"\b(?:show|information_schema|duckdb_\w+|pg_\w+|sqlite_\w+)\b", re.IGNORECASE)
+_MADE = re.compile(r"create or replace (?:view|macro) (?:\w+|\"(?:[^\"]|\"\")*\")\.\"?(\w+)")
 
 
 @dataclass(frozen=True)
@@ -69,20 +75,41 @@ def read(root: Path) -> Kept | None:
         return None
 
 
-def connect_kept(root: Path) -> duckdb.DuckDBPyConnection | None:
-    """As `views.connect` of the store at `root`, from what is kept; `None` where there is nothing of use. Functions in
-    Python are not there, so a query that fails here may yet succeed on the other. Raises `duckdb.Error`."""
+def connect_kept(root: Path, query: str) -> duckdb.DuckDBPyConnection | None:
+    """As `views.connect` of the store at `root`, from what is kept, with as much as `query` needs; `None` where there
+    is nothing of use. Functions in Python are not there, so a query that fails here may yet succeed on the other.
+    Raises `duckdb.Error`."""
     kept = read(root)
     if kept is None:
         return None
     connection = open_box(kept.files)
     try:
-        for statement in (*kept.tables, *kept.benchmarks):
+        for statement in needed((*kept.tables, *kept.benchmarks), query):
             connection.execute(statement)
     except BaseException:
         connection.close()
         raise
     return connection
+
+
+def needed(statements: Sequence[str], query: str) -> list[str]:
+    """The statements that a query needs, in their order: to make a view takes as long as many a query. A query that
+    asks what there is needs all.
+
+    >>> made = ["create schema q", "create or replace view q.a as select 1", "create or replace view q.b as from q.a"]
+    >>> len(needed(made, "from q.b")), len(needed(made, "from q.a")), len(needed(made, "show all tables"))
+    (3, 2, 3)
+    """
+    if _ASKS_WHAT.search(query):
+        return list(statements)
+    found: list[str] = []
+    wanted = query.casefold()
+    for statement in reversed(statements):
+        named = _MADE.match(statement)
+        if named is None or named[1].casefold() in wanted:
+            found.append(statement)
+            wanted += statement.casefold() if named is not None else ""
+    return found[::-1]
 
 
 def write(root: Path, kept: Kept) -> None:

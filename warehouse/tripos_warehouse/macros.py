@@ -49,6 +49,25 @@ from lowest left join (select main.samples.sample_id, main.samples.reply from ma
   on sample.sample_id = lowest.sample_id
 order by lowest.share, lowest.sample_id, lowest.model"""
 
+_REASONS = """
+macro {schema}.reasons(n := 20, metric := NULL, scenario := NULL, model := NULL, evaluator := NULL) as table
+with lowest as (
+  select {once} score.value, score.metric, score.scenario, score.model, score.evaluator, score.judgement_id,
+    score.sample_id, score.score_id
+  from {schema}.scores as score
+  where score.value is not null and score.judgement_id is not null and (metric is null or score.metric = metric)
+    and (scenario is null or score.scenario = scenario) and (model is null or score.model = model)
+    and (evaluator is null or score.evaluator = evaluator)
+  order by score.value, score.metric, score.score_id limit n)
+select lowest.value, lowest.metric, lowest.model, lowest.evaluator,
+  json_extract_string(given.parsed, '$."' || lowest.metric || '".reason') as reason, lowest.scenario, lowest.sample_id
+from lowest left join (
+  select main.judgements.judgement_id,
+    case when json_valid(main.judgements.parsed) then main.judgements.parsed end as parsed
+  from main.judgements where main.judgements.judgement_id in (select lowest.judgement_id from lowest)) as given
+  on given.judgement_id = lowest.judgement_id
+order by lowest.value, lowest.metric, lowest.score_id"""
+
 _DISAGREEMENTS = """
 macro {schema}.disagreements(n := 20, metric := NULL, scenario := NULL, model := NULL, least := 0) as table
 with apart as (
@@ -77,17 +96,16 @@ order by apart.apart desc, apart.metric, apart.sample_id, apart.model"""
 _AGREEMENT = """
 macro {schema}.agreement(per := NULL, metric := NULL, scenario := NULL) as table
 with given as (
-  select {per}, score.sample_id, score.metric, score.evaluator, avg(score.value) as value
+  select {once} {per}, score.sample_id, score.scorer, score.metric, score.evaluator, score.value
   from {schema}.scores as score
   where score.value is not null and score.evaluator is not null and (metric is null or score.metric = metric)
-    and (scenario is null or score.scenario = scenario)
-  group by all)
+    and (scenario is null or score.scenario = scenario))
 select a.part, a.evaluator as evaluator_a, b.evaluator as evaluator_b, count(*) as n,
   avg((a.value = b.value)::int) as exact, avg((abs(a.value - b.value) <= 1)::int) as within_1,
   avg(a.value - b.value) as mean_difference,
   case when stddev_pop(a.value) > 0 and stddev_pop(b.value) > 0 then corr(a.value, b.value) end as correlation
 from given as a join given as b
-  on a.sample_id = b.sample_id and a.metric = b.metric and a.part is not distinct from b.part
+  on a.sample_id = b.sample_id and a.metric = b.metric and a.scorer = b.scorer and a.part is not distinct from b.part
     and a.evaluator < b.evaluator
 group by a.part, a.place, a.evaluator, b.evaluator order by a.place, a.part, evaluator_a, evaluator_b"""
 
@@ -125,13 +143,15 @@ from (
 group by all order by cost_usd desc nulls last, calls desc, call.what, call.role, call.model"""
 
 
-def benchmark_macros(benchmark: str, columns: Sequence[str], ordered: Collection[str]) -> list[str]:
+def benchmark_macros(benchmark: str, columns: Sequence[str], ordered: Collection[str], several: bool) -> list[str]:
     """The statements that make the macros of a benchmark's schema; `columns` are those of its axes and arms, by which
-    `leaderboard` and `agreement` may be taken apart. Those that are `ordered` are enumerations."""
+    `leaderboard` and `agreement` may be taken apart. Those that are `ordered` are enumerations;
+    with `several` one score may be in several rows."""
     schema = sql.name(benchmark)
     per = _per(["scenario", "metric", "dimension", "evaluator", "scorer", *columns], ordered)
     filled = {"schema": schema, "per": per, "source": schema, "first": "", "where_sample": "", "where_judgement": ""}
-    texts = (_LEADERBOARD, _WORST, _DISAGREEMENTS, _AGREEMENT, _FAILURES, _SPENDING)
+    filled["once"] = "distinct" if several else ""
+    texts = (_LEADERBOARD, _WORST, _REASONS, _DISAGREEMENTS, _AGREEMENT, _FAILURES, _SPENDING)
     return [f"create or replace {_filled(text, filled).strip()}" for text in texts]
 
 
