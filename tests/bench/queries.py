@@ -69,8 +69,12 @@ def main() -> int:
         command = [sys.executable, "-m", "tripos", "sql", "--store", str(root), LEADERBOARD]
         show("leaderboard, a process", timed(lambda: process(command, root.parent), options.rounds), PROCESS_S)
         floor = [sys.executable, "-c", "import duckdb; duckdb.connect().execute('select 1').fetchall()"]
-        print(f"{timed(lambda: process(floor, root.parent), options.rounds):7.3f} s   a process that only imports DuckDB")
-        ids = [str(row[0]) for row in ask("select sample_id from samples using sample reservoir(50 rows) repeatable (1)")]
+        print(
+            f"{timed(lambda: process(floor, root.parent), options.rounds):7.3f} s   a process that only imports DuckDB"
+        )
+        ids = [
+            str(row[0]) for row in ask("select sample_id from samples using sample reservoir(50 rows) repeatable (1)")
+        ]
         chosen = iter(ids * 20)
 
         def one() -> None:

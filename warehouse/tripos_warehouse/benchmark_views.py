@@ -164,7 +164,8 @@ def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = Mapp
           score.sample_id, score.judgement_id, score.score_id
         from {schema}.scores as score
         join (
-          select judgements.judgement_id, judgements.sample_id, case when json_valid(judgements.parsed) then judgements.parsed end as parsed
+          select judgements.judgement_id, judgements.sample_id,
+            case when json_valid(judgements.parsed) then judgements.parsed end as parsed
           from main.judgements where {fresh}
         ) as given on given.judgement_id = score.judgement_id and given.sample_id = score.sample_id
         where json_exists(given.parsed, {_ENTRY})""",
