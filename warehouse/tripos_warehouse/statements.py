@@ -138,7 +138,11 @@ def _did_you_mean(connection: duckdb.DuckDBPyConnection, message: str) -> str:
 
 
 def _reads(statement: duckdb.Statement) -> bool:
-    match statement.type.name:
+    try:
+        kind = statement.type.name
+    except ValueError:  # a kind that DuckDB has no name for in Python, such as that of `update extensions`
+        return False
+    match kind:
         case "SELECT":
             return True
         case "MULTI" | "EXPLAIN":
