@@ -49,7 +49,7 @@ def part(connection: duckdb.DuckDBPyConnection) -> str:
         lines.append("## Views of a benchmark\n" if schema == "edubench" else "## Tables across benchmarks and runs\n")
         if schema == "edubench":
             lines.append(
-                f"The axes, here {', '.join(f'`{axis}`' for axis in axes)}, are enumerations in every view but `metrics`.\n"
+                f"The axes, here {', '.join(f'`{axis}`' for axis in axes)}, are enumerations\nin every view but `metrics`.\n"
             )
         for table in tables:
             lines += [f"### `{schema}.{table}`\n", "| column | type | |", "| --- | --- | --- |"]
