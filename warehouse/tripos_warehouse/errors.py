@@ -16,6 +16,8 @@ class StoreError(Exception):
     | W0201 | the database refused a query                        |
     | W0202 | no such answer format                               |
     | W0203 | a statement that does more than read                |
+    | W0204 | a table, column or function that is not there       |
+    | W0205 | a query that reaches outside the store              |
     | W0301 | no such run                                         |
     | W0302 | no such result                                      |
     | W0303 | several results begin like that                     |

@@ -6,10 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from rich.cells import cell_len, set_cell_size
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 GAP = "  "
 NARROWEST = 6
@@ -81,6 +84,7 @@ def render_table(table: pa.Table, width: int, max_rows: int = 40) -> str:
     Numbers stand to the right and share their decimals within a column; a null is `—`, a line break in a
     text a space. Columns for which there is no room at all are named in the footer.
 
+    >>> import pyarrow as pa
     >>> print(render_table(pa.table({"科目": ["数学", None], "value": [7.25, 10.0]}), 40))
     科目  value
     ────  ─────
@@ -90,15 +94,30 @@ def render_table(table: pa.Table, width: int, max_rows: int = 40) -> str:
     2 rows
     """
     shown = table.slice(0, max_rows)
-    columns = [_column(name, shown.column(index)) for index, name in enumerate(table.column_names)]
+    columns = [shown.column(index).to_pylist(maps_as_pydicts="lossy") for index in range(shown.num_columns)]
+    return render_columns(table.column_names, columns, table.num_rows, width)
+
+
+def render_columns(names: Sequence[str], values: Sequence[Sequence[Any]], rows: int, width: int) -> str:
+    """As `render_table`, of the `values` of each column in as many of the rows as are to be shown.
+
+    >>> print(render_columns(["n"], [[1, 20]], 1000, 40))
+     n
+    ──
+     1
+    20
+    <BLANKLINE>
+    1,000 rows, the first 2 shown; `limit`, or `-o FILE` for all of them
+    """
+    columns = [_column(name, cells) for name, cells in zip(names, values, strict=True)]
     kept = len(columns)
     while kept > 1 and sum(min(each.width, READABLE) for each in columns[:kept]) + len(GAP) * (kept - 1) > width:
         kept -= 1
     lines = grid(columns[:kept], width) if columns else []
-    count = "1 row" if table.num_rows == 1 else f"{table.num_rows:,} rows"
+    count = "1 row" if rows == 1 else f"{rows:,} rows"
     notes = [count]
-    if table.num_rows > max_rows:
-        notes = [f"{count}, the first {max_rows} shown; `limit`, or `-o FILE` for all of them"]
+    if columns and rows > len(columns[0].cells):
+        notes = [f"{count}, the first {len(columns[0].cells)} shown; `limit`, or `-o FILE` for all of them"]
     if kept < len(columns):
         hidden = ", ".join(column.heading for column in columns[kept:])
         notes.append(f"no room for {hidden}")
@@ -118,13 +137,20 @@ def decimals_of(values: Sequence[float | None]) -> int:
     return 1 if largest >= 1000 else 2 if largest >= 1 else 3
 
 
-def _column(name: str, values: pa.ChunkedArray[Any]) -> Column:
-    kind, cells = values.type, values.to_pylist(maps_as_pydicts="lossy")
-    if pa.types.is_floating(kind) or (pa.types.is_decimal(kind) and kind.scale > 0):
+def _column(name: str, cells: Sequence[Any]) -> Column:
+    known = [cell for cell in cells if cell is not None]
+    if known and all(isinstance(cell, float) or _has_decimals(cell) for cell in known):
         decimals = decimals_of([None if cell is None else float(cell) for cell in cells])
         return Column(_line(name), tuple(NOTHING if cell is None else f"{cell:.{decimals}f}" for cell in cells), True)
-    right = pa.types.is_integer(kind) or pa.types.is_decimal(kind)
+    right = bool(known) and all(isinstance(cell, int | Decimal) and not isinstance(cell, bool) for cell in known)
     return Column(_line(name), tuple(_text(cell) for cell in cells), right)
+
+
+def _has_decimals(cell: Any) -> bool:
+    if not isinstance(cell, Decimal):
+        return False
+    exponent = cell.as_tuple().exponent
+    return isinstance(exponent, int) and exponent < 0
 
 
 def _text(value: Any) -> str:

@@ -11,6 +11,7 @@ from pathlib import Path
 from tripos_warehouse.commits import COMMITS
 from tripos_warehouse.index import RESULTS, Index, has_all
 from tripos_warehouse.journal import JOURNAL, REJECTED, segments
+from tripos_warehouse.kept_views import CACHE
 from tripos_warehouse.locks import LIST, place_of
 from tripos_warehouse.locks import PARTS as PARTS_LOCK
 from tripos_warehouse.parts import PARTS, stem_of
@@ -113,9 +114,9 @@ def _orphans(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
 
 def _temporary(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
     """Files that were on their way to something else when their writer died."""
-    below = (COMMITS, f"{JOURNAL}/{REJECTED}", WORKS)
+    below = (COMMITS, f"{JOURNAL}/{REJECTED}", WORKS, CACHE)
     folders = [*sorted((store.root / PARTS).glob("*")), *(store.root / each for each in below)]
-    finished = {COMMITS: ".json", REJECTED: ".jsonl", WORKS: LIST_SUFFIX}
+    finished = {COMMITS: ".json", CACHE: ".json", REJECTED: ".jsonl", WORKS: LIST_SUFFIX}
     for folder in folders:
         for path in sorted(folder.glob("*")):
             if path.suffix == finished.get(folder.name, ".parquet"):

@@ -7,18 +7,17 @@ over all runs; each benchmark has a schema of its own (`benchmark_views`).
 from __future__ import annotations
 
 import atexit
-import tempfile
-import uuid
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import duckdb
 from duckdb.func import SPECIAL
 
-from tripos_warehouse import sql
+from tripos_warehouse import box, kept_views, sql
 from tripos_warehouse.benchmark_views import Current, benchmark_views
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.macros import main_macros
 from tripos_warehouse.parts import FORMER
 from tripos_warehouse.runs import Run, find_run
 from tripos_warehouse.schemas import RUN_ENDS, RUN_ITEMS, RUNS, TABLES, Table
@@ -37,6 +36,7 @@ def connect(store: Store, run_id: str | None = None) -> duckdb.DuckDBPyConnectio
 
     Raises `StoreError`: W0103, W0104 as `Store.files` does, W0301 for a run that the store lacks.
 
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     connection = connect(Store.open(folder, create=True))
     ...     connection.sql("select count(*) from scores").fetchall()
@@ -57,37 +57,48 @@ def connect_run(store: Store, text: str | None = None) -> tuple[duckdb.DuckDBPyC
     return _opened(store, chosen), found[0]
 
 
-def _opened(store: Store, choose: Callable[[duckdb.DuckDBPyConnection], str | None]) -> duckdb.DuckDBPyConnection:
+def snippet(store: Store) -> list[str]:
+    """The statements that make the views and macros of `connect` in any DuckDB of version 2, with the absolute paths
+    of what is committed now. Raises `StoreError` as `connect` does."""
+    kept: list[kept_views.Kept] = []
+    _opened(store, lambda connection: None, kept).close()
+    return [*kept[0].tables, *kept[0].benchmarks]
+
+
+def _opened(
+    store: Store,
+    choose: Callable[[duckdb.DuckDBPyConnection], str | None],
+    made: list[kept_views.Kept] | None = None,
+) -> duckdb.DuckDBPyConnection:
     """A connection over the tables, with the views of the run that is chosen once the tables are there."""
-    connection = duckdb.connect(
-        ":memory:",
-        config={
-            "python_enable_replacements": False,
-            "autoinstall_known_extensions": False,
-            "autoload_known_extensions": False,
-            # Large sorts spill here; the folder exists only while they do.
-            "temp_directory": str(Path(tempfile.gettempdir()) / f"tripos-{uuid.uuid4().hex}"),
-        },
-    )
+    state = kept_views.state_of(store.root)
+    found = store.files()
+    files = tuple(str(path) for paths in found.values() for path in paths)
+    kept = kept_views.read(store.root)
+    connection = box.open_box(files)
     _open.add(connection)
     try:
         connection.create_function("t_quantile", t_quantile, ["double", "double"], "double", null_handling=SPECIAL)
-        connection.execute(f"create schema {sql.name(INTERNAL)}")
-        found = store.files()
-        outdated = store.outdated(found)
-        files = {table: [str(path) for path in paths] for table, paths in found.items()}
-        selects = {
-            table.name: _select(connection, table, files[table.name], table.name in outdated)
-            for table in TABLES.values()
-        }
-        connection.execute(_runs_view(selects.pop(RUNS.name), selects.pop(RUN_ENDS.name)))
-        connection.execute(_run_items_view(selects.pop(RUN_ITEMS.name)))
-        for table, select in selects.items():
-            connection.execute(f"create view main.{table} as {select}")
-        for current in _currents(connection, choose(connection)):
-            for statement in benchmark_views(current):
-                connection.execute(statement)
-        _lock(connection, [path for paths in files.values() for path in paths])
+        tables = kept.tables if kept is not None else _tables(connection, store, found)
+        for statement in tables:
+            connection.execute(statement)
+        run_id = choose(connection)
+        values = kept.values if kept is not None else _values(connection)
+        if kept is not None and run_id is None:
+            benchmarks = kept.benchmarks
+        else:
+            benchmarks = tuple(
+                statement
+                for current in _currents(connection, run_id)
+                for statement in benchmark_views(current, values.get(current.plan.benchmark.name, {}))
+            )
+        for statement in benchmarks:
+            connection.execute(statement)
+        whole = kept_views.Kept(state, files, tables, benchmarks, values)
+        if kept is None and run_id is None and kept_views.state_of(store.root) == state:
+            kept_views.write(store.root, whole)
+        if made is not None:
+            made.append(whole)
     except duckdb.Error as error:
         connection.close()
         raise StoreError("W0103", f"the store cannot be read: {' '.join(str(error).split())}") from error
@@ -97,33 +108,55 @@ def _opened(store: Store, choose: Callable[[duckdb.DuckDBPyConnection], str | No
     return connection
 
 
-def _select(connection: duckdb.DuckDBPyConnection, table: Table, paths: list[str], outdated: bool) -> str:
-    """The query for the rows of a table, one a key. `outdated`: some of its files lack newer columns."""
+def _tables(
+    connection: duckdb.DuckDBPyConnection, store: Store, found: Mapping[str, Sequence[Path]]
+) -> tuple[str, ...]:
+    """The statements that make schema `main`."""
+    outdated = store.outdated(found)
+    statements = [f"create schema if not exists {sql.name(INTERNAL)}"]
+    selects = {}
+    for table in TABLES.values():
+        paths = [str(path) for path in found[table.name]]
+        lost, selects[table.name] = _select(connection, table, paths, table.name in outdated)
+        statements += lost
+    statements.append(_runs_view(selects.pop(RUNS.name), selects.pop(RUN_ENDS.name)))
+    statements.append(_run_items_view(selects.pop(RUN_ITEMS.name)))
+    statements += [f"create or replace view main.{table} as {select}" for table, select in selects.items()]
+    return (*statements, *main_macros())
+
+
+def _select(
+    connection: duckdb.DuckDBPyConnection, table: Table, paths: list[str], outdated: bool
+) -> tuple[list[str], str]:
+    """The query for the rows of a table, one a key, and what it needs to have been made before. `outdated`: some of
+    its files lack newer columns."""
     if not paths:
         columns = (f"cast(NULL as {sql.type_of(field.type)}) as {sql.name(field.name)}" for field in table.schema)
-        return f"select {', '.join(columns)} where false"
+        return [], f"select {', '.join(columns)} where false"
     source = f"read_parquet({sql.texts(paths)}{', union_by_name = true' if outdated else ''})"
     columns = (_column(field.name, sql.type_of(field.type)) for field in table.schema)
     if outdated:
         have = {row[0] for row in connection.execute(f"describe select * from {source}").fetchall()}
         columns = (_old_column(table, field.name, sql.type_of(field.type), have) for field in table.schema)
-    return f"select {', '.join(columns)} from {source} as part {_without_lost(connection, table, source)}"
+    made, condition = _without_lost(connection, table, source)
+    return made, f"select {', '.join(columns)} from {source} as part {condition}"
 
 
 def _column(name: str, type: str) -> str:
     # A time with a zone needs pytz in Python and the zone of the session in SQL; ours are UTC without one.
-    return f"make_timestamp(epoch_us({name})) as {name}" if type == "TIMESTAMP" else name
+    return f"make_timestamp(epoch_us(part.{name})) as {name}" if type == "TIMESTAMP" else f"part.{name}"
 
 
 def _old_column(table: Table, name: str, type: str, have: set[str]) -> str:
     former = FORMER.get((table.name, name))
     if name not in have:
-        return f"cast({former or 'NULL'} as {type}) as {name}"
-    return _column(name, type) if former is None else f"coalesce({name}, {former}) as {name}"
+        return f"cast({f'part.{former}' if former else 'NULL'} as {type}) as {name}"
+    return _column(name, type) if former is None else f"coalesce(part.{name}, part.{former}) as {name}"
 
 
-def _without_lost(connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> str:
-    """A condition without the rows that another row of their key replaces; empty where there are none.
+def _without_lost(connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> tuple[list[str], str]:
+    """A condition without the rows that another row of their key replaces, and the statement that lists those; empty
+    where there are none.
 
     The row that did not fail wins, then the one committed last. The places of the others are kept, so
     that a view over wide rows needs no sort: doubles are few, as only failed units are tried again.
@@ -132,20 +165,20 @@ def _without_lost(connection: duckdb.DuckDBPyConnection, table: Table, source: s
     # By hash: of a million keys that takes a tenth of the memory. Two keys of one hash are told apart by `partition`.
     doubles = f"select hash({key}) as hashed from {source} group by hashed having count(*) > 1"
     failed_last = f"status = {sql.text(FAILED)}, " if "status" in table.schema.names else ""
-    lost = f"{sql.name(INTERNAL)}.{sql.name('lost ' + table.name)}"
-    connection.execute(
-        f"""create table {lost} as
-        select file_index, file_row_number from (
+    found = connection.execute(
+        f"""select file_index, file_row_number from (
           select file_index, file_row_number,
             row_number() over (partition by {key}
               order by {failed_last}file_index desc, file_row_number desc) as place
           from {source} where hash({key}) in ({doubles}))
-        where place > 1"""
-    )
-    if connection.execute(f"select count(*) from {lost}").fetchone() == (0,):
-        connection.execute(f"drop table {lost}")
-        return ""
-    return (
+        where place > 1 order by all"""
+    ).fetchall()
+    if not found:
+        return [], ""
+    lost = f"{sql.name(INTERNAL)}.{sql.name('lost ' + table.name)}"
+    files, rows = ([row[place] for row in found] for place in (0, 1))
+    made = f"create or replace table {lost} as select unnest({files}) as file_index, unnest({rows}) as file_row_number"
+    return [made], (
         f"where not exists (from {lost} as lost"
         " where lost.file_index = part.file_index and lost.file_row_number = part.file_row_number)"
     )
@@ -153,13 +186,13 @@ def _without_lost(connection: duckdb.DuckDBPyConnection, table: Table, source: s
 
 def _runs_view(runs: str, run_ends: str) -> str:
     ends = ", ".join(f"run_ends.{field.name}" for field in RUN_ENDS.schema if field.name not in ("run_id", "status"))
-    return f"""create view main.runs as
+    return f"""create or replace view main.runs as
         select runs.*, coalesce(run_ends.status, 'unfinished') as status, {ends}
         from ({runs}) as runs left join ({run_ends}) as run_ends using (run_id)"""
 
 
 def _run_items_view(run_items: str) -> str:
-    return f"""create view main.run_items as
+    return f"""create or replace view main.run_items as
         select runs.run_id, listed.scenario, listed.item_id
         from ({run_items}) as listed join main.runs as runs on runs.items_of = listed.run_id"""
 
@@ -182,12 +215,27 @@ def _currents(connection: duckdb.DuckDBPyConnection, run_id: str | None) -> list
     return [chosen[benchmark] for benchmark in sorted(chosen)]
 
 
-def _lock(connection: duckdb.DuckDBPyConnection, paths: list[str]) -> None:
-    """Leaves the committed files readable, and shuts the rest of the machine and the settings for good."""
-    if paths:
-        connection.execute(f"set allowed_paths = {sql.texts(paths)}")
-    connection.execute("set enable_external_access = false")
-    connection.execute("set lock_configuration = true")
+def _values(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, list[str]]]:
+    """By benchmark, the values that the data have in columns that are enumerations: of scenarios, metrics and axes.
+    A plan lists those of today; an item that an earlier one had may have others."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for benchmark, column, value in connection.execute(
+        """
+        with contexts as (select distinct benchmark, scenario, language, context from main.items)
+        select distinct * from (
+          select benchmark, unnest(map_entries(context)).key as column, unnest(map_entries(context)).value as value
+          from contexts
+          union all select benchmark, 'language', language from contexts
+          union all select benchmark, 'scenario', scenario from contexts
+          union all select distinct benchmark, 'scenario', scenario from main.scores
+          union all select distinct benchmark, 'scenario', scenario from main.samples
+          union all select distinct benchmark, 'metric', metric from main.scores
+          union all select distinct benchmark, unnest(map_entries(context)).key, unnest(map_entries(context)).value
+          from main.samples)
+        where value is not null order by all"""
+    ).fetchall():
+        found.setdefault(benchmark, {}).setdefault(column, []).append(value)
+    return found
 
 
 _open: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()

@@ -146,9 +146,7 @@ def test_figures_of_categories_do_not_change_under_other_names(rows: list[list[i
 
 @given(rows=matrices(holes=False), slope=st.sampled_from([0.25, 0.5, 2.0, 8.0]), shift=st.integers(-5, 5))
 @settings(max_examples=30, deadline=None)
-def test_figures_of_intervals_do_not_change_under_another_unit(
-    rows: list[list[int]], slope: float, shift: int
-) -> None:
+def test_figures_of_intervals_do_not_change_under_another_unit(rows: list[list[int]], slope: float, shift: int) -> None:
     other = [[slope * value + shift for value in row] for row in rows]
     same(krippendorff_alpha(rows, "interval"), krippendorff_alpha(other, "interval"))
     for form in FORMS:

@@ -89,10 +89,14 @@ def intraclass(ratings: Ratings, form: Form = "2,1", *, confidence: float = 0.95
     )
     p = float(fdtrc(items - 1, free, ratio))
     found = Found(value, statistic=ratio, df=items - 1, p=p, n=items, left_out=left_out)
+    if of_one and not low <= value <= high:
+        return found.without_interval("the approximation of the interval fails for so few ratings")
     if not of_one:
         if 1 + (raters - 1) * low <= 1e-9:
             return found.without_interval("the reliability of one rating may be so low that that of a mean has no end")
         low, high = (raters * bound / (1 + (raters - 1) * bound) for bound in (low, high))
+        if not low <= value <= high:
+            return found.without_interval("the approximation of the interval fails for so few ratings")
     return replace(found, low=low, high=high)
 
 

@@ -1,0 +1,158 @@
+"""The shell of `tripos sql`: several lines, commands with a dot, completion; and the snippet."""
+
+from __future__ import annotations
+
+import io
+import sys
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from tests.conftest import Command
+from tripos.command.main import build_parser
+from tripos.command.quick import quick_answer
+from tripos.command.sql_completion import Completer
+
+MODELS = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careless:b")
+NAMES = {
+    "quiz.scores": ["scenario", "model", "metric", "value"],
+    "quiz.samples": ["scenario", "model", "reply"],
+    "quiz.leaderboard()": ["per", "metric"],
+    "runs": ["run_id", "status"],
+}
+
+
+@pytest.fixture
+def ran(quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """The command line in a folder with the results of a quiz, on a terminal of 80 columns."""
+    monkeypatch.chdir(quiz if quiz.is_dir() else quiz.parent)
+    monkeypatch.setenv("COLUMNS", "80")
+    assert tripos("run", ".", *MODELS, "--json").code == 0
+    return tripos
+
+
+def typed(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO(text))
+
+
+def test_a_query_may_take_several_lines(ran: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    typed(monkeypatch, "select\n  count(*) as n\nfrom runs;\nselect 7 as m;\n")
+    done = ran("sql")
+    assert done.code == 0
+    assert [line.strip() for line in done.out.splitlines() if line.strip() in ("n", "1", "m", "7")] == [
+        "n",
+        "1",
+        "m",
+        "7",
+    ]
+
+
+def test_tables_lists_views_and_macros(ran: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    typed(monkeypatch, ".tables\n")
+    done = ran("sql")
+    assert {"runs", "quiz.scores", "quiz.leaderboard()", "spending()"} <= set(done.out.splitlines())
+
+
+def test_schema_shows_columns_or_parameters(ran: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    typed(monkeypatch, ".schema runs\n.schema quiz.leaderboard()\n")
+    done = ran("sql")
+    assert "started_at" in done.out
+    assert "quiz.leaderboard(per, metric, scenario, evaluator)" in done.out
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (".foo", "error[W0207]: no command `.foo`"),
+        (".schema", "error[W0207]: `.schema` needs a name"),
+        (".schema nothing", "error[W0204]"),
+        ("select valu from quiz.scores;", "did you mean `value`?"),
+    ],
+)
+def test_a_mistake_is_told_and_the_shell_goes_on(
+    ran: Command, monkeypatch: pytest.MonkeyPatch, line: str, said: str
+) -> None:
+    typed(monkeypatch, f"{line}\nselect 'still' as here;\n")
+    done = ran("sql")
+    assert done.code == 2
+    assert said in done.err
+    assert "still" in done.out
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("from q", ["quiz.leaderboard(", "quiz.samples", "quiz.scores"]),
+        ("select avg(value) from runs join quiz.s", ["quiz.samples", "quiz.scores"]),
+        ("select re", ["reply"]),
+        ("select model from quiz.samples where re", ["reply"]),
+        ("select s from runs where st", ["status"]),
+        ("from quiz.leaderboard(pe", ["per := "]),
+        ("select s.mo", ["s.model"]),
+        ("select model, avg(value) from quiz.scores gr", ["group by all"]),
+        (".s", [".schema"]),
+        (".schema ru", ["runs"]),
+        ("", []),
+        ("select zzz", []),
+    ],
+)
+def test_the_last_word_is_completed_by_what_may_stand_there(line: str, words: list[str]) -> None:
+    assert [each for each in Completer(NAMES).complete(line) if each not in ("partition by",)] == words
+
+
+def test_the_snippet_gives_a_bare_duckdb_the_same_answers(ran: Command) -> None:
+    text = ran("sql", "--snippet").out
+    database = duckdb.connect()
+    database.execute(text)
+    query = "select model, metric, value from quiz.scores order by all"
+    ran("sql", query, "-o", "ours.csv")
+    ours = duckdb.sql("from read_csv('ours.csv')").fetchall()
+    assert ours
+    assert [tuple(map(str, row)) for row in database.execute(query).fetchall()] == [
+        tuple(map(str, row)) for row in ours
+    ]
+
+
+def test_a_database_file_has_the_views(ran: Command) -> None:
+    assert ran("sql", "--duckdb", "results.duckdb").code == 0
+    assert ran("sql", "--duckdb", "results.duckdb").code == 0  # again, after a run
+    with duckdb.connect("results.duckdb", read_only=True) as database:
+        assert database.execute("from quiz.leaderboard()").fetchall()
+
+
+def test_a_file_of_somebody_elses_is_not_written_over(ran: Command) -> None:
+    with duckdb.connect("mine.duckdb") as database:
+        database.execute("create table t as select 1")
+    Path("notes.txt").write_text("mine")
+    for name in ("mine.duckdb", "notes.txt"):
+        before = Path(name).read_bytes()
+        done = ran("sql", "--duckdb", name)
+        assert (done.code, done.err.splitlines()[0][:12]) == (2, "error[W0206]")
+        assert Path(name).read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "from quiz.leaderboard()",
+        "select metric, model, value, created_at, low from quiz.scores order by all",
+        "select sum(tokens_in) as sum, avg(latency_s) as mean, true as yes, null as nothing, 1.5 as decimal from samples",
+        "select context, [1, 2] as list, {'a': 1} as struct, date '2026-03-01' as day from samples limit 3",
+        "select 1 as one where false",
+        "show all tables",
+        "select t_quantile(0.975, 9) as t",
+    ],
+)
+def test_the_quick_answer_is_the_same_as_the_other(ran: Command, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    quick = ran("sql", query)
+    monkeypatch.setattr("tripos.command.sql.quick_answer", lambda options: False)
+    assert (quick.code, quick.out) == (0, ran("sql", query).out)
+
+
+def test_a_query_is_answered_quickly_once_the_store_was_opened(
+    ran: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran("sql", "select 1")
+    assert quick_answer(build_parser().parse_args(["sql", "from quiz.leaderboard()"]))
+    assert "mock/careful" in capsys.readouterr().out

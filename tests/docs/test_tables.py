@@ -1,0 +1,92 @@
+"""The page on tables lists every table, view, column and macro, as the database has them.
+
+`TRIPOS_UPDATE_GOLDEN=1` writes the generated part anew.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+import duckdb
+import pytest
+
+from tests.docs.test_docs import DOCS, EDUBENCH_RUN, heard
+from tripos.command.main import run_command
+from tripos_warehouse.meanings import MEANINGS, OF_TABLES, meaning
+from tripos_warehouse.statements import names_of
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect
+
+PAGE = DOCS / "tables.md"
+BEGIN, END = "<!-- columns -->\n", "<!-- end of columns -->\n"
+VIEWS = ("scores", "rationales", "samples", "judgements", "items", "metrics")
+TABLES = ("runs", "run_items", "items", "samples", "judgements", "scores", "drafts", "measures")
+
+
+@pytest.fixture(scope="module")
+def connection(tmp_path_factory: pytest.TempPathFactory) -> Iterator[duckdb.DuckDBPyConnection]:
+    """Opened on a small run of EduBench."""
+    root = tmp_path_factory.mktemp("tables") / "results"
+    with heard():
+        assert run_command(EDUBENCH_RUN.format(store=root).split()) == 0
+    opened = connect(Store.open(root, create=False))
+    yield opened
+    opened.close()
+
+
+def columns_of(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, str]:
+    found = connection.execute(f"select column_name, column_type from (describe {table})").fetchall()
+    return {name: "enumeration" if kind.startswith("ENUM") else kind.lower() for name, kind in found}
+
+
+def part(connection: duckdb.DuckDBPyConnection) -> str:
+    """What the page says of columns."""
+    lines = []
+    axes = [name for name in columns_of(connection, "edubench.items") if name not in MEANINGS]
+    for schema, tables in (("edubench", VIEWS), ("main", TABLES)):
+        lines.append("## Views of a benchmark\n" if schema == "edubench" else "## Tables across benchmarks and runs\n")
+        if schema == "edubench":
+            lines.append(
+                f"The axes, here {', '.join(f'`{axis}`' for axis in axes)}, are enumerations\nin every view but `metrics`.\n"
+            )
+        for table in tables:
+            lines += [f"### `{schema}.{table}`\n", "| column | type | |", "| --- | --- | --- |"]
+            lines += [
+                f"| `{name}` | {kind} | {meaning(table, name)} |"
+                for name, kind in columns_of(connection, f"{schema}.{table}").items()
+                if name not in axes
+            ]
+            lines.append("")
+    return "\n".join(lines)
+
+
+def test_every_column_is_listed_with_its_type_and_meaning(connection: duckdb.DuckDBPyConnection) -> None:
+    head, _, rest = PAGE.read_text("utf-8").partition(BEGIN)
+    shown, _, tail = rest.partition(END)
+    wanted = part(connection)
+    if os.environ.get("TRIPOS_UPDATE_GOLDEN"):
+        PAGE.write_text(f"{head}{BEGIN}{wanted}{END}{tail}", "utf-8")
+        shown = wanted
+    assert shown == wanted
+
+
+def test_every_table_and_macro_is_on_the_page(connection: duckdb.DuckDBPyConnection) -> None:
+    text = PAGE.read_text("utf-8")
+    for name, parameters in names_of(connection).items():
+        if name.endswith("()"):
+            row = next(line for line in text.splitlines() if line.startswith("|") and f"`{name}`" in line)
+            assert not [each for each in parameters if f"`{each}`" not in row], name
+        else:
+            assert f"### `{name}`" in text or f"### `main.{name}`" in text, name
+
+
+def test_no_meaning_is_of_a_column_that_is_not_there(connection: duckdb.DuckDBPyConnection) -> None:
+    listed = set(re.findall(r"^\| `(\w+)` \|", part(connection), re.MULTILINE))
+    assert set(MEANINGS) <= listed
+    for table, column in OF_TABLES:
+        assert column in {
+            **columns_of(connection, f"main.{table}"),
+            **(columns_of(connection, f"edubench.{table}") if table in VIEWS else {}),
+        }

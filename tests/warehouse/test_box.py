@@ -1,0 +1,216 @@
+"""A query that tries to get out: files, the network, extensions, settings, writing. Each is refused with a code."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tripos.results import Results
+from tripos_warehouse.answers import run_query
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect
+
+Build = Callable[..., dict[str, list[dict[str, Any]]]]
+SECRET = "what nobody may read"
+
+READS = [
+    "select * from read_csv('{secret}')",
+    "select * from read_csv_auto('{secret}')",
+    "select * from sniff_csv('{secret}')",
+    "select * from read_text('{secret}')",
+    "select * from read_blob('{secret}')",
+    "select * from read_json('{secret}')",
+    "select * from read_json_auto('{secret}')",
+    "select * from read_ndjson_objects('{secret}')",
+    "select * from read_parquet('{secret}')",
+    "select * from parquet_scan('{secret}')",
+    "select * from parquet_metadata('{secret}')",
+    "select * from parquet_schema('{secret}')",
+    "select * from parquet_kv_metadata('{secret}')",
+    "select * from parquet_file_metadata('{secret}')",
+    "select * from '{secret}'",
+    'select * from "{secret}"',
+    "select * from glob('{folder}/*')",
+    "select * from glob('/etc/*')",
+    "select * from read_text('/proc/self/environ')",
+    "select * from read_text('/proc/self/fd/0')",
+    "select * from read_text(['{part}', '{secret}'])",
+    "select * from read_text('{part}/../../../../{secret_name}')",
+    "select * from read_text('file://{secret}')",
+    "select * from read_parquet('{store}/parts/scores/*.parquet')",
+    "select * from read_text('{store}/tripos-store.json')",
+    "select * from read_text('{link}')",
+    "with x as (from read_text('{secret}')) select * from x",
+    "select (select content from read_text('{secret}'))",
+    "select * from query('from read_text(''{secret}'')')",
+    "select * from query_table('{secret}')",
+    "from edubench.scores where value = (select count(*) from read_csv('{secret}'))",
+    "summarize '{secret}'",
+    "describe '{secret}'",
+    "explain analyze select * from read_text('{secret}')",
+    "pivot '{secret}' on x",
+]
+NETWORK = [
+    "select * from read_csv('http://127.0.0.1:{port}/x.csv')",
+    "select * from read_parquet('https://127.0.0.1:{port}/x.parquet')",
+    "select * from 'http://127.0.0.1:{port}/x.csv'",
+    "select * from read_parquet('s3://bucket/x.parquet')",
+    "select * from read_parquet('gcs://bucket/x.parquet')",
+    "select * from read_parquet('hf://datasets/a/b.parquet')",
+    "select * from read_text('azure://x/y')",
+    "select * from iceberg_scan('http://127.0.0.1:{port}/x')",
+    "select * from delta_scan('http://127.0.0.1:{port}/x')",
+    "select * from sqlite_scan('{secret}', 't')",
+    "select * from postgres_scan('host=127.0.0.1 port={port}', 'public', 't')",
+    "select * from sqlsmith()",
+]
+INSIDE = [
+    "select getenv('HOME')",
+    "select * from secret_variable",
+    "select * from secret_frame",
+    "select * from which_secret('s3://x', 's3')",
+]
+DOES = [
+    "copy scores to '{out}'",
+    "copy (select 1) to '{out}' (use_tmp_file false)",
+    "copy (select 1) to '{part}' (use_tmp_file false)",
+    "copy (select 1) to '{part}' (format csv, use_tmp_file false)",
+    "copy (pivot edubench.scores on model using avg(value)) to '{out}'",
+    "copy scores to '{folder}' (partition_by (model))",
+    "copy scores from '{secret}'",
+    "copy scores to '/dev/stdout'",
+    "explain analyze copy scores to '{out}'",
+    "export database '{folder}/all'",
+    "import database '{folder}/all'",
+    "attach '{out}' as x",
+    "attach '{secret}' as x (type sqlite)",
+    "attach ':memory:' as x",
+    "attach 'http://127.0.0.1:{port}/x.db' as x",
+    "install httpfs",
+    "force install httpfs from 'http://127.0.0.1:{port}'",
+    "load httpfs",
+    "load '{secret}'",
+    "update extensions",
+    "create secret s (type s3, key_id 'x', secret 'y')",
+    "create persistent secret s (type http)",
+    "set enable_external_access = true",
+    "set global allowed_directories = ['/']",
+    "set lock_configuration = false",
+    "set variable x = 1",
+    "reset allowed_paths",
+    "set temp_directory = '{folder}'",
+    "set log_query_path = '{out}'",
+    "set profiling_output = '{out}'",
+    "set home_directory = '{folder}'",
+    "set custom_extension_repository = 'http://127.0.0.1:{port}'",
+    "pragma enable_profiling = 'json'",
+    "pragma profiling_output = '{out}'",
+    "pragma database_list",
+    "call enable_logging(storage = 'file', storage_config = {{'path': '{out}'}})",
+    "checkpoint",
+    "vacuum",
+    "create table t as from scores",
+    "create view v as from scores",
+    "create macro m() as 1",
+    "create or replace macro edubench.leaderboard() as table select 1",
+    "create type edubench.metric as enum ('x')",
+    "drop schema edubench cascade",
+    "insert into scores select * from scores",
+    "update scores set value = 10",
+    "delete from scores",
+    "alter table scores add column x int",
+    "begin",
+    "prepare x as copy scores to '{out}'",
+    "execute x",
+    "deallocate x",
+    "use edubench",
+    "comment on table scores is 'x'",
+    "select 1; copy scores to '{out}'",
+    "/* select */ copy scores to '{out}'",
+    "-- from\ncopy scores to '{out}'",
+]
+
+secret_variable = SECRET
+
+
+@pytest.fixture
+def places(store: Store, run_rows: Build, tmp_path: Path) -> dict[str, Any]:
+    """A store, files beside it, and a port on which nobody is ever heard."""
+    store.append(run_rows("r1"))
+    secret, folder, link = tmp_path / "secret.csv", tmp_path / "folder", tmp_path / "link.csv"
+    secret.write_text(SECRET)
+    folder.mkdir()
+    link.symlink_to(secret)
+    [part] = store.parts("scores")
+    names = {"secret": secret, "secret_name": secret.name, "folder": folder, "link": link, "out": folder / "out.csv"}
+    return names | {"store": store.root, "part": part}
+
+
+def content(root: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() if path.is_file() else b"" for path in sorted(root.rglob("*"))}
+
+
+@pytest.mark.parametrize("query", [*READS, *NETWORK, *INSIDE])
+def test_a_query_that_reaches_out_is_refused_and_reaches_nothing(
+    store: Store, places: dict[str, Any], tmp_path: Path, query: str
+) -> None:
+    secret_frame = {"x": [SECRET]}
+    connection = connect(store)
+    before = content(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        with pytest.raises(StoreError) as caught:
+            run_query(connection, query.format(port=server.getsockname()[1], **places))
+        server.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            server.accept()
+    assert caught.value.code in ("W0201", "W0204", "W0205")
+    assert SECRET not in str(caught.value)
+    assert content(tmp_path) == before
+    assert secret_frame
+
+
+@pytest.mark.parametrize("query", READS)
+def test_a_file_is_refused_as_what_lies_outside_the_store(store: Store, places: dict[str, Any], query: str) -> None:
+    with pytest.raises(StoreError) as caught:
+        run_query(connect(store), query.format(**places))
+    assert caught.value.code == "W0205" or "query_table" in query
+
+
+@pytest.mark.parametrize("query", DOES)
+def test_a_statement_that_does_something_is_refused_before_it_is_run(
+    store: Store, places: dict[str, Any], tmp_path: Path, query: str
+) -> None:
+    connection = connect(store)
+    before = content(tmp_path)
+    with pytest.raises(StoreError) as caught:
+        run_query(connection, query.format(port=9, **places))
+    assert caught.value.code in ("W0203", "W0201", "W0205")
+    assert content(tmp_path) == before
+    assert run_query(connection, "from edubench.scores").num_rows == 16
+
+
+@pytest.mark.parametrize("query", DOES)
+def test_the_results_in_python_refuse_the_same(
+    store: Store, places: dict[str, Any], tmp_path: Path, query: str
+) -> None:
+    with Results(store) as results:
+        before = content(tmp_path)
+        with pytest.raises(StoreError):
+            results.sql(query.format(port=9, **places))
+        assert content(tmp_path) == before
+
+
+@pytest.mark.parametrize("way", ["write_csv", "write_parquet", "to_csv", "to_parquet"])
+def test_a_relation_writes_no_file(store: Store, places: dict[str, Any], tmp_path: Path, way: str) -> None:
+    with Results(store) as results:
+        relation = results.sql("from edubench.scores")
+        before = content(tmp_path)
+        for path in (places["out"], places["part"], places["store"] / "new.parquet"):
+            with pytest.raises(Exception, match=r"Permission|disabled"):
+                getattr(relation, way)(str(path))
+        assert content(tmp_path) == before

@@ -1,0 +1,126 @@
+"""What an opening leaves for the next: as good as the opening itself, and never out of date."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pytest
+
+from tripos_warehouse import kept_views
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect, snippet
+
+Build = Callable[..., dict[str, list[dict[str, Any]]]]
+ALL = "from edubench.{} order by all"
+VIEWS = ("scores", "samples", "judgements", "items", "metrics", "rationales")
+
+
+def kept(root: Path, query: str) -> duckdb.DuckDBPyConnection:
+    connection = kept_views.connect_kept(root, query)
+    assert connection is not None
+    return connection
+
+
+@pytest.fixture
+def full(store: Store, run_rows: Build) -> Store:
+    """A store with a failure that was made good, so that some rows do not count."""
+    store.append(run_rows("r1", status="provider_error"))
+    store.append(run_rows("r1", minutes=1))
+    return store
+
+
+@pytest.mark.parametrize(
+    "query", [*(f"from edubench.{view} order by all" for view in VIEWS), "from edubench.leaderboard()"]
+)
+def test_a_query_gives_the_same_from_what_is_kept(full: Store, query: str) -> None:
+    wanted = connect(full).execute(query).fetchall()
+    assert wanted
+    assert kept(full.root, query).execute(query).fetchall() == wanted
+
+
+def test_nothing_is_kept_before_the_first_opening(full: Store) -> None:
+    assert kept_views.connect_kept(full.root, "select 1") is None
+
+
+def test_a_commit_makes_it_out_of_date(full: Store, run_rows: Build) -> None:
+    connect(full)
+    full.append(run_rows("r2", ("late",), minutes=2))
+    assert kept_views.connect_kept(full.root, "select 1") is None
+    models = connect(full).execute("select distinct model from edubench.scores order by 1").fetchall()
+    assert ("late",) in models
+
+
+def test_a_store_that_is_moved_is_opened_anew(full: Store, tmp_path: Path) -> None:
+    connect(full)
+    full.root.rename(tmp_path / "elsewhere")
+    assert kept_views.connect_kept(tmp_path / "elsewhere", "select 1") is None
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"state": 1}', "\x00"])
+def test_a_file_that_is_damaged_counts_as_none(full: Store, text: str) -> None:
+    connect(full)
+    (full.root / "cache/views.json").write_text(text)
+    assert kept_views.read(full.root) is None
+    assert connect(full).execute("select count(*) from edubench.scores").fetchall() == [(16,)]
+
+
+def test_a_part_of_another_size_counts_as_none(full: Store) -> None:
+    connect(full)
+    part = full.parts("scores")[0]
+    part.chmod(0o644)
+    part.write_bytes(part.read_bytes() + b"x")
+    assert kept_views.read(full.root) is None
+
+
+@pytest.mark.parametrize(
+    "evil",
+    ["copy (select 1) to '{out}/x.csv'", "create table t as from read_text('/etc/hostname')", "attach '{out}/x.db'"],
+)
+def test_statements_of_a_strangers_store_run_in_the_box(full: Store, tmp_path: Path, evil: str) -> None:
+    connect(full)
+    path = full.root / "cache/views.json"
+    body = json.loads(path.read_text("utf-8"))
+    body["tables"].insert(0, evil.format(out=tmp_path))
+    path.write_text(json.dumps(body), "utf-8")
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(duckdb.Error):
+        kept_views.connect_kept(full.root, "select 1")
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_files_outside_the_store_are_not_let_in(full: Store, tmp_path: Path) -> None:
+    connect(full)
+    path = full.root / "cache/views.json"
+    body = json.loads(path.read_text("utf-8"))
+    other = tmp_path / "other.csv"
+    other.write_text("1")
+    body["files"].append(str(other))
+    body["sizes"].append(1)
+    path.write_text(json.dumps(body), "utf-8")
+    assert kept_views.read(full.root) is None
+
+
+def test_a_store_that_cannot_be_written_is_read_all_the_same(full: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(Path, "mkdir", refuse)
+    assert connect(full).execute("select count(*) from edubench.scores").fetchall() == [(16,)]
+    assert not (full.root / "cache").exists()
+
+
+def test_the_snippet_makes_the_same_in_a_database_that_knows_nothing_of_us(full: Store) -> None:
+    ours = connect(full)
+    database = duckdb.connect()
+    for _ in range(2):  # it may be pasted again
+        database.execute(";\n".join(snippet(full)))
+    for query in (
+        *(ALL.format(view) for view in ("scores", "items", "rationales")),
+        "from edubench.leaderboard()",
+        "from spending()",
+    ):
+        assert database.execute(query).fetchall() == ours.execute(query).fetchall() != []

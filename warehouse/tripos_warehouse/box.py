@@ -1,0 +1,42 @@
+"""The box: a DuckDB that can read the files it is given, and has no other file, no network and no settings to change.
+
+It is shut before any statement of a store runs in it, so that nothing that lies in a store can open it.
+Imports nothing but DuckDB, since every command that asks for something waits for it.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import uuid
+from collections.abc import Sequence
+
+import duckdb
+
+
+def open_box(files: Sequence[str]) -> duckdb.DuckDBPyConnection:
+    """An in-memory DuckDB that may read `files`.
+
+    >>> open_box([]).sql("select current_setting('enable_external_access')").fetchall()
+    [(False,)]
+    """
+    # Large sorts spill here; the folder exists only while they do.
+    folder = f"{tempfile.gettempdir()}/tripos-{uuid.uuid4().hex}"
+    connection = duckdb.connect(
+        ":memory:",
+        config={
+            "python_enable_replacements": False,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "temp_directory": folder,
+        },
+    )
+    try:
+        if files:
+            quoted = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+            connection.execute(f"set allowed_paths = [{quoted}]")
+        connection.execute("set enable_external_access = false")
+        connection.execute("set lock_configuration = true")
+    except BaseException:
+        connection.close()
+        raise
+    return connection

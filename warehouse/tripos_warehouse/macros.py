@@ -1,0 +1,203 @@
+"""The table macros: what people ask all the time, as functions to select from."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from tripos_warehouse import sql
+
+# A parameter hides a column of its name, so columns are named with their table throughout.
+_LEADERBOARD = """
+macro {schema}.leaderboard(per := NULL, metric := NULL, scenario := NULL, evaluator := NULL) as table
+with given as (
+  select {per}, score.model, score.item_id, score.value, score.low, score.high
+  from {schema}.scores as score
+  where (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
+    and (evaluator is null or score.evaluator = evaluator)),
+items as (
+  select given.part, given.place, given.model, given.low, given.high, given.item_id,
+    sum(given.value) as total, count(given.value) as n, count(*) as rows
+  from given group by all)
+select items.part, items.model, sum(items.total) / nullif(sum(items.n), 0) as mean,
+  sqrt(greatest(0, sum(items.total * items.total)
+      - 2 * sum(items.total) / nullif(sum(items.n), 0) * sum(items.total * items.n)
+      + pow(sum(items.total) / nullif(sum(items.n), 0), 2) * sum(items.n * items.n))
+    * count(*) filter (items.n > 0) / nullif(count(*) filter (items.n > 0) - 1, 0)) / nullif(sum(items.n), 0)
+    as standard_error,
+  count(*) filter (items.n > 0) as items, sum(items.n)::bigint as scores,
+  (sum(items.rows) - sum(items.n))::bigint as without,
+  case when items.low is not null then items.low || '..' || items.high end as scale
+from items group by items.part, items.place, items.model, items.low, items.high
+order by items.place, items.part, scale nulls last, mean desc nulls last, items.model"""
+
+_WORST = """
+macro {schema}.worst(n := 20, metric := NULL, scenario := NULL, model := NULL, evaluator := NULL) as table
+with lowest as (
+  select score.sample_id, score.model, score.item_id,
+    avg(case when score.high > score.low then (score.value - score.low) / (score.high - score.low)
+      else score.value end) as share,
+    avg(score.value) as mean, arg_min(score.metric, score.value) as lowest_metric, any_value(score.scenario) as scenario
+  from {schema}.scores as score
+  where score.value is not null and (metric is null or score.metric = metric)
+    and (scenario is null or score.scenario = scenario) and (model is null or score.model = model)
+    and (evaluator is null or score.evaluator = evaluator)
+  group by score.sample_id, score.model, score.item_id
+  order by share, score.sample_id, score.model limit n)
+select lowest.mean, lowest.lowest_metric, lowest.scenario, lowest.model, sample.reply, lowest.item_id, lowest.sample_id
+from lowest left join (select main.samples.sample_id, main.samples.reply from main.samples
+  where main.samples.sample_id in (select lowest.sample_id from lowest)) as sample
+  on sample.sample_id = lowest.sample_id
+order by lowest.share, lowest.sample_id, lowest.model"""
+
+_REASONS = """
+macro {schema}.reasons(n := 20, metric := NULL, scenario := NULL, model := NULL, evaluator := NULL) as table
+with lowest as (
+  select {once} score.value, score.metric, score.scenario, score.model, score.evaluator, score.judgement_id,
+    score.sample_id, score.score_id
+  from {schema}.scores as score
+  where score.value is not null and score.judgement_id is not null and (metric is null or score.metric = metric)
+    and (scenario is null or score.scenario = scenario) and (model is null or score.model = model)
+    and (evaluator is null or score.evaluator = evaluator)
+  order by score.value, score.metric, score.score_id limit n)
+select lowest.value, lowest.metric, lowest.model, lowest.evaluator,
+  json_extract_string(given.parsed, '$."' || lowest.metric || '".reason') as reason, lowest.scenario, lowest.sample_id
+from lowest left join (
+  select main.judgements.judgement_id,
+    case when json_valid(main.judgements.parsed) then main.judgements.parsed end as parsed
+  from main.judgements where main.judgements.judgement_id in (select lowest.judgement_id from lowest)) as given
+  on given.judgement_id = lowest.judgement_id
+order by lowest.value, lowest.metric, lowest.score_id"""
+
+_DISAGREEMENTS = """
+macro {schema}.disagreements(n := 20, metric := NULL, scenario := NULL, model := NULL, least := 0) as table
+with apart as (
+  select max(score.value) - min(score.value) as apart, score.metric, score.scenario, score.model, score.sample_id,
+    score.item_id
+  from {schema}.scores as score
+  where score.value is not null and score.evaluator is not null and (metric is null or score.metric = metric)
+    and (scenario is null or score.scenario = scenario) and (model is null or score.model = model)
+  group by all
+  having min(score.evaluator) <> max(score.evaluator) and max(score.value) - min(score.value) > least
+  order by apart desc, score.metric, score.sample_id, score.model limit n),
+given as (
+  select distinct score.sample_id, score.metric, score.evaluator, score.value
+  from main.scores as score
+  where score.sample_id in (select apart.sample_id from apart) and score.value is not null
+    and score.score_id in (select shown.score_id from {schema}.scores as shown
+      where shown.sample_id in (select apart.sample_id from apart)))
+select apart.apart, apart.metric, apart.scenario, apart.model,
+  string_agg(given.evaluator || ' ' || format('{{:g}}', given.value), ', ' order by given.value, given.evaluator)
+    as given,
+  apart.item_id, apart.sample_id
+from apart join given on given.sample_id = apart.sample_id and given.metric = apart.metric::varchar
+group by apart.apart, apart.metric, apart.scenario, apart.model, apart.item_id, apart.sample_id
+order by apart.apart desc, apart.metric, apart.sample_id, apart.model"""
+
+_AGREEMENT = """
+macro {schema}.agreement(per := NULL, metric := NULL, scenario := NULL) as table
+with given as (
+  select {once} {per}, score.sample_id, score.scorer, score.metric, score.evaluator, score.value
+  from {schema}.scores as score
+  where score.value is not null and score.evaluator is not null and (metric is null or score.metric = metric)
+    and (scenario is null or score.scenario = scenario))
+select a.part, a.evaluator as evaluator_a, b.evaluator as evaluator_b, count(*) as n,
+  avg((a.value = b.value)::int) as exact, avg((abs(a.value - b.value) <= 1)::int) as within_1,
+  avg(a.value - b.value) as mean_difference,
+  case when stddev_pop(a.value) > 0 and stddev_pop(b.value) > 0 then corr(a.value, b.value) end as correlation
+from given as a join given as b
+  on a.sample_id = b.sample_id and a.metric = b.metric and a.scorer = b.scorer and a.part is not distinct from b.part
+    and a.evaluator < b.evaluator
+group by a.part, a.place, a.evaluator, b.evaluator order by a.place, a.part, evaluator_a, evaluator_b"""
+
+_FAILURES = """
+macro {schema}.failures(scenario := NULL, model := NULL) as table
+with calls as (
+  select 'reply' as what, sample.step, sample.model, sample.scenario, sample.status, sample.error,
+    sample.sample_id as id
+  from {source}.samples as sample {where_sample}
+  union all
+  select 'judgement', judgement.scorer, judgement.evaluator, judgement.scenario, judgement.status, judgement.error,
+    judgement.judgement_id
+  from {source}.judgements as judgement {where_judgement}),
+every as (select calls.what, calls.step, calls.model, count(distinct calls.id) as calls
+  from calls where scenario is null or calls.scenario = scenario group by all)
+select calls.what, calls.step, calls.model, calls.status, count(distinct calls.id) as failed,
+  count(distinct calls.id) / any_value(every.calls) as share, min(calls.error) as error
+from calls join every on every.what = calls.what and every.step = calls.step and every.model = calls.model
+where calls.status <> 'ok' and (scenario is null or calls.scenario = scenario)
+  and (model is null or calls.model = model)
+group by all order by failed desc, calls.what, calls.step, calls.model, calls.status"""
+
+_SPENDING = """
+macro {schema}.spending({first}) as table
+select call.what, call.role, call.model, count(*) as calls, sum(call.tokens_in)::bigint as tokens_in,
+  sum(call.tokens_out)::bigint as tokens_out, sum(call.cost_usd) as cost_usd,
+  count(*) - count(call.cost_usd) as unpriced, median(call.latency_s) as median_s
+from (
+  select distinct 'reply' as what, sample.role, sample.model, sample.sample_id, sample.tokens_in, sample.tokens_out,
+    sample.cost_usd, sample.latency_s from {source}.samples as sample {where_sample}
+  union all
+  select distinct 'judgement', judgement.scorer, judgement.evaluator, judgement.judgement_id, judgement.tokens_in,
+    judgement.tokens_out, judgement.cost_usd, judgement.latency_s
+  from {source}.judgements as judgement {where_judgement}) as call
+group by all order by cost_usd desc nulls last, calls desc, call.what, call.role, call.model"""
+
+
+def benchmark_macros(benchmark: str, columns: Sequence[str], ordered: Collection[str], several: bool) -> list[str]:
+    """The statements that make the macros of a benchmark's schema; `columns` are those of its axes and arms, by which
+    `leaderboard` and `agreement` may be taken apart. Those that are `ordered` are enumerations;
+    with `several` one score may be in several rows."""
+    schema = sql.name(benchmark)
+    per = _per(["scenario", "metric", "dimension", "evaluator", "scorer", *columns], ordered)
+    filled = {"schema": schema, "per": per, "source": schema, "first": "", "where_sample": "", "where_judgement": ""}
+    filled["once"] = "distinct" if several else ""
+    texts = (_LEADERBOARD, _WORST, _REASONS, _DISAGREEMENTS, _AGREEMENT, _FAILURES, _SPENDING)
+    return [f"create or replace {_filled(text, filled).strip()}" for text in texts]
+
+
+def main_macros() -> list[str]:
+    """The statements that make the macros of schema `main`, over every benchmark and run: each call counts once."""
+    return [
+        f"create or replace {_filled(text, filled).strip()}"
+        for text, filled in (
+            (
+                _SPENDING,
+                {
+                    "schema": "main",
+                    "source": "main",
+                    "first": "benchmark := NULL",
+                    "where_sample": "where benchmark is null or sample.benchmark = benchmark",
+                    "where_judgement": "where benchmark is null or judgement.benchmark = benchmark",
+                },
+            ),
+            (
+                _FAILURES.replace("failures(", "failures(benchmark := NULL, "),
+                {
+                    "schema": "main",
+                    "source": "main",
+                    "where_sample": "where benchmark is null or sample.benchmark = benchmark",
+                    "where_judgement": "where benchmark is null or judgement.benchmark = benchmark",
+                },
+            ),
+        )
+    ]
+
+
+def _per(columns: Sequence[str], ordered: Collection[str]) -> str:
+    """The value that `per` asks for, and its place. `per` is known when a query is planned, so other columns are not
+    read."""
+    cases = " ".join(f"when per = {sql.text(column)} then score.{sql.name(column)}::varchar" for column in columns)
+    wrong = "per is not null then error('`per` is one of ' || " + sql.text(", ".join(columns)) + ")"
+    places = " ".join(
+        f"when per = {sql.text(column)} then enum_code(score.{sql.name(column)})"
+        for column in columns
+        if column in ordered
+    )
+    place = f"case {places} end" if places else "NULL"
+    return f"case {cases} when {wrong} end as part, {place} as place"
+
+
+def _filled(text: str, values: dict[str, str]) -> str:
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text.replace("{{", "{").replace("}}", "}")

@@ -1,0 +1,163 @@
+"""Statements: which of them only read, and what to say of those that the database refuses.
+
+Imports nothing but DuckDB, since every query waits for it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+import duckdb
+
+from tripos_warehouse.errors import StoreError
+
+# DuckDB calls a statement that pivots MULTI, and so a `copy (pivot …) to …`, and an `explain` runs what it
+# explains: in both the first word decides.
+_READS = re.compile(
+    r"""(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*
+    (?:explain(?:\s+analyze\b|\s*\([^)]*\))?(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/)*)?
+    (?:select|from|with|values|table|pivot|unpivot|show|describe|summarize|\()""",
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
+)
+_UNKNOWN = re.compile(
+    r"""(?:Referenced\ column|Referenced\ table|Values\ list|Table)\s
+      .*?(?:not\ found|does\ not\ have\ a\ column|does\ not\ exist)
+    | (?:Scalar|Table|Aggregate|Macro)?\s*Function\ with\ name\s.*?does\ not\ exist""",
+    re.VERBOSE | re.DOTALL,
+)
+_NAME = re.compile(r'(?:named |column (?!named)|table (?!with name)|name )"?([^\s"!]+)"?', re.IGNORECASE)
+_SHUT = re.compile(
+    r"disabled by configuration|configuration has been locked|Permission Error|Missing Extension|Extension \"",
+    re.IGNORECASE,
+)
+Answer = TypeVar("Answer")
+
+
+def statements_of(connection: duckdb.DuckDBPyConnection, text: str) -> list[duckdb.Statement]:
+    """The statements of a text, all of which only read.
+
+    Raises `StoreError`: W0203 for one that could do more, and what `answering` raises.
+
+    >>> [statement.query for statement in statements_of(duckdb.connect(), "select 1; from range(3)")]
+    ['select 1; ', 'from range(3)']
+    """
+    statements = answering(connection, lambda: connection.extract_statements(text))
+    for statement in statements:
+        if not _reads(statement):
+            raise StoreError(
+                "W0203",
+                f"`{' '.join(statement.query.split())[:60]}` is not a query",
+                "ask with `select`; `-o FILE` writes the answer to a file",
+            )
+    return statements
+
+
+def answering(connection: duckdb.DuckDBPyConnection, ask: Callable[[], Answer]) -> Answer:
+    """What `ask` gives.
+
+    Raises `StoreError` where DuckDB refuses, with its message in one line: W0204 for a table, column or function that
+    is not there, W0205 for a file, the network, an extension or a setting, W0201 for anything else.
+    """
+    try:
+        return ask()
+    except duckdb.Error as error:
+        message = str(error)
+        told = _one_line(message)
+        if isinstance(error, duckdb.BinderException | duckdb.CatalogException) and _UNKNOWN.search(message):
+            raise StoreError("W0204", _short(told), _did_you_mean(connection, message)) from error
+        if isinstance(error, duckdb.PermissionException) or _SHUT.search(message):
+            hint = "a query reads the store and nothing else; `-o FILE` writes its answer to a file"
+            raise StoreError("W0205", told, hint) from error
+        raise StoreError("W0201", told) from error
+
+
+def names_of(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
+    """Every table and macro that can be asked, as it is written, with its columns (those of a macro: its parameters).
+
+    >>> connection = duckdb.connect()
+    >>> connection.execute("create table t as select 1 as n").fetchall()
+    [(1,)]
+    >>> names_of(connection)["t"]
+    ['n']
+    """
+    found: dict[str, list[str]] = {}
+    for schema, table, columns in connection.execute(
+        """select schema_name, table_name, list(column_name order by column_index) from duckdb_columns()
+        where not internal and schema_name not like '% %' group by all order by all"""
+    ).fetchall():
+        found[_written(schema, table)] = columns
+    for schema, macro, parameters in connection.execute(
+        """select schema_name, function_name, any_value(parameters) from duckdb_functions()
+        where function_type = 'table_macro' and not internal group by all order by all"""
+    ).fetchall():
+        found[f"{_written(schema, macro)}()"] = parameters
+    return found
+
+
+def _written(schema: str, name: str) -> str:
+    parts = [name] if schema == "main" else [schema, name]
+    return ".".join(part if re.fullmatch(r"\w+", part) else '"' + part.replace('"', '""') + '"' for part in parts)
+
+
+def _did_you_mean(connection: duckdb.DuckDBPyConnection, message: str) -> str:
+    missing = _NAME.search(message)
+    if missing is None:
+        return "`show all tables` lists what there is"
+    wanted = missing[1].casefold()
+    about_column = "column" in message.partition("\n")[0].casefold()
+    try:
+        names = names_of(connection)
+    except duckdb.Error:
+        return ""
+    if about_column:
+        shown = re.search(r"Candidate bindings: (.*)", message)
+        near = re.findall(r'"([^"]+)"', shown[1]) if shown else []
+        known = {column for columns in names.values() for column in columns}
+        nearest = difflib.get_close_matches(wanted, sorted(known), n=1, cutoff=0.6)
+        best = [each for each in near if difflib.SequenceMatcher(None, wanted, each).ratio() >= 0.6] or nearest
+        where = sorted(name for name, columns in names.items() if best and best[0] in columns)
+        if best and best[0].casefold() == wanted:
+            return f"it is a column of {', '.join(f'`{name}`' for name in where[:3])}"
+        if best:
+            return f"did you mean `{best[0]}`?"
+        return f"the nearest columns are {', '.join(f'`{each}`' for each in near[:5])}" if near else ""
+    last: dict[str, list[str]] = {}
+    for name in sorted(names):
+        last.setdefault(name.rpartition(".")[2].rstrip("()").casefold(), []).append(f"`{name}`")
+    spoken = re.search(r"(?:table|function)(?: with)? name[d]? \"?([\w.]+)", message, re.IGNORECASE)
+    wanted = spoken[1].casefold() if spoken else wanted
+    if wanted in last:
+        return f"it is {' or '.join(last[wanted][:3])}"
+    found = difflib.get_close_matches(wanted.rpartition(".")[2], last, n=1, cutoff=0.6)
+    if found:
+        return f"did you mean {' or '.join(last[found[0]][:3])}?"
+    return "`show all tables` lists what there is"
+
+
+def _reads(statement: duckdb.Statement) -> bool:
+    try:
+        kind = statement.type.name
+    except ValueError:  # a kind that DuckDB has no name for in Python, such as that of `update extensions`
+        return False
+    match kind:
+        case "SELECT":
+            return True
+        case "MULTI" | "EXPLAIN":
+            return _READS.match(statement.query) is not None
+        case _:
+            return False
+
+
+def _short(told: str) -> str:
+    """The message without DuckDB's own guesses, which look at other databases too."""
+    return re.split(r" (?:Candidate bindings|Did you mean|Candidate tables)\b", told)[0]
+
+
+def _one_line(message: str) -> str:
+    """DuckDB's message without the excerpt of the query, which the user has before them."""
+    told = message.partition("\n\nLINE ")[0]
+    # It may repeat what stands in a row, which must not steer the terminal.
+    return "".join(each if each.isprintable() else ascii(each)[1:-1] for each in " ".join(told.split()))
