@@ -6,7 +6,7 @@ BENCHMARKS = frozenset({"main", "temp", "system", "information_schema", "pg_cata
 AXES = frozenset(
     """
     attempts cost_usd created_at dataset df dimension enlarged error evaluator fields fingerprint finish_reason
-    high item_id items judgement_id latency_s least low m mean messages metric model model_served n parsed parts
+    given high item_id items judgement_id latency_s least low m mean messages metric model model_served n parsed parts
     pull reason reply role run_id sample_id sample_number scenario score_id scorer standard_error status step
     tokens_in tokens_out tokens_reasoning total value
     """.split()  # noqa: SIM905 - forty lines of one word each say no more

@@ -18,7 +18,7 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from tripos_compiler.plan import Ask, Metric, Plan
+from tripos_compiler.plan import Ask, Column, Metric, Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.treatments import arm_columns, baselines, join_arms
@@ -31,6 +31,11 @@ _SCORES = """
   metric.low, metric.high,
   score.item_id, score.sample_id, score.judgement_id, score.score_id, score.scorer, score.run_id,
   score.fingerprint, score.created_at
+"""
+_COLUMNS = """
+  {context},
+  score.model, score.metric, score.value, score.given, score.status,
+  score.item_id, score.sample_id, score.score_id, score.run_id, score.fingerprint, score.created_at
 """
 _AFTER_VALUE = "status, low, high, item_id, sample_id, judgement_id, score_id, scorer, run_id, fingerprint, created_at"
 _SAMPLES = """
@@ -53,7 +58,7 @@ _ITEMS = "{context}, item.dataset, item.item_id, item.fields"
 
 FIXED_COLUMNS = frozenset(
     word.rpartition(".")[2].strip()
-    for columns in (_SCORES, _SAMPLES, _JUDGEMENTS, _ITEMS, "scenario, reason")
+    for columns in (_SCORES, _COLUMNS, _SAMPLES, _JUDGEMENTS, _ITEMS, "scenario, reason")
     for word in columns.replace("{context},", "").replace("{context}", "").split(",")
 ) - {""}
 """What the views call their columns; no axis has such a name (`tripos_compiler.reserved`)."""
@@ -109,7 +114,8 @@ def axis_columns(plan: Plan) -> list[str]:
 
 
 def benchmark_views(current: Current) -> list[str]:
-    """The statements that make the schema: `items`, `samples`, `judgements`, `metrics`, `scores`, `rationales`."""
+    """The statements that make the schema: `items`, `samples`, `judgements`, `metrics`, `scores`, `columns` and
+    `rationales`."""
     plan = current.plan
     schema = sql.name(plan.benchmark.name)
     axes, arms = axis_columns(plan), arm_columns(plan)
@@ -118,6 +124,7 @@ def benchmark_views(current: Current) -> list[str]:
     fresh = f"{mine} and fingerprint in ({', '.join(map(sql.text, current.fingerprints)) or 'NULL'})"
     items, samples, judgements = _only(current)
     samples += _asked(plan)
+    is_score = _is_score(plan)
     item_key = "item.benchmark = {0}.benchmark and item.scenario = {0}.scenario and item.item_id = {0}.item_id"
     return [
         f"create schema if not exists {schema}",
@@ -138,7 +145,13 @@ def benchmark_views(current: Current) -> list[str]:
         select {_SCORES.format(context=_context(axes, arms).format(row="score", context="item.context"))}
         from ({_scores(current, fresh, items)}) as score
         left join main.items as item on {item_key.format("score")}
-        left join {schema}.metrics as metric on metric.metric = score.metric{join_arms(plan, "score")}""",
+        left join {schema}.metrics as metric on metric.metric = score.metric{join_arms(plan, "score")}
+        where {is_score}""",
+        f"""create or replace view {schema}.columns as
+        select {_COLUMNS.format(context=_context(axes, arms).format(row="score", context="item.context"))}
+        from ({_scores(current, fresh, items)}) as score
+        left join main.items as item on {item_key.format("score")}{join_arms(plan, "score")}
+        where not {is_score}""",
         f"""create or replace view {schema}.rationales as
         select score.* exclude ({_AFTER_VALUE}), given.reason, score.item_id, score.sample_id,
           score.judgement_id, score.score_id
@@ -149,6 +162,12 @@ def benchmark_views(current: Current) -> list[str]:
             json_each(case when json_valid(judgement.parsed) then judgement.parsed end) as part
         ) as given on given.judgement_id = score.judgement_id and given.metric = score.metric""",
     ]
+
+
+def _is_score(plan: Plan) -> str:
+    """A condition that tells scores from the columns that measures look at, which the same table keeps."""
+    columns = {step.fingerprint for s in plan.scenarios for step in s.steps if isinstance(step, Column)}
+    return f"(score.fingerprint not in ({', '.join(map(sql.text, sorted(columns)))}))" if columns else "true"
 
 
 def _context(axes: list[str], arms: list[str] | None = None) -> str:
@@ -170,10 +189,10 @@ def _scores(current: Current, fresh: str, items: str) -> str:
         asked = f" and sample_id in (select sample_id from {sql.name(current.plan.benchmark.name)}.samples)"
     found = baselines(current.plan, current.compared_role)
     if not found.fingerprints:
-        return f"from main.scores where {fresh}{judged}{own}"
+        return f"select * from main.scores where {fresh}{judged}{own}"
     common = f"fingerprint in ({', '.join(map(sql.text, found.fingerprints))})"
-    about = f"from main.scores where {fresh} and not {common}{judged}{own}"
-    compared = [f"select distinct scenario, item_id, model {about}"]
+    about = f"select * from main.scores where {fresh} and not {common}{judged}{own}"
+    compared = [f"select distinct scenario, item_id, model from ({about})"]
     run = f" and run.run_id = {sql.text(current.run_id)}" if current.exact else ""
     compared += [
         f"""select distinct listed.scenario, listed.item_id, unnest(run.models) as model

@@ -83,6 +83,8 @@ class Report:
                 "items": row.items,
                 "n": row.n,
                 "total": row.total,
+                "method": row.method,
+                "reason": row.reason,
             }
             for table in self.measures
             for row in table.rows

@@ -204,7 +204,7 @@ DRAFTS = _table(
 
 SCORES = _table(
     "scores",
-    1,
+    2,
     "score_id",
     "sample_id judgement_id run_id benchmark scenario item_id model scorer metric evaluator status fingerprint",
     _need("score_id", pa.string()),
@@ -219,6 +219,7 @@ SCORES = _table(
     _need("metric", pa.string()),
     _may("evaluator", pa.string()),
     _may("value", pa.float64()),
+    _may("given", pa.string()),  # JSON: the value of a column that is no number
     _need("status", pa.string()),  # as runtime/tripos_runtime/statuses.py has them
     _need("fingerprint", pa.string()),
     _need("created_at", TIMESTAMP),
@@ -226,9 +227,9 @@ SCORES = _table(
 
 MEASURES = _table(
     "measures",
-    1,
+    2,
     "run_id measure model dims",
-    "run_id benchmark measure model",
+    "run_id benchmark measure model method reason",
     _need("run_id", pa.string()),
     _need("benchmark", pa.string()),
     _need("measure", pa.string()),
@@ -241,6 +242,8 @@ MEASURES = _table(
     _need("items", pa.int64()),
     _need("n", pa.int64()),
     _need("total", pa.int64()),
+    _may("method", pa.string()),  # how the interval was found: wilson, t or jackknife
+    _may("reason", pa.string()),  # why there is no value, or no interval
 )
 
 TABLES: Mapping[str, Table] = MappingProxyType(

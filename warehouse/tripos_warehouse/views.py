@@ -14,15 +14,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import duckdb
-from duckdb.func import SPECIAL
 
 from tripos_warehouse import sql
 from tripos_warehouse.benchmark_views import Current, benchmark_views
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.functions import add_functions
 from tripos_warehouse.parts import FORMER
 from tripos_warehouse.runs import Run, find_run
 from tripos_warehouse.schemas import RUN_ENDS, RUN_ITEMS, RUNS, TABLES, Table
-from tripos_warehouse.statistics import t_quantile
 from tripos_warehouse.store import FAILED, Store
 
 INTERNAL = "tripos internal"
@@ -71,7 +70,7 @@ def _opened(store: Store, choose: Callable[[duckdb.DuckDBPyConnection], str | No
     )
     _open.add(connection)
     try:
-        connection.create_function("t_quantile", t_quantile, ["double", "double"], "double", null_handling=SPECIAL)
+        add_functions(connection)
         connection.execute(f"create schema {sql.name(INTERNAL)}")
         found = store.files()
         outdated = store.outdated(found)

@@ -1,0 +1,18 @@
+"""Statistics that DuckDB lacks, as pure functions of numbers: agreement, sampling, intervals, comparisons, preferences.
+
+Each of the modules is a subject; import what is needed from it, as a report should not load what it does not use:
+
+- `agreement`: what raters have in common (Kendall's W, α, κ, ICC, correlations of ranks)
+- `sampling`: pass@k and pass^k; `power`: what difference a design can detect
+- `intervals`: shares, means and any statistic, also where rows are clustered
+- `comparing`: two runs or many models on the same items
+- `preferring`: Bradley–Terry, win rates, position bias; `severity`: judges that are strict, or fond of themselves
+
+Every function returns a `Found` (or a few): a value, or the reason why there is none. scipy is imported where it is
+needed first.
+"""
+
+from tripos_warehouse.statistics.found import Found
+from tripos_warehouse.statistics.quantiles import t_quantile
+
+__all__ = ["Found", "t_quantile"]

@@ -1,0 +1,123 @@
+"""Ratings as arrays: what raters gave to items, with holes where they gave nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Ratings = Sequence[Sequence[Any]] | npt.NDArray[Any]
+"""A row a rater and a column an item; `None` or NaN where a rater gave no rating."""
+
+
+def read_ratings(ratings: Ratings, categories: Sequence[Hashable] | None = None) -> Floats:
+    """Ratings as numbers of the shape (raters, items), NaN where one is missing.
+
+    With `categories` a rating becomes its place in them, from 0. Without, ratings that are text become the places of
+    what was seen, in alphabetical order. Raises `ValueError` for rows of different lengths, for a rating that is not
+    in `categories`, and for infinities.
+
+    >>> read_ratings([["good", None], ["bad", "good"]], ["bad", "good"]).tolist()
+    [[1.0, nan], [0.0, 1.0]]
+    """
+    if isinstance(ratings, np.ndarray) and ratings.dtype.kind in "fiub" and categories is None:
+        found = np.array(ratings, dtype=np.float64, ndmin=2)
+    else:
+        rows = [list(row) for row in ratings]
+        if len({len(row) for row in rows}) > 1:
+            raise ValueError(f"raters have different numbers of items: {[len(row) for row in rows]}")
+        if categories is None and any(isinstance(rating, str) for row in rows for rating in row):
+            categories = sorted({str(rating) for row in rows for rating in row if not is_missing(rating)})
+            rows = [[rating if is_missing(rating) else str(rating) for rating in row] for row in rows]
+        if categories is not None:
+            rows = [[_place(rating, places) for rating in row] for places in [_places(categories)] for row in rows]
+        cells = [[np.nan if rating is None else float(rating) for rating in row] for row in rows]
+        found = np.array(cells, dtype=np.float64).reshape(len(rows), -1)
+    if found.ndim != 2:
+        raise ValueError(f"ratings have the shape (raters, items), not {found.shape}")
+    if np.isinf(found).any():
+        raise ValueError("a rating is infinite")
+    return found
+
+
+def is_missing(rating: Any) -> bool:
+    """Whether there is no rating: `None` or NaN.
+
+    >>> is_missing(None), is_missing(float("nan")), is_missing(0), is_missing("")
+    (True, True, False, False)
+    """
+    return rating is None or (isinstance(rating, float | np.floating) and bool(np.isnan(rating)))
+
+
+def _places(categories: Sequence[Hashable]) -> dict[Hashable, int]:
+    places = {category: place for place, category in enumerate(categories)}
+    if len(places) < len(categories):
+        raise ValueError(f"a category is named twice: {list(categories)}")
+    return places
+
+
+def _place(rating: Any, places: dict[Hashable, int]) -> int | None:
+    if is_missing(rating):
+        return None
+    if rating not in places:
+        raise ValueError(f"the rating {rating!r} is none of the categories {list(places)}")
+    return places[rating]
+
+
+def complete_items(ratings: Floats) -> tuple[Floats, int]:
+    """The items that every rater rated, and how many others there were.
+
+    >>> matrix, left_out = complete_items(read_ratings([[1, 2, None], [1, 3, 3]]))
+    >>> matrix.tolist(), left_out
+    ([[1.0, 2.0], [1.0, 3.0]], 1)
+    """
+    whole = ~np.isnan(ratings).any(axis=0)
+    return ratings[:, whole], int((~whole).sum())
+
+
+def read_values(values: Sequence[float | None] | npt.NDArray[Any]) -> Floats:
+    """Numbers as an array of one dimension, NaN for `None`. Raises `ValueError` for infinities.
+
+    >>> read_values([1, None]).tolist()
+    [1.0, nan]
+    """
+    found = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    if found.ndim != 1:
+        raise ValueError(f"values have one dimension, not the shape {found.shape}")
+    if np.isinf(found).any():
+        raise ValueError("a value is infinite")
+    return found
+
+
+def cluster_codes(clusters: Sequence[Hashable] | npt.NDArray[Any] | None, n: int) -> Ints:
+    """A number from 0 for the cluster of each row, in the order in which clusters appear; without, each row its own.
+
+    Raises `ValueError` unless there are `n` of them.
+
+    >>> cluster_codes(["b", "a", "b"], 3).tolist(), cluster_codes(None, 2).tolist()
+    ([0, 1, 0], [0, 1])
+    """
+    if clusters is None:
+        return np.arange(n, dtype=np.int64)
+    if len(clusters) != n:
+        raise ValueError(f"there are {n} rows and {len(clusters)} clusters")
+    seen: dict[Hashable, int] = {}
+    return np.array([seen.setdefault(each, len(seen)) for each in _plain(clusters)], dtype=np.int64)
+
+
+def _plain(values: Sequence[Hashable] | npt.NDArray[Any]) -> list[Any]:
+    return values.tolist() if isinstance(values, np.ndarray) else list(values)
+
+
+def rows_of(codes: Ints) -> list[Ints]:
+    """The rows of each cluster, cluster by cluster.
+
+    >>> [rows.tolist() for rows in rows_of(np.array([0, 1, 0]))]
+    [[0, 2], [1]]
+    """
+    order = np.argsort(codes, kind="stable")
+    return list(np.split(order, np.flatnonzero(np.diff(codes[order])) + 1))

@@ -1,0 +1,145 @@
+"""Judges that are strict, and judges that are fond of their own model."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from tripos_warehouse.statistics.found import Found
+from tripos_warehouse.statistics.intervals import Clusters, mean
+from tripos_warehouse.statistics.ratings import Ratings, is_missing, read_ratings
+from tripos_warehouse.statistics.verdicts import Verdict
+
+
+def judge_severity(ratings: Ratings, clusters: Clusters = None, *, confidence: float = 0.95) -> tuple[Found, ...]:
+    """How far each judge lies from the panel, in the unit of the scores: the mean of its rating less the panel's mean.
+
+    Below 0 a judge is strict, above lenient. `ratings` has a row a judge; the panel's mean of an item is over all who
+    rated it, the judge among them, and items with one rating do not count. Where every judge rated every item the
+    figures add up to 0. The interval is that of Student's t over items or their `clusters`, for this panel.
+
+    >>> [found.value for found in judge_severity([[3, 4, 5], [2, 3, 4], [1, 2, 3]])]
+    [1.0, 0.0, -1.0]
+    """
+    matrix = read_ratings(ratings)
+    there = ~np.isnan(matrix)
+    given = there.sum(axis=0)
+    panel = np.where(there, matrix, 0).sum(axis=0) / np.maximum(1, given)
+    found = []
+    for row in matrix:
+        apart = mean(np.where(given >= 2, row - panel, np.nan), clusters, confidence=confidence)
+        found.append(apart if apart.value is not None else replace(apart, reason="no item that another judge rated"))
+    return tuple(found)
+
+
+@dataclass(frozen=True)
+class Grade:
+    """What a judge gave to a model's reply."""
+
+    judge: str
+    model: str
+    item: Hashable
+    value: float | None
+
+
+def self_preference(
+    verdicts: Sequence[Verdict], own: Mapping[str, str] | None = None, *, confidence: float = 0.95
+) -> dict[str, Found]:
+    """By judge: how much more often it prefers its own model than the other judges do, on the same replies. −1 to 1.
+
+    `own` says which model is a judge's own; without, the one of its name. Verdicts count with the judge's model in them
+    of which there are some by others, too, none of them with their own model in it. A comparison is an item and two
+    models; ties are half. `n` are comparisons, `left_out` those that nobody else judged. Student's t over items.
+
+    >>> mine = [Verdict("gpt", "other", "gpt", item, "gpt") for item in range(3)]
+    >>> theirs = [Verdict("gpt", "other", "other", item, "neutral") for item in range(3)]
+    >>> self_preference(mine + theirs)["gpt"].value
+    1.0
+    """
+    judges = sorted({verdict.judge for verdict in verdicts if verdict.judge is not None})
+    models = {judge: judge for judge in judges} if own is None else own
+    by_pair: dict[tuple[Hashable, tuple[str, str]], list[Verdict]] = defaultdict(list)
+    for verdict in verdicts:
+        if verdict.item is not None:
+            by_pair[verdict.item, verdict.models].append(verdict)
+    found = {}
+    taking_part = {model for verdict in verdicts for model in verdict.models}
+    for judge in judges:
+        mine = models.get(judge)
+        if mine is None or mine not in taking_part:
+            continue
+        excesses, items, left_out = [], [], 0
+        for (item, pair), given in by_pair.items():
+            by_self = [each.score_of(mine) for each in given if each.judge == judge] if mine in pair else []
+            others = _by_judge([each for each in given if models.get(str(each.judge)) not in pair], mine)
+            if by_self and others:
+                excesses.append(sum(by_self) / len(by_self) - sum(others) / len(others))
+                items.append(item)
+            left_out += bool(by_self and not others)
+        found[judge] = _over_items(
+            excesses, items, left_out, "nobody else judged what its model took part in", confidence
+        )
+    return found
+
+
+def _by_judge(verdicts: Sequence[Verdict], model: str) -> list[float]:
+    """The mean score of a model by each judge, so that one who judged more often counts no more."""
+    scores: dict[str | None, list[float]] = defaultdict(list)
+    for verdict in verdicts:
+        scores[verdict.judge].append(verdict.score_of(model))
+    return [sum(given) / len(given) for given in scores.values()]
+
+
+def self_preference_in_grades(
+    grades: Sequence[Grade], own: Mapping[str, str] | None = None, *, confidence: float = 0.95
+) -> dict[str, Found]:
+    """By judge: what it gives its own model beyond what others give it, less the same for the other models.
+
+    In the unit of the scores. A judge that is lenient to all is not fond of itself: that is what is taken off. `own` as
+    for `self_preference`; a judge's grades of its own model are no yardstick for others. `n` are the items on which
+    there are both differences, `left_out` the others with a grade of its own model. Student's t over items.
+
+    >>> panel = [Grade("strict", model, item, 3) for model in ("gpt", "other") for item in range(3)]
+    >>> fond = [Grade("gpt", model, item, 4 + (model == "gpt")) for model in ("gpt", "other") for item in range(3)]
+    >>> self_preference_in_grades(panel + fond)["gpt"].value
+    1.0
+    """
+    judges = sorted({grade.judge for grade in grades})
+    models = {judge: judge for judge in judges} if own is None else own
+    cells: dict[tuple[Hashable, str], dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for grade in grades:
+        if grade.value is not None and not is_missing(grade.value):
+            cells[grade.item, grade.model][grade.judge].append(float(grade.value))
+    found = {}
+    graded = {grade.model for grade in grades}
+    for judge in judges:
+        mine = models.get(judge)
+        if mine is None or mine not in graded:
+            continue
+        apart: dict[Hashable, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+        wanted: set[Hashable] = set()
+        for (item, model), given in cells.items():
+            if judge not in given:
+                continue
+            if model == mine:
+                wanted.add(item)
+            others = [sum(v) / len(v) for each, v in given.items() if each != judge and models.get(each) != model]
+            if others:
+                excess = sum(given[judge]) / len(given[judge]) - sum(others) / len(others)
+                apart[item][model != mine].append(excess)
+        both = {item: (ours, theirs) for item, (ours, theirs) in apart.items() if ours and theirs}
+        excesses = [sum(ours) / len(ours) - sum(theirs) / len(theirs) for ours, theirs in both.values()]
+        reason = "no item on which others, too, graded its model and another"
+        found[judge] = _over_items(excesses, list(both), len(wanted - set(both)), reason, confidence)
+    return found
+
+
+def _over_items(
+    excesses: Sequence[float], items: Sequence[Hashable], left_out: int, reason: str, confidence: float
+) -> Found:
+    if not excesses:
+        return Found.undefined(reason, left_out=left_out)
+    return replace(mean(excesses, items, confidence=confidence), left_out=left_out)
