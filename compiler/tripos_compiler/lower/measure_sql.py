@@ -50,7 +50,7 @@ def mean_sql(
         pulls = _weighted_pulls(benchmark, condition, cell, weights or {}, missing)
     if set(inner) == set(dims):
         plain = not weights and missing == "skip"
-        share = 'n = count(pull) and bool_and("all are 0 or 1")' if plain else "false"
+        share = 'any_value(n) = count(pull) and bool_and("all are 0 or 1")' if plain else "false"
         return f"""\
 {pulls}
 select {cell}, mean as value,
