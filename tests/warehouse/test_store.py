@@ -235,7 +235,7 @@ def test_a_newer_store_commit_or_table_is_refused(store: Store, run_rows: Build)
     for part in body["parts"]:
         part["version"] += 1
     path.write_text(json.dumps(body))
-    with pytest.raises(StoreError, match="W0104: `scores` has version 2"):
+    with pytest.raises(StoreError, match="W0104: `scores` has version 3"):
         Store.open(store.root, create=False).parts("scores")
     path.write_text(json.dumps({"format": "tripos.commit/9"}))
     with pytest.raises(StoreError, match=r"W0104: .*tripos.commit/9"):

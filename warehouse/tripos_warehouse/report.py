@@ -10,6 +10,7 @@ import orjson
 
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
+from tripos_warehouse.expectations import Gate, expected
 from tripos_warehouse.measures import MeasureTable, evaluate
 from tripos_warehouse.report_text import render
 from tripos_warehouse.runs import Run
@@ -30,6 +31,13 @@ class Report:
     samples: dict[str, int]
     scores: dict[str, int]
     measures: tuple[MeasureTable, ...]
+    gates: tuple[Gate, ...] = ()
+    """What the plan expects, each with what it came to."""
+
+    @property
+    def held(self) -> bool:
+        """Whether every expectation held."""
+        return all(gate.held for gate in self.gates)
 
     @property
     def only_proves_the_pipeline(self) -> bool:
@@ -65,6 +73,7 @@ class Report:
                 }
                 for table in self.measures
             ],
+            "expectations": [gate.to_json() for gate in self.gates],
         }
 
     def to_measure_rows(self) -> list[dict[str, Any]]:
@@ -108,6 +117,7 @@ def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Repor
         _by_status(connection, f"{schema}.samples {compared}", "sample_id" if several else None, "ok"),
         _by_status(connection, f"{schema}.scores", "score_id" if several else None, "scored"),
         tuple(evaluate(connection, plan, measure) for measure in plan.measures),
+        tuple(expected(connection, plan, each, run.models) for each in plan.expectations),
     )
 
 

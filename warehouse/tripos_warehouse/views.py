@@ -11,10 +11,12 @@ import tempfile
 import uuid
 import weakref
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 
+from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.benchmark_views import Current, benchmark_views
 from tripos_warehouse.errors import StoreError
@@ -44,19 +46,29 @@ def connect(store: Store, run_id: str | None = None) -> duckdb.DuckDBPyConnectio
     return _opened(store, lambda connection: run_id)
 
 
-def connect_run(store: Store, text: str | None = None) -> tuple[duckdb.DuckDBPyConnection, Run]:
+def connect_run(
+    store: Store, text: str | None = None, plan: Plan | None = None
+) -> tuple[duckdb.DuckDBPyConnection, Run]:
     """The run whose id is `text` or alone begins with it, and a connection that shows it as `connect` does; without
-    `text` the latest run. Raises `StoreError` as `connect` and `find_run` do."""
+    `text` the latest run. With a `plan` it shows what of the run is as that plan has it, and not as its own.
+
+    Raises `StoreError` as `connect` and `find_run` do, and W0210 for a plan of another benchmark.
+    """
     found: list[Run] = []
 
     def chosen(connection: duckdb.DuckDBPyConnection) -> str:
         found.append(find_run(connection, text))
+        if plan is not None and plan.benchmark.name != found[0].benchmark:
+            message = f"run `{found[0].run_id}` is of `{found[0].benchmark}`, and the spec of `{plan.benchmark.name}`"
+            raise StoreError("W0210", message, "name a run of that benchmark: `tripos list` shows them")
         return found[0].run_id
 
-    return _opened(store, chosen), found[0]
+    return _opened(store, chosen, plan), found[0]
 
 
-def _opened(store: Store, choose: Callable[[duckdb.DuckDBPyConnection], str | None]) -> duckdb.DuckDBPyConnection:
+def _opened(
+    store: Store, choose: Callable[[duckdb.DuckDBPyConnection], str | None], plan: Plan | None = None
+) -> duckdb.DuckDBPyConnection:
     """A connection over the tables, with the views of the run that is chosen once the tables are there."""
     connection = duckdb.connect(
         ":memory:",
@@ -83,7 +95,7 @@ def _opened(store: Store, choose: Callable[[duckdb.DuckDBPyConnection], str | No
         connection.execute(_run_items_view(selects.pop(RUN_ITEMS.name)))
         for table, select in selects.items():
             connection.execute(f"create view main.{table} as {select}")
-        for current in _currents(connection, choose(connection)):
+        for current in _currents(connection, choose(connection), plan):
             for statement in benchmark_views(current):
                 connection.execute(statement)
         _lock(connection, [path for paths in files.values() for path in paths])
@@ -163,7 +175,7 @@ def _run_items_view(run_items: str) -> str:
         from ({run_items}) as listed join main.runs as runs on runs.items_of = listed.run_id"""
 
 
-def _currents(connection: duckdb.DuckDBPyConnection, run_id: str | None) -> list[Current]:
+def _currents(connection: duckdb.DuckDBPyConnection, run_id: str | None, plan: Plan | None) -> list[Current]:
     """The run that each benchmark's schema shows, by benchmark name: the last one that did not have to stop."""
     chosen = {}
     columns = "run_id, benchmark, plan, fingerprints, roles, compared_role, models"
@@ -178,6 +190,9 @@ def _currents(connection: duckdb.DuckDBPyConnection, run_id: str | None) -> list
         if found is None:
             raise StoreError("W0301", f"the store has no run `{run_id}`", "`tripos list` shows the runs")
         chosen[found[1]] = Current.of_row(found, exact=True)
+        if plan is not None:
+            prints = {each for scenario in plan.scenarios for each in scenario.fingerprints}
+            chosen[found[1]] = replace(chosen[found[1]], plan=plan, fingerprints=tuple(sorted(prints)))
     return [chosen[benchmark] for benchmark in sorted(chosen)]
 
 

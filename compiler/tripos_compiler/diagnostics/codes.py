@@ -116,6 +116,7 @@ CODES: dict[str, str] = {
     "W0201": "query failed",
     "W0202": "unknown output format",
     "W0203": "statement not allowed",
+    "W0210": "spec of another benchmark",
     "W0301": "unknown run",
     "W0302": "unknown result",
     "W0303": "ambiguous result",

@@ -194,7 +194,8 @@ group by {self._by}""",
         cells = self.parts.add(
             "cells",
             f"""select {self._by},
-  stddev_samp(value) as value, avg(value) as mean, var_pop(value) as "variance of cell", false as "is share", count(*) filter ("has value") as n, count(*) as total,
+  stddev_samp(value) as value, avg(value) as mean, var_pop(value) as "variance of cell",
+  false as "is share", count(*) filter ("has value") as n, count(*) as total,
   case when count(value) = 1 then 'one value has no deviation' end as reason
 from {rows}
 group by {self._by}""",

@@ -192,7 +192,7 @@ def _measure(program: Program, reading: Reading, each: Declared) -> Known | None
     if by is None:
         return None
     missing: Missing = reading.missing or "skip"
-    low, high = _bounds(figured, missing)
+    low, high = bounds_of(figured, missing)
     owner = f"scenario {each.scenario}" if each.scenario is not None else ""
     program.index.define("measure", each.name.text, each.name.span, owner, _detail(by, low, high))
     measure = Measure(
@@ -203,12 +203,12 @@ def _measure(program: Program, reading: Reading, each: Declared) -> Known | None
         high=high,
         missing=missing,
         figure=figured.figure,
-        sql=_sql(reading, figured, by, missing),
+        sql=find_query(reading, figured, by, missing),
     )
     return Known(measure, figured)
 
 
-def _bounds(figured: Figured, missing: str) -> tuple[float | None, float | None]:
+def bounds_of(figured: Figured, missing: str) -> tuple[float | None, float | None]:
     """Between which values the measure lies, where that is known."""
     if figured.mixed:
         return None, None
@@ -224,8 +224,9 @@ def _detail(by: tuple[str, ...], low: float | None, high: float | None) -> str:
     return f"a measure{goes}" + (f", {spoken((low, high))}" if low is not None and high is not None else "")
 
 
-def _sql(reading: Reading, figured: Figured, by: tuple[str, ...], missing: Missing) -> str | None:
-    """The SQL of a measure. Means of scores, which are most of them, have one that is shorter and faster."""
+def find_query(reading: Reading, figured: Figured, by: tuple[str, ...], missing: Missing) -> str | None:
+    """The SQL of a figure; None where it is taken of what is not kept. Means of scores, which are most figures, have
+    one that is shorter and faster."""
     found: str | None = None
     match figured.figure:
         case Aggregate() as figure:
