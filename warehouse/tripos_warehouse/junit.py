@@ -18,7 +18,7 @@ FAILED = ("provider_error", "function_error")
 
 
 def junit(report: Report) -> str:
-    """The XML, ending in a line feed. An expectation that did not hold is a `failure`, failed replies are an `error`."""
+    """The XML, ending in a line feed. What did not hold is a `failure`, failed replies are an `error`."""
     run = report.run
     cases = [_case(report, gate, outcome) for gate in report.gates for outcome in gate.outcomes]
     cases.append(_replies(report))

@@ -43,7 +43,7 @@ class MeasureRow:
     total: int
     coverage: float | None
     half_width: float | None
-    """Half the width of the interval as it would be without the bounds of the scale."""
+    """Half the width of the interval as it would be without the bounds of the scale; of Wilson's the longer side."""
     method: str | None = None
     """How the interval was found: `wilson`, `t` or `jackknife`."""
     reason: str | None = None
@@ -138,7 +138,7 @@ def _row(measure: Measure, found: dict[str, Any]) -> MeasureRow:
         n=n,
         total=total,
         coverage=coverage,
-        half_width=_half_of(low, high) if method == "wilson" else half,
+        half_width=_longer(value, low, high) if method == "wilson" else half,
         method=method if low is not None else None,
         reason=reason,
     )
@@ -155,8 +155,9 @@ def _reason(value: float | None, items: int) -> str:
     return "one item says nothing about the error" if items < 2 else "items do not differ: nothing shows the error"
 
 
-def _half_of(low: float | None, high: float | None) -> float | None:
-    return None if low is None or high is None else (high - low) / 2
+def _longer(value: float | None, low: float | None, high: float | None) -> float | None:
+    """How far an interval that is not even on both sides reaches, at most."""
+    return None if value is None or low is None or high is None else max(value - low, high - value)
 
 
 def _half_width(standard_error: float | None, df: int) -> float | None:

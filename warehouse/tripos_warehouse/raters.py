@@ -37,6 +37,10 @@ def find_statistic(what: str, level: str, ratings: Floats) -> Found:
     return _STATISTICS[what](ratings, level)
 
 
+def _plain(one: Floats, other: Floats) -> Found:
+    return cohen_kappa(one.tolist(), other.tolist())
+
+
 def _quadratic(ratings: Floats, level: str) -> Found:
     """κ by squares. Ratings that are whole numbers are the steps of a rubric, also those that nobody gave."""
     low, high = np.nanmin(ratings), np.nanmax(ratings)
@@ -55,6 +59,6 @@ _STATISTICS: Mapping[str, Callable[[Floats, str], Found]] = {
     "krippendorff_alpha": lambda ratings, level: krippendorff_alpha(ratings, cast("Level", level)),
     "kendall_tau": lambda ratings, level: pairwise(kendall_tau_b, ratings).mean,
     "spearman": lambda ratings, level: pairwise(spearman_rho, ratings).mean,
-    "cohen_kappa": lambda ratings, level: pairwise(cohen_kappa, ratings).mean,
+    "cohen_kappa": lambda ratings, level: pairwise(_plain, ratings).mean,
     "quadratic_kappa": _quadratic,
 }
