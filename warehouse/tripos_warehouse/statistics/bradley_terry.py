@@ -18,6 +18,8 @@ from tripos_warehouse.statistics.verdicts import Counts, Verdict
 Errors = Literal["information", "items", "bootstrap"]
 STEPS = 100
 """The most steps to the best fit. From strengths that are all the same it takes 5 to 10."""
+LONGEST_STEP = 2.0
+"""On the scale of log odds. Where the likelihood is nearly flat, Newton's step would leave what can be computed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,8 +149,10 @@ def _fit(wins: Floats, ties: Floats, ridge: float, start: Floats | None = None) 
     height, gradient, information = _climb(values, wins, ties, ridge)
     for _ in range(STEPS):
         step = np.linalg.solve(information + level, gradient)
-        if np.abs(step).max() < 1e-10:
+        size_of_step = float(np.abs(step).max())
+        if size_of_step < 1e-10:
             break
+        step *= min(1.0, LONGEST_STEP / size_of_step)
         for _ in range(60):
             new = _climb(values + step, wins, ties, ridge)
             if new[0] >= height - 1e-12 * abs(height):

@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 
 from tripos_warehouse.statistics.found import Found
-from tripos_warehouse.statistics.intervals import mean
 from tripos_warehouse.statistics.letters import letters_of
+from tripos_warehouse.statistics.means import mean
 from tripos_warehouse.statistics.ratings import Floats, Ints, cluster_codes, is_missing
 
 Test = Literal["t", "sign_flip", "wilcoxon"]
@@ -55,11 +55,23 @@ def compare_paired(
     >>> round(found.difference.value, 4), found.difference.n, found.only_second
     (0.5833, 3, 1)
     """
-    means = [_item_means(scores) for scores in (first, second)]
-    shared = [item for item in means[0] if item in means[1]]
-    differences = np.array([means[0][item] - means[1][item] for item in shared])
+    return _compare(_item_means(first), _item_means(second), clusters, test, resamples, seed, confidence)
+
+
+def _compare(
+    first: dict[Hashable, float],
+    second: dict[Hashable, float],
+    clusters: Mapping[Hashable, Hashable] | None,
+    test: Test,
+    resamples: int,
+    seed: int,
+    confidence: float,
+) -> Paired:
+    """`compare_paired` of the mean of each item."""
+    shared = [item for item in first if item in second]
+    differences = np.array([first[item] - second[item] for item in shared])
     groups = None if clusters is None else [clusters[item] for item in shared]
-    only = len(means[0]) - len(shared), len(means[1]) - len(shared)
+    only = len(first) - len(shared), len(second) - len(shared)
     if not shared:
         return Paired(Found.undefined("no item has a score in both runs", left_out=sum(only)), *only)
     found = replace(mean(differences, groups, confidence=confidence), left_out=sum(only))
@@ -164,18 +176,17 @@ def rank_groups(
     >>> [(rank.model, rank.rank, rank.letters) for rank in ranking.ranks]
     [('good', 1, 'a'), ('fair', 1, 'a'), ('poor', 3, 'b')]
     """
+    by_item = {model: _item_means(given) for model, given in scores.items()}
     means = {}
-    for model, given in scores.items():
-        by_item = _item_means(given)
-        groups = None if clusters is None else [clusters[item] for item in by_item]
-        means[model] = mean(list(by_item.values()), groups, confidence=1 - level)
+    for model, given in by_item.items():
+        groups = None if clusters is None else [clusters[item] for item in given]
+        means[model] = mean(list(given.values()), groups, confidence=1 - level)
     order = sorted(means, key=lambda model: (means[model].value is None, -(means[model].value or 0.0), model))
     pairs = list(combinations(order, 2))
 
     def compared(first: str, second: str) -> Found:
-        runs = scores[first], scores[second]
-        paired = compare_paired(*runs, clusters, test=test, resamples=resamples, seed=seed, confidence=1 - level)
-        return paired.difference
+        runs = by_item[first], by_item[second]
+        return _compare(*runs, clusters, test, resamples, seed, 1 - level).difference
 
     found = [compared(first, second) for first, second in pairs]
     corrected = holm([each.p for each in found])

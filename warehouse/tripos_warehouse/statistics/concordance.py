@@ -8,9 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from tripos_warehouse.statistics.found import Found
-from tripos_warehouse.statistics.intervals import Values
 from tripos_warehouse.statistics.quantiles import two_sided, z_quantile
-from tripos_warehouse.statistics.ratings import Floats, Ratings, complete_items, read_ratings, read_values
+from tripos_warehouse.statistics.ratings import Floats, Ratings, Values, complete_items, read_ratings, read_values
 
 
 def kendall_w(ratings: Ratings) -> Found:

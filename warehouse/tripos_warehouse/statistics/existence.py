@@ -5,11 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from tripos_warehouse.statistics.ratings import Floats, Ints
-
-Flags = npt.NDArray[np.bool_]
+from tripos_warehouse.statistics.ratings import Flags, Floats, Ints
 
 
 def why_no_strengths(models: Sequence[str], wins: Floats, ties: Floats) -> str | None:

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Any, Literal
 
 from tripos_warehouse.statistics.found import Found
-from tripos_warehouse.statistics.intervals import Clusters, bootstrap, jackknife
-from tripos_warehouse.statistics.ratings import Floats, Ints, Ratings, read_ratings
+from tripos_warehouse.statistics.ratings import Clusters, Floats, Ints, Ratings, read_ratings
+from tripos_warehouse.statistics.resampling import bootstrap, jackknife
 
 
 def over_items(

@@ -9,9 +9,10 @@ from typing import Any, Literal
 import numpy as np
 
 from tripos_warehouse.statistics.found import Found
-from tripos_warehouse.statistics.intervals import mean, wilson
+from tripos_warehouse.statistics.means import mean
 from tripos_warehouse.statistics.quantiles import two_sided, z_quantile
 from tripos_warehouse.statistics.ratings import Floats, Ratings, complete_items, read_ratings
+from tripos_warehouse.statistics.shares import wilson
 
 Weights = Literal["none", "linear", "quadratic"]
 

@@ -10,6 +10,10 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+Values = Sequence[float | None] | npt.NDArray[Any]
+Clusters = Sequence[Hashable] | npt.NDArray[Any] | None
+"""The cluster of each row; without, each is its own."""
 Ratings = Sequence[Sequence[Any]] | npt.NDArray[Any]
 """A row a rater and a column an item; `None` or NaN where a rater gave no rating."""
 
@@ -79,13 +83,16 @@ def complete_items(ratings: Floats) -> tuple[Floats, int]:
     return ratings[:, whole], int((~whole).sum())
 
 
-def read_values(values: Sequence[float | None] | npt.NDArray[Any]) -> Floats:
+def read_values(values: Values) -> Floats:
     """Numbers as an array of one dimension, NaN for `None`. Raises `ValueError` for infinities.
 
     >>> read_values([1, None]).tolist()
     [1.0, nan]
     """
-    found = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    if isinstance(values, np.ndarray) and values.dtype.kind in "fiub":
+        found = values.astype(np.float64)
+    else:
+        found = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
     if found.ndim != 1:
         raise ValueError(f"values have one dimension, not the shape {found.shape}")
     if np.isinf(found).any():
@@ -93,8 +100,8 @@ def read_values(values: Sequence[float | None] | npt.NDArray[Any]) -> Floats:
     return found
 
 
-def cluster_codes(clusters: Sequence[Hashable] | npt.NDArray[Any] | None, n: int) -> Ints:
-    """A number from 0 for the cluster of each row, in the order in which clusters appear; without, each row its own.
+def cluster_codes(clusters: Clusters, n: int) -> Ints:
+    """A number from 0 for the cluster of each row, all numbers up to the last used; without clusters each row its own.
 
     Raises `ValueError` unless there are `n` of them.
 
@@ -105,12 +112,10 @@ def cluster_codes(clusters: Sequence[Hashable] | npt.NDArray[Any] | None, n: int
         return np.arange(n, dtype=np.int64)
     if len(clusters) != n:
         raise ValueError(f"there are {n} rows and {len(clusters)} clusters")
+    if isinstance(clusters, np.ndarray) and clusters.dtype.kind in "iubU":
+        return np.unique(clusters, return_inverse=True)[1].astype(np.int64)
     seen: dict[Hashable, int] = {}
-    return np.array([seen.setdefault(each, len(seen)) for each in _plain(clusters)], dtype=np.int64)
-
-
-def _plain(values: Sequence[Hashable] | npt.NDArray[Any]) -> list[Any]:
-    return values.tolist() if isinstance(values, np.ndarray) else list(values)
+    return np.array([seen.setdefault(each, len(seen)) for each in clusters], dtype=np.int64)
 
 
 def rows_of(codes: Ints) -> list[Ints]:

@@ -7,7 +7,8 @@ from dataclasses import replace
 from math import comb
 
 from tripos_warehouse.statistics.found import Found
-from tripos_warehouse.statistics.intervals import Clusters, mean
+from tripos_warehouse.statistics.means import mean
+from tripos_warehouse.statistics.ratings import Clusters
 
 
 def pass_at_k(n: int, c: int, k: int) -> Found:

@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from tripos_warehouse.statistics.found import Found
-from tripos_warehouse.statistics.intervals import Clusters, mean
-from tripos_warehouse.statistics.ratings import Ratings, is_missing, read_ratings
+from tripos_warehouse.statistics.means import mean
+from tripos_warehouse.statistics.ratings import Clusters, Ratings, is_missing, read_ratings
 from tripos_warehouse.statistics.verdicts import Verdict
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tripos_warehouse.statistics.found import Found
-from tripos_warehouse.statistics.intervals import mean, wilson
-from tripos_warehouse.statistics.ratings import Floats, Ints
+from tripos_warehouse.statistics.means import mean
+from tripos_warehouse.statistics.ratings import Flags, Floats, Ints
+from tripos_warehouse.statistics.shares import wilson
 
 
 @dataclass(frozen=True)
@@ -119,15 +120,16 @@ class Counts:
 
     def wins(self) -> Floats:
         """How often the model of a row beat that of a column."""
-        found = np.zeros((len(self.models), len(self.models)))
-        won, lost = self.outcome == 1, self.outcome == -1
-        np.add.at(found, (self.first[won], self.second[won]), self.weight[won])
-        np.add.at(found, (self.second[lost], self.first[lost]), self.weight[lost])
-        return found
+        return self._table(self.outcome == 1) + self._table(self.outcome == -1).T
 
     def ties(self) -> Floats:
         """How often the two of them tied, both ways round."""
-        found = np.zeros((len(self.models), len(self.models)))
-        tied = self.outcome == 0
-        np.add.at(found, (self.first[tied], self.second[tied]), self.weight[tied])
-        return found + found.T
+        tied = self._table(self.outcome == 0)
+        return tied + tied.T
+
+    def _table(self, chosen: Flags) -> Floats:
+        """The weight of the chosen verdicts by their first and second model."""
+        size = len(self.models)
+        cells = self.first[chosen] * size + self.second[chosen]
+        total = np.bincount(cells, weights=self.weight[chosen], minlength=size * size)
+        return total.astype(np.float64).reshape(size, size)
