@@ -66,7 +66,7 @@ def test_an_undefined_figure_does_not_hold_and_says_why(quiz: Path, tripos: Comm
 
 def test_failed_calls_come_before_expectations(quiz: Path, tripos: Command) -> None:
     (quiz / "s.tripos").write_text(SPEC + "expect it < 1", "utf-8")
-    done = tripos("run", "s.tripos", "--model", "mock/fails-9", "--max-retries", "0", "--json")
+    done = tripos("run", "s.tripos", "--model", "mock/fails-1", "--max-retries", "0", "--json")
     assert done.code == 1
     assert done.data["expectations"][0]["held"] is False
 

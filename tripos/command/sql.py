@@ -19,7 +19,7 @@ HELP = "end a query with `;`, leave with `exit` or Ctrl-D; `show all tables;` li
 
 
 def main(options: Namespace) -> int:
-    """Answers one query, or every query of a shell. Exit code 2 where nobody types them and one could not be answered."""
+    """Answers one query, or every query of a shell. Exit code 2 where one could not be answered and nobody types."""
     store = open_store(options)
     try:
         connection = connect_run(store, options.run)[0] if options.run else connect(store)
