@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-GOOD, SOME_FAILED, USAGE, INTERRUPTED = 0, 1, 2, 130
-"""Exit codes: all well; some samples failed, or the run had to stop; a wrong spec or command; Ctrl-C."""
+GOOD, SOME_FAILED, USAGE, NOT_HELD, INTERRUPTED = 0, 1, 2, 100, 130
+"""Exit codes: all well; some samples failed, or the run had to stop; a wrong spec or command; an `expect` did not hold;
+Ctrl-C."""
 
 
 class Failure(Exception):

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from tripos_compiler.plan import Ask, Axis, Grade, Metric, Plan, Score
+from tripos_compiler.plan import Ask, Axis, Column, Grade, Metric, Plan, Score
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_runtime.asking import Answer, Asking, Draft, Outcome, Question, Reader, text_reader
 from tripos_runtime.calling import Called, Caller
+from tripos_runtime.columns import kept_value
 from tripos_runtime.grading import grade_reader, grade_schema, score_rows
 from tripos_runtime.ledger import Keeper, Listing, Row
 from tripos_runtime.models.base import Message, ModelError
@@ -66,6 +67,8 @@ class Stepper:
                     await self._ask(unit, step, names, shared)
                 case Score():
                     self._score(unit, step, names, shared)
+                case Column():
+                    self._column(unit, step, names, shared)
                 case Grade():
                     await self._grade(unit, step, names, shared)
 
@@ -264,14 +267,26 @@ class Stepper:
                 status = reason.status
         self._keep_scores(unit, step, None, None, {step.name: (value, status)}, shared)
 
+    def _column(self, unit: Unit, step: Column, names: Names, shared: Shared) -> None:
+        status = names.holds(step) or SCORED
+        value: float | None = None
+        given: str | None = None
+        if status == SCORED:
+            try:
+                value, given = kept_value(evaluate(step.value, names.values))
+            except Unavailable as reason:
+                status = reason.status
+        self._keep_scores(unit, step, None, None, {step.name: (value, status)}, shared, given)
+
     def _keep_scores(
         self,
         unit: Unit,
-        step: Score | Grade,
+        step: Score | Column | Grade,
         judgement: str | None,
         evaluator: str | None,
         values: Mapping[str, tuple[float | None, str]],
         shared: Shared,
+        given: str | None = None,
     ) -> None:
         """Keeps the scores that the ledger has not yet."""
         names = unit.scores[step.fingerprint, evaluator]
@@ -296,6 +311,7 @@ class Stepper:
                     "metric": title,
                     "evaluator": evaluator,
                     "value": value,
+                    "given": given,
                     "status": status,
                 }
             )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tripos_compiler.plan import Ask, Grade, Plan, Scenario, Score, Treatment
+from tripos_compiler.plan import Ask, Column, Grade, Plan, Scenario, Score, Treatment
 from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case
@@ -87,7 +87,7 @@ class Unit:
                     self.calls.append(Call("samples", name, step.role, answers, step))
                 case Grade():
                     self._name_grade(step)
-                case Score():
+                case Score() | Column():
                     names = {step.name: score_id(step.fingerprint, self._of(step.needs), step.name, None)}
                     self.scores[step.fingerprint, None] = names
 
@@ -122,7 +122,7 @@ class Unit:
             return (self.model,)
         return self.wiring.evaluators[step.fingerprint]
 
-    def scored(self, step: Score | Grade) -> str:
+    def scored(self, step: Score | Column | Grade) -> str:
         """The model that a score is about: the compared one where that took part, or else the one whose reply it is."""
         asks = self.wiring.asks
         if any(asks[name].role == self.wiring.binding.compared for name in step.needs):
@@ -158,7 +158,7 @@ class Names:
         """Adds a step that was not asked, and why."""
         self.values[ask.name] = Missing(ask.name, status)
 
-    def holds(self, step: Ask | Score | Grade) -> str | None:
+    def holds(self, step: Ask | Score | Column | Grade) -> str | None:
         """None where the step's condition holds, else the status of what is not done."""
         if step.when is None:
             return None

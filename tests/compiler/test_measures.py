@@ -404,11 +404,25 @@ def test_the_sql_of_a_mean_by_an_arm_has_a_column_of_its_name() -> None:
         "mean(mean(cells) by level)",
     ],
 )
-def test_what_is_no_mean_of_scores_has_no_sql_and_says_all_in_its_figure(value: str) -> None:
+def test_what_is_no_plain_mean_has_sql_too(value: str) -> None:
     text = f"measure cells = mean(right) by level, scenario\nmeasure it = {value}"
     if "cells" in value:
         text = text.replace(value, "mean(inner)") + "\nmeasure inner = mean(cells) by level"
-    assert measure(text).sql is None
+    sql = measure(text).sql
+    assert sql is not None
+    assert duckdb.extract_statements(sql)[0].type.name == "SELECT"
+
+
+def test_a_comparison_is_not_kept_so_there_is_no_sql_of_it() -> None:
+    head = HEAD.replace(
+        "scorer marks",
+        'scorer better(a: text, b: text) by judge { prompt "{{ a }} {{ b }}", gives choice(one, two, tie) }\nscorer marks',
+    )
+    text = head.replace(
+        "  score right", "  compare duel using better(a: first.answer.text, b: second.answer.text)\n  score right", 1
+    )
+    found = plan_of(compile_text(text + "measure it = win_rate(sums.duel)"))
+    assert found.measures[-1].sql is None
 
 
 def test_a_measure_by_another_name_has_the_sql_of_that() -> None:
@@ -441,7 +455,7 @@ def run_of(found: Plan) -> Run:
 
 def test_a_report_says_in_a_line_that_a_measure_without_sql_is_not_computed() -> None:
     found = plan("measure it = median(right)")
-    it = found.measures[-1]
+    it = found.measures[-1].model_copy(update={"sql": None})
     table = evaluate(duckdb.connect(), found, it)
     assert table == MeasureTable(it, ())
     made = Report(found, run_of(found), {}, {}, (table,))

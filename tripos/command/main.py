@@ -137,6 +137,7 @@ def _run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="show what would be asked and reused; ask nothing")
     help_ = "write how the run goes as JSON Lines to a file, or to standard output for `-`"
     parser.add_argument("--events", metavar="FILE", help=help_)
+    _junit(parser)
     help_ = "also show every endpoint: calls under way and waiting, retries"
     parser.add_argument("-v", "--verbose", action="store_true", help=help_)
     parser.add_argument("--json", action="store_true", help="print a summary as JSON instead of the report")
@@ -145,6 +146,13 @@ def _run(parser: argparse.ArgumentParser) -> None:
 def _report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("run", metavar="RUN", nargs="?", help="a run, or the beginning of its name (default: the last)")
     _store(parser)
+    help_ = "take the measures of this spec, and not those that the run was made with; nothing is asked"
+    parser.add_argument("--spec", metavar="PATH", help=help_)
+    parser.add_argument(
+        "--data", metavar="DIR", action="append", default=[], help="with --spec: look for data here too"
+    )
+    _deny(parser)
+    _junit(parser)
     parser.add_argument("--sql", action="store_true", help="show the SQL of every measure")
     parser.add_argument("--json", action="store_true", help="print the report as JSON")
 
@@ -186,6 +194,11 @@ def _export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--secrets", action="store_true", help=help_)
     _store(parser)
     parser.add_argument("--json", action="store_true", help="print what was written as JSON")
+
+
+def _junit(parser: argparse.ArgumentParser) -> None:
+    help_ = "write what came of every `expect` to a file, as JUnit XML for CI"
+    parser.add_argument("--junit", metavar="FILE", help=help_)
 
 
 def _sql(parser: argparse.ArgumentParser) -> None:

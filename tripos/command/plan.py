@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from tripos.command.check import compile_given
 from tripos.command.choices import chosen_binding, chosen_cases, has_models, warn_of_kin
+from tripos.command.design import design_lines
 from tripos.command.terminal import columns
 from tripos.config import Config
 from tripos.failure import GOOD, USAGE
@@ -89,6 +90,8 @@ def show_plan(plan: Plan, items: dict[str, int], models: dict[str, int]) -> None
     console.print(f"Calls for this many models: {filled}. A reply that cannot be read is asked for once more.")
     if any(each.least != each.most for each in planned):
         console.print("`2..9`: at least 2 and at most 9, as the replies will have it.")
+    for line in design_lines(items, columns()):
+        console.print(line)
     if plan.reveals:
         console.print(f"{len(plan.reveals)} secret{'s are' if len(plan.reveals) > 1 else ' is'} shown by `reveal`:")
         for reveal in plan.reveals:

@@ -1,4 +1,4 @@
-"""`tripos report`: the measures of a run, with their intervals and the SQL behind them."""
+"""`tripos report`: the measures of a run, with their intervals and SQL, and what came of what was expected."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import json
 import shutil
 import sys
 from argparse import Namespace
+from pathlib import Path
 
 from tripos.command.opening import open_store
-from tripos.failure import GOOD, Failure
+from tripos.failure import GOOD, NOT_HELD, USAGE, Failure
+from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.junit import junit
 from tripos_warehouse.report import Report
 from tripos_warehouse.report import report as report_of
 from tripos_warehouse.report_text import render
@@ -19,23 +22,31 @@ from tripos_warehouse.views import connect_run
 
 
 def main(options: Namespace) -> int:
-    """Prints the report of a run."""
+    """Prints the report of a run. Exit code 100 where an `expect` did not hold."""
+    plan = None
+    if options.spec is not None:
+        plan = _plan_of(options)
+        if plan is None:
+            return USAGE
     try:
-        report = make_report(open_store(options), options.run)
+        report = make_report(open_store(options), options.run, plan)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
+    if options.junit:
+        write_junit(report, options.junit)
     if options.json:
         print(json.dumps(report.to_json(), ensure_ascii=False, indent=2))
     else:
         show_report(report, sql=options.sql, store=options.store)
-    return GOOD
+    return GOOD if report.held else NOT_HELD
 
 
-def make_report(store: Store, run_id: str | None) -> Report:
-    """The report of a run; without a name that of the last. Raises `StoreError`."""
-    connection, run = connect_run(store, run_id)
+def make_report(store: Store, run_id: str | None, plan: Plan | None = None) -> Report:
+    """The report of a run; without a name that of the last. With a `plan` its measures are taken of what the run has.
+    Raises `StoreError`."""
+    connection, run = connect_run(store, run_id, plan)
     with connection:
-        return report_of(connection, get_plan(connection, run), run)
+        return report_of(connection, get_plan(connection, run) if plan is None else plan, run)
 
 
 def show_report(report: Report, *, sql: bool, store: str | None) -> None:
@@ -48,3 +59,21 @@ def show_report(report: Report, *, sql: bool, store: str | None) -> None:
     with console.capture() as captured:  # rich would end the program where nobody reads this any more
         console.print(render(report, width, sql, where), soft_wrap=True)
     sys.stdout.write(captured.get())
+
+
+def write_junit(report: Report, path: str) -> None:
+    """Writes what came of the expectations as JUnit XML. Raises `Failure` W0102 where the disk refuses."""
+    try:
+        Path(path).write_text(junit(report), "utf-8")
+    except OSError as error:
+        raise Failure("W0102", f"cannot write `{path}`: {error.strerror}", "write it somewhere else") from error
+
+
+def _plan_of(options: Namespace) -> Plan | None:
+    """The plan of the spec whose measures are wanted, whose mistakes are printed."""
+    from tripos.command.check import compile_given
+    from tripos.settings import chosen_settings
+
+    options.path = options.spec
+    compilation, _ = compile_given(options, chosen_settings(options).config)
+    return compilation.plan

@@ -23,9 +23,9 @@ from tripos.command.check import compile_given
 from tripos.command.choices import chosen_binding, chosen_cases, warn_of_kin
 from tripos.command.events import Events
 from tripos.command.progress import shown_progress
-from tripos.command.report import make_report, show_report
+from tripos.command.report import make_report, show_report, write_junit
 from tripos.command.summary import Ended, summary, summary_lines
-from tripos.failure import GOOD, INTERRUPTED, SOME_FAILED, USAGE, Failure
+from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
 from tripos.running import Ending, Job
 from tripos.secrets import without_keys
 from tripos.settings import Chosen, chosen_settings
@@ -45,7 +45,8 @@ from tripos_warehouse.store import Store
 
 
 def main(options: Namespace) -> int:
-    """Runs a benchmark. Exit code 1 where calls failed or the run had to stop, 130 where it was interrupted."""
+    """Runs a benchmark. Exit code 1 where calls failed or the run had to stop, 100 where an `expect` did not hold, 130
+    where it was interrupted."""
     chosen = chosen_settings(options)
     config = chosen.config
     compilation, folders = compile_given(options, config)
@@ -111,6 +112,8 @@ class _Run:
                 report = self._report()
             except StoreError as error:  # what was asked and what it cost is told all the same
                 unreported = _failure(error)
+        if report is not None and self.options.junit:
+            write_junit(report, self.options.junit)
         failure = ending.failure or unreported
         ended = self._ended(ending, failure, time.monotonic() - started)
         if self.events is not None:
@@ -123,12 +126,15 @@ class _Run:
             raise failure
         if ending.status == "interrupted":
             return INTERRUPTED
-        return SOME_FAILED if job.tally.failed or job.failed_functions() else GOOD
+        if job.tally.failed or job.failed_functions():
+            return SOME_FAILED  # the next run may mend it, and only then do the figures count
+        return GOOD if report is None or report.held else NOT_HELD
 
     def _tell(self, ended: Ended, report: Report | None) -> None:
         """Prints the summary and the report. Raises `BrokenPipeError` where nobody reads them any more."""
         if self.options.json and not self._events_on_stdout:
-            print(json.dumps(summary(ended), indent=2), flush=True)
+            gates = [] if report is None else [gate.to_json() for gate in report.gates]
+            print(json.dumps({**summary(ended), "expectations": gates}, ensure_ascii=False, indent=2), flush=True)
         elif not self.options.json:
             aside("\n".join(summary_lines(ended)))
             if report is not None and self.job.tally.samples and not self._events_on_stdout:

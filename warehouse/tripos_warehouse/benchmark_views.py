@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from tripos_compiler.plan import Ask, Metric, Plan
+from tripos_compiler.plan import Ask, Column, Metric, Plan
 from tripos_warehouse import sql
 from tripos_warehouse.enumerations import LANGUAGE, Enumerations, enumerations
 from tripos_warehouse.errors import StoreError
@@ -33,6 +33,11 @@ _SCORES = """
   metric.low, metric.high,
   score.item_id, score.sample_id, score.judgement_id, score.score_id, score.scorer, score.run_id,
   score.fingerprint, score.created_at
+"""
+_COLUMNS = """
+  {context},
+  score.model, score.metric, score.value, score.given, score.status,
+  score.item_id, score.sample_id, score.score_id, score.run_id, score.fingerprint, score.created_at
 """
 _AFTER_VALUE = "status, low, high, item_id, sample_id, judgement_id, score_id, scorer, run_id, fingerprint, created_at"
 # Looked up for each score, so that whoever wants few has only the judgements of these read.
@@ -60,7 +65,7 @@ _ITEMS = "{context}, item.dataset, item.item_id, item.fields"
 
 FIXED_COLUMNS = frozenset(
     word.rpartition(" as ")[2].rpartition(".")[2].strip(" {}\n")
-    for columns in (_SCORES, _SAMPLES, _JUDGEMENTS, _ITEMS, "scenario, reason")
+    for columns in (_SCORES, _COLUMNS, _SAMPLES, _JUDGEMENTS, _ITEMS, "scenario, reason")
     for word in columns.replace("{context}", "").split(",")
 ) - {""}
 """What the views call their columns; no axis has such a name (`tripos_compiler.reserved`)."""
@@ -117,7 +122,8 @@ def axis_columns(plan: Plan) -> list[str]:
 
 def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = MappingProxyType({})) -> list[str]:
     """The statements that make the schema: its enumerations, `items`, `samples`, `judgements`, `metrics`, `scores`,
-    `rationales`, and the macros. `values` are those that the data have in the columns that are enumerations."""
+    `columns`, `rationales`, and the macros. `values` are those that the data have in the columns that are
+    enumerations."""
     plan = current.plan
     schema = sql.name(plan.benchmark.name)
     axes, arms = axis_columns(plan), arm_columns(plan)
@@ -127,6 +133,7 @@ def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = Mapp
     fresh = f"{mine} and fingerprint in ({', '.join(map(sql.text, current.fingerprints)) or 'NULL'})"
     items, samples, judgements = _only(current)
     samples += _asked(plan)
+    is_score = _is_score(plan)
     item_key = "item.benchmark = {0}.benchmark and item.scenario = {0}.scenario and item.item_id = {0}.item_id"
 
     def context(row: str, context: str, arms: list[str]) -> str:
@@ -160,7 +167,13 @@ def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = Mapp
         }
         from ({_scores(current, fresh)}) as score
         left join main.items as item on {item_key.format("score")}
-        left join ({metrics}) as metric on metric.metric = score.metric{join_arms(plan, "score")}""",
+        left join ({metrics}) as metric on metric.metric = score.metric{join_arms(plan, "score")}
+        where {is_score}""",
+        f"""create or replace view {schema}.columns as
+        select {_COLUMNS.format(context=context("score", "item.context", arms))}
+        from ({_scores(current, fresh)}) as score
+        left join main.items as item on {item_key.format("score")}{join_arms(plan, "score")}
+        where not {is_score}""",
         f"""create or replace view {schema}.rationales as
         select score.* exclude ({_AFTER_VALUE}), json_extract_string(given.parsed, {_REASON}) as reason, score.item_id,
           score.sample_id, score.judgement_id, score.score_id
@@ -178,6 +191,12 @@ def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = Mapp
             shows_several_times(plan, current.compared_role),
         ),
     ]
+
+
+def _is_score(plan: Plan) -> str:
+    """A condition that tells scores from the columns that measures look at, which the same table keeps."""
+    columns = {step.fingerprint for s in plan.scenarios for step in s.steps if isinstance(step, Column)}
+    return f"(score.fingerprint not in ({', '.join(map(sql.text, sorted(columns)))}))" if columns else "true"
 
 
 def _context(types: Enumerations, axes: list[str], arms: list[str], row: str, context: str) -> str:
@@ -198,10 +217,10 @@ def _scores(current: Current, fresh: str) -> str:
         asked = f" and sample_id in (select sample_id from {sql.name(current.plan.benchmark.name)}.samples)"
     found = baselines(current.plan, current.compared_role)
     if not found.fingerprints:
-        return f"from main.scores where {fresh}{judged}{own}"
+        return f"select * from main.scores where {fresh}{judged}{own}"
     common = f"fingerprint in ({', '.join(map(sql.text, found.fingerprints))})"
-    about = f"from main.scores where {fresh} and not {common}{judged}{own}"
-    compared = [f"select distinct scores.scenario, scores.item_id, scores.model {about}"]
+    about = f"select * from main.scores where {fresh} and not {common}{judged}{own}"
+    compared = [f"select distinct scenario, item_id, model from ({about})"]
     run = f" and run.run_id = {sql.text(current.run_id)}" if current.exact else ""
     compared += [
         f"""select distinct listed.scenario, listed.item_id, unnest(run.models) as model

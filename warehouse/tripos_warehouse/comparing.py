@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from tripos_compiler.plan import Aggregate, BoolType, Grade, IntegerType, Measure, Plan, Score
 from tripos_warehouse import dimensions, sql
-from tripos_warehouse.benchmark_views import LANGUAGE, axis_columns
+from tripos_warehouse.benchmark_views import axis_columns
+from tripos_warehouse.enumerations import LANGUAGE
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.distillation import metric_weights
 from tripos_warehouse.paired import Difference, holm, mean_of_cells, paired

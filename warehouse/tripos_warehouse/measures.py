@@ -11,13 +11,15 @@ from typing import Any
 
 import duckdb
 
-from tripos_compiler.plan import Measure, Plan
+from tripos_compiler.plan import Aggregate, Measure, Plan
 from tripos_warehouse import dimensions
 from tripos_warehouse.answers import run_query
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.statistics import t_quantile
+from tripos_warehouse.statistics.intervals import wilson
+from tripos_warehouse.statistics.quantiles import t_quantile
 
 CONFIDENCE = 0.95
+JACKKNIFED = frozenset(("kendall_w", "krippendorff_alpha", "kendall_tau", "spearman", "cohen_kappa", "quadratic_kappa"))
 ROUNDING = 1e-9
 """An error below this is what rounding leaves of none."""
 
@@ -41,7 +43,11 @@ class MeasureRow:
     total: int
     coverage: float | None
     half_width: float | None
-    """Half the width of the interval as it would be without the bounds of the scale."""
+    """Half the width of the interval as it would be without the bounds of the scale; of Wilson's the longer side."""
+    method: str | None = None
+    """How the interval was found: `wilson`, `t` or `jackknife`."""
+    reason: str | None = None
+    """Why there is no value, or no interval."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +77,8 @@ class MeasureTable:
                 "n": row.n,
                 "total": row.total,
                 "coverage": row.coverage,
+                "method": row.method,
+                "reason": row.reason,
             }
             for row in self.rows
         ]
@@ -79,9 +87,9 @@ class MeasureTable:
 def evaluate(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) -> MeasureTable:
     """The values of `measure` with 95 % intervals.
 
-    The interval is `value ± t · standard_error`, with the 97.5 % quantile of Student's t at the `df` degrees
-    of freedom that the SQL gives, clipped to the measure's bounds; there is none without an error above zero.
-    A measure that no SQL says has no rows.
+    Of a share of independent items the interval is Wilson's. Else it is `value ± t · standard_error`, with the 97.5 %
+    quantile of Student's t at the `df` degrees of freedom that the SQL gives, clipped to the measure's bounds; there is
+    none without an error above zero. What is not there has a `reason`. A measure that no SQL says has no rows.
 
     Raises `StoreError` W0201 where the SQL fails or lacks a column.
     """
@@ -106,16 +114,50 @@ def evaluate(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure
 def _row(measure: Measure, found: dict[str, Any]) -> MeasureRow:
     value, error = _finite(found["value"]), _finite(found["standard_error"])
     items, n, total = (int(found[name] or 0) for name in ("items", "n", "total"))
+    method, half = "t", _half_width(error, int(found["df"] or 0))
     low = high = None
-    df = int(found["df"] or 0)
-    half = _half_width(error, df)
-    if value is not None and half is not None:
+    if value is not None and found.get("is share") and (measure.low, measure.high) == (0, 1):
+        method, share = "wilson", wilson(value * items, items)
+        low, high = share.low, share.high
+    elif value is not None and half is not None:
+        method = "jackknife" if _is_listed(measure) else "t"
         low, high = value - half, value + half
         low = low if measure.low is None else max(low, measure.low)
         high = high if measure.high is None else min(high, measure.high)
+    reason = None if low is not None else found.get("reason") or _reason(value, items)
     by = tuple(found[name] for name in measure.by)
     coverage = n / total if total else None
-    return MeasureRow(str(found["model"]), by, value, error, low, high, items, n, total, coverage, half)
+    return MeasureRow(
+        model=str(found["model"]),
+        by=by,
+        value=value,
+        standard_error=None if value is None else error,
+        interval_low=low,
+        interval_high=high,
+        items=items,
+        n=n,
+        total=total,
+        coverage=coverage,
+        half_width=_longer(value, low, high) if method == "wilson" else half,
+        method=method if low is not None else None,
+        reason=reason,
+    )
+
+
+def _is_listed(measure: Measure) -> bool:
+    """Whether the pulls are the jackknife's."""
+    return isinstance(measure.figure, Aggregate) and measure.figure.function in JACKKNIFED
+
+
+def _reason(value: float | None, items: int) -> str:
+    if value is None:
+        return "nothing has a value"
+    return "one item says nothing about the error" if items < 2 else "items do not differ: nothing shows the error"
+
+
+def _longer(value: float | None, low: float | None, high: float | None) -> float | None:
+    """How far an interval that is not even on both sides reaches, at most."""
+    return None if value is None or low is None or high is None else max(value - low, high - value)
 
 
 def _half_width(standard_error: float | None, df: int) -> float | None:

@@ -11,6 +11,7 @@ import orjson
 
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
+from tripos_warehouse.expectations import Gate, expected
 from tripos_warehouse.measures import MeasureTable, evaluate
 from tripos_warehouse.report_text import render
 from tripos_warehouse.runs import Run
@@ -34,6 +35,13 @@ class Report:
     measures: tuple[MeasureTable, ...]
     people: Mapping[str, int] = field(default_factory=dict)
     """How many of the scores people gave, by the name of the evaluator."""
+    gates: tuple[Gate, ...] = ()
+    """What the plan expects, each with what it came to."""
+
+    @property
+    def held(self) -> bool:
+        """Whether every expectation held."""
+        return all(gate.held for gate in self.gates)
 
     @property
     def only_proves_the_pipeline(self) -> bool:
@@ -70,6 +78,7 @@ class Report:
                 }
                 for table in self.measures
             ],
+            "expectations": [gate.to_json() for gate in self.gates],
         }
 
     def to_measure_rows(self) -> list[dict[str, Any]]:
@@ -88,6 +97,8 @@ class Report:
                 "items": row.items,
                 "n": row.n,
                 "total": row.total,
+                "method": row.method,
+                "reason": row.reason,
             }
             for table in self.measures
             for row in table.rows
@@ -111,7 +122,8 @@ def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Repor
         _by_status(connection, f"{schema}.samples {compared}", "sample_id" if several else None, "ok"),
         _by_status(connection, f"{schema}.scores", "score_id" if several else None, "scored"),
         tuple(evaluate(connection, plan, measure) for measure in plan.measures),
-        _people(connection, schema),
+        people=_people(connection, schema),
+        gates=tuple(expected(connection, plan, each, run.models) for each in plan.expectations),
     )
 
 

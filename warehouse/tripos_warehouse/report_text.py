@@ -12,6 +12,7 @@ from rich.text import Text
 
 from tripos_compiler.plan import Plan
 from tripos_warehouse import dimensions
+from tripos_warehouse.expectation_text import expectation_lines
 from tripos_warehouse.grid import GAP, NOTHING, Column, decimals_of, grid
 from tripos_warehouse.measures import MeasureRow, MeasureTable
 
@@ -37,7 +38,12 @@ def render(report: Report, width: int = 80, sql: bool = False, where: str = "") 
         text.append("\n" + _wrapped(CAUTION, width) + "\n", style="yellow")
     for table in report.measures:
         text.append(f"\n{_title(table)}\n", style="bold")
-        text.append("\n".join(_measure(report.plan, table, report.run.models, width)) + "\n")
+        lines = _measure(report.plan, table, report.run.models, width)
+        text.append("\n".join([*lines, *_reasons(table.rows, width)]) + "\n")
+    if report.gates:
+        text.append("\n")
+        for line, style in expectation_lines(report.plan, report.gates, width):
+            text.append(line + "\n", style=style)
     for line in _footer(report, sql, where):
         text.append(line + "\n", style="dim")
     return text
@@ -113,6 +119,7 @@ def _models_beside(plan: Plan, table: MeasureTable, models: Sequence[str]) -> li
         cells = (next((_cell(row, figure) for row in group if row.model == model), NOTHING) for group in groups)
         columns.append(Column(model, tuple(cells), right=True))
     columns.append(Column("items", tuple(_range([row.items for row in group]) for group in groups), right=True))
+    columns.append(Column("n", tuple(_range([row.n for row in group]) for group in groups), right=True))
     columns.append(Column("coverage", tuple(_coverage(group) for group in groups), right=True))
     return columns
 
@@ -146,9 +153,22 @@ def _models_below(plan: Plan, table: MeasureTable, models: Sequence[str]) -> lis
     return columns + _counts(rows)
 
 
+def _reasons(rows: Sequence[MeasureRow], width: int) -> list[str]:
+    """Why values, or their intervals, are not there: a line a reason."""
+    found: dict[str, int] = {}
+    for row in rows:
+        if row.reason is not None:
+            what = "value" if row.value is None else "interval"
+            told = f"no {what}: {row.reason}"
+            found[told] = found.get(told, 0) + 1
+    lines = (f"{told} ({count} cells)" if count > 1 else told for told, count in found.items())
+    return [_wrapped(line, width) for line in lines]
+
+
 def _counts(rows: Sequence[MeasureRow]) -> list[Column]:
     return [
         Column("items", tuple(f"{row.items:,}" for row in rows), right=True),
+        Column("n", tuple(f"{row.n:,}" for row in rows), right=True),
         Column("coverage", tuple(_coverage([row]) for row in rows), right=True),
     ]
 
@@ -183,6 +203,8 @@ def _coverage(rows: Sequence[MeasureRow]) -> str:
 
 def _footer(report: Report, sql: bool, where: str) -> list[str]:
     said = [(table.measure.name, table.measure.sql) for table in report.measures if table.measure.sql is not None]
+    if sql:
+        said += [(f"expect {gate.expectation.shown}", each) for gate in report.gates if (each := gate.expectation.sql)]
     lines: list[str] = []
     for name, query in said if sql else said[:1]:
         lines += ["", f"SQL of {name}:", *(f"  {line}" for line in query.strip().splitlines())]

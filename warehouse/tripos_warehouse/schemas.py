@@ -228,6 +228,7 @@ SCORES = _table(
     _may("evaluator", pa.string()),
     _may("round", pa.int64()),
     _may("value", pa.float64()),
+    _may("given", pa.string()),  # JSON: the value of a column that is no number
     _need("status", pa.string()),  # as runtime/tripos_runtime/statuses.py has them
     _need("fingerprint", pa.string()),
     _need("created_at", TIMESTAMP),
@@ -235,9 +236,9 @@ SCORES = _table(
 
 MEASURES = _table(
     "measures",
-    1,
+    2,
     "run_id measure model dims",
-    "run_id benchmark measure model",
+    "run_id benchmark measure model method reason",
     _need("run_id", pa.string()),
     _need("benchmark", pa.string()),
     _need("measure", pa.string()),
@@ -250,6 +251,8 @@ MEASURES = _table(
     _need("items", pa.int64()),
     _need("n", pa.int64()),
     _need("total", pa.int64()),
+    _may("method", pa.string()),  # how the interval was found: wilson, t or jackknife
+    _may("reason", pa.string()),  # why there is no value, or no interval
 )
 
 TABLES: Mapping[str, Table] = MappingProxyType(

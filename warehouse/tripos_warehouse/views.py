@@ -9,19 +9,20 @@ from __future__ import annotations
 import atexit
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
-from duckdb.func import SPECIAL
 
+from tripos_compiler.plan import Plan
 from tripos_warehouse import box, kept_views, sql
 from tripos_warehouse.benchmark_views import Current, benchmark_views
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.functions import add_functions
 from tripos_warehouse.macros import main_macros
 from tripos_warehouse.parts import FORMER
 from tripos_warehouse.runs import Run, find_run
 from tripos_warehouse.schemas import RUN_ENDS, RUN_ITEMS, RUNS, TABLES, Table
-from tripos_warehouse.statistics import t_quantile
 from tripos_warehouse.store import FAILED, Store
 
 INTERNAL = "tripos internal"
@@ -45,16 +46,24 @@ def connect(store: Store, run_id: str | None = None) -> duckdb.DuckDBPyConnectio
     return _opened(store, lambda connection: run_id)
 
 
-def connect_run(store: Store, text: str | None = None) -> tuple[duckdb.DuckDBPyConnection, Run]:
+def connect_run(
+    store: Store, text: str | None = None, plan: Plan | None = None
+) -> tuple[duckdb.DuckDBPyConnection, Run]:
     """The run whose id is `text` or alone begins with it, and a connection that shows it as `connect` does; without
-    `text` the latest run. Raises `StoreError` as `connect` and `find_run` do."""
+    `text` the latest run. With a `plan` it shows what of the run is as that plan has it, and not as its own.
+
+    Raises `StoreError` as `connect` and `find_run` do, and W0210 for a plan of another benchmark.
+    """
     found: list[Run] = []
 
     def chosen(connection: duckdb.DuckDBPyConnection) -> str:
         found.append(find_run(connection, text))
+        if plan is not None and plan.benchmark.name != found[0].benchmark:
+            message = f"run `{found[0].run_id}` is of `{found[0].benchmark}`, and the spec of `{plan.benchmark.name}`"
+            raise StoreError("W0210", message, "name a run of that benchmark: `tripos list` shows them")
         return found[0].run_id
 
-    return _opened(store, chosen), found[0]
+    return _opened(store, chosen, plan=plan), found[0]
 
 
 def snippet(store: Store) -> list[str]:
@@ -69,6 +78,7 @@ def _opened(
     store: Store,
     choose: Callable[[duckdb.DuckDBPyConnection], str | None],
     made: list[kept_views.Kept] | None = None,
+    plan: Plan | None = None,
 ) -> duckdb.DuckDBPyConnection:
     """A connection over the tables, with the views of the run that is chosen once the tables are there."""
     state = kept_views.state_of(store.root)
@@ -78,7 +88,7 @@ def _opened(
     connection = box.open_box(files)
     _open.add(connection)
     try:
-        connection.create_function("t_quantile", t_quantile, ["double", "double"], "double", null_handling=SPECIAL)
+        add_functions(connection)
         tables = kept.tables if kept is not None else _tables(connection, store, found)
         for statement in tables:
             connection.execute(statement)
@@ -89,7 +99,7 @@ def _opened(
         else:
             benchmarks = tuple(
                 statement
-                for current in _currents(connection, run_id)
+                for current in _currents(connection, run_id, plan)
                 for statement in benchmark_views(current, values.get(current.plan.benchmark.name, {}))
             )
         for statement in benchmarks:
@@ -197,7 +207,7 @@ def _run_items_view(run_items: str) -> str:
         from ({run_items}) as listed join main.runs as runs on runs.items_of = listed.run_id"""
 
 
-def _currents(connection: duckdb.DuckDBPyConnection, run_id: str | None) -> list[Current]:
+def _currents(connection: duckdb.DuckDBPyConnection, run_id: str | None, plan: Plan | None) -> list[Current]:
     """The run that each benchmark's schema shows, by benchmark name: the last one that did not have to stop."""
     chosen = {}
     columns = "run_id, benchmark, plan, fingerprints, roles, compared_role, models"
@@ -212,6 +222,9 @@ def _currents(connection: duckdb.DuckDBPyConnection, run_id: str | None) -> list
         if found is None:
             raise StoreError("W0301", f"the store has no run `{run_id}`", "`tripos list` shows the runs")
         chosen[found[1]] = Current.of_row(found, exact=True)
+        if plan is not None:
+            prints = {each for scenario in plan.scenarios for each in scenario.fingerprints}
+            chosen[found[1]] = replace(chosen[found[1]], plan=plan, fingerprints=tuple(sorted(prints)))
     return [chosen[benchmark] for benchmark in sorted(chosen)]
 
 

@@ -120,6 +120,7 @@ CODES: dict[str, str] = {
     "W0205": "outside the store",
     "W0206": "a file that is not ours",
     "W0207": "no such command of the shell",
+    "W0210": "spec of another benchmark",
     "W0301": "unknown run",
     "W0302": "unknown result",
     "W0303": "ambiguous result",

@@ -10,7 +10,7 @@ from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.lower.cells import find_cells
 from tripos_compiler.lower.figured import Figured, Reading, written_as
 from tripos_compiler.lower.figures import read_figure
-from tripos_compiler.lower.measures import read_measures
+from tripos_compiler.lower.measures import bounds_of, find_query, read_measures
 from tripos_compiler.lower.scales import rounded, spoken
 from tripos_compiler.plan import Expectation
 from tripos_compiler.program import Program
@@ -77,9 +77,20 @@ def _compared(
         help_ = "declare `measure NAME = …` with it, and expect that"
         reading.error("E0303", "`missing` is said of a measure", condition.span, help_)
         return None
-    if find_cells(reading, one) is None or not _can_tell(reading, condition, one, operator, other.scale.constant):
+    by = find_cells(reading, one)
+    if by is None or not _can_tell(reading, condition, one, operator, other.scale.constant):
         return None
-    return Expectation(figure=one.figure, operator=operator, value=other.scale.constant, shown=written_as(condition))
+    low, high = bounds_of(one, "skip")
+    return Expectation(
+        figure=one.figure,
+        operator=operator,
+        value=other.scale.constant,
+        shown=written_as(condition),
+        by=by,
+        low=low,
+        high=high,
+        sql=find_query(reading, one, by, "skip"),
+    )
 
 
 def _can_tell(reading: Reading, condition: Syntax, figured: Figured, operator: Operator, value: float) -> bool:

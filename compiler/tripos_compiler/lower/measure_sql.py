@@ -14,16 +14,12 @@ has none; a mean of cells counts every cell alike.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from tripos_compiler.lower.dims import FIXED
 from tripos_compiler.lower.figured import Missing
 from tripos_compiler.lower.scored import Scored
+from tripos_compiler.lower.sql_parts import Weights, condition, given_value, weight_sql, weights_of
 from tripos_compiler.plan import Aggregate
 from tripos_compiler.program import Program
-
-Weights = Mapping[str, Mapping[str, float]]
-"""What a metric counts, by scenario and metric."""
 
 
 def find_sql(program: Program, figure: Aggregate, scored: Scored, missing: Missing) -> str | None:
@@ -34,31 +30,8 @@ def find_sql(program: Program, figure: Aggregate, scored: Scored, missing: Missi
     dims = {*figure.by, *inner.by}
     if not plain or not scored.kept or scored.kind == "compare" or not dims <= columns or program.benchmark is None:
         return None
-    weights = {} if "metric" in inner.by else _weights(program, scored)
-    return mean_sql(program.benchmark.name, _condition(scored), inner.by, figure.by, weights, missing)
-
-
-def _condition(scored: Scored) -> str:
-    column = "scorer" if scored.kind == "scorer" else "metric"
-    within = f" and scenario = {_quoted(scored.within)}" if scored.within is not None else ""
-    return f"{column} = {_quoted(scored.name)}{within}"
-
-
-def _weights(program: Program, scored: Scored) -> Weights:
-    """The weights of a judge's metrics where they are not all alike; of one metric they make no difference."""
-    if scored.kind != "scorer":
-        return {}
-    found: dict[str, dict[str, float]] = {}
-    for scenario in scored.scenarios:
-        metrics = program.allocation.get(scored.name, {}).get(scenario.name, ())
-        weights = program.weights.get(scored.name, {}).get(scenario.name, ()) or (1.0,) * len(metrics)
-        found[scenario.name] = dict(zip(metrics, weights, strict=True))
-    alike = {weight for weights in found.values() for weight in weights.values()}
-    return found if len(alike) > 1 else {}
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
+    weights = {} if "metric" in inner.by else weights_of(program, scored)
+    return mean_sql(program.benchmark.name, condition(scored), inner.by, figure.by, weights, missing)
 
 
 def mean_sql(
@@ -76,11 +49,14 @@ def mean_sql(
     else:
         pulls = _weighted_pulls(benchmark, condition, cell, weights or {}, missing)
     if set(inner) == set(dims):
+        plain = not weights and missing == "skip"
+        share = 'any_value(n) = count(pull) and bool_and("all are 0 or 1")' if plain else "false"
         return f"""\
 {pulls}
 select {cell}, mean as value,
   case when count(pull) > 1 then sqrt(count(pull) / (count(pull) - 1) * sum(pull * pull)) end as standard_error,
-  greatest(count(pull) - 1, 0) as df, count(pull) as items, n, total
+  greatest(count(pull) - 1, 0) as df, count(pull) as items, n, total,
+  {share} as "is share"
 from pulls
 group by all
 order by all
@@ -130,7 +106,8 @@ with chosen as (
   where {condition} and status <> 'not_applicable'
   window cell as (partition by {cell})
 ), pulls as (
-  select {cell}, item_id, mean, n, total, sum(value - mean) / any_value(n) as pull
+  select {cell}, item_id, mean, n, total, sum(value - mean) / any_value(n) as pull,
+    coalesce(bool_and(value in (0, 1)), true) as "all are 0 or 1"
   from chosen
   group by all
 )"""
@@ -143,8 +120,8 @@ def _weighted_pulls(benchmark: str, condition: str, cell: str, weights: Weights,
         mean = f"case when n = total then {mean} end"
     return f"""\
 with weighed as (
-  select {cell}, item_id, value is not null as "has value", {_given(missing)} as value,
-    {_weight(weights)} as "its weight"
+  select {cell}, item_id, value is not null as "has value", {given_value(missing)} as value,
+    {weight_sql(weights)} as "its weight"
   from "{benchmark}".scores
   where {condition} and status <> 'not_applicable'
 ), counted as (
@@ -161,18 +138,3 @@ with weighed as (
   from chosen
   group by all
 )"""
-
-
-def _given(missing: Missing) -> str:
-    return "coalesce(value, 0)" if missing == "zero" else "value"
-
-
-def _weight(weights: Weights) -> str:
-    """What a row weighs: 1 where nothing is said of it."""
-    rows = [
-        f"when scenario = {_quoted(scenario)} and metric = {_quoted(metric)} then {weight!r}"
-        for scenario, metrics in weights.items()
-        for metric, weight in metrics.items()
-        if weight != 1
-    ]
-    return "\n      ".join(["case", *rows, "else 1 end"]) if rows else "1"

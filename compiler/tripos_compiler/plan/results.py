@@ -52,9 +52,10 @@ Figure = Annotated[Aggregate | Measured | Formula | Constant, Field(discriminato
 
 
 class Measure(Part):
-    """An aggregate over the scores of each compared model. `sql` reads the benchmark's `scores` view and yields
-    `model`, a column a name of `by`, `value`, `standard_error`, `df` (degrees of freedom), `items`, `n`, `total`; it is
-    absent where no SQL says it yet. `low` and `high` bound the value where its scale is known."""
+    """An aggregate over the scores of each compared model. `sql` reads the benchmark's views and yields `model`, a
+    column a name of `by`, `value`, `standard_error`, `df` (degrees of freedom), `items`, `n`, `total`, `is share` (of
+    independent items), and it may be `reason` (why there is no value or no error); it is absent where no SQL says it
+    yet. `low` and `high` bound the value where its scale is known."""
 
     name: str
     scenario: str | None = None
@@ -67,12 +68,17 @@ class Measure(Part):
 
 
 class Expectation(Part):
-    """A gate: `measure` of every compared model must stand so to `value`."""
+    """A gate: the figure of every compared model must stand so to `value`, in every cell of `by`. `sql`, `low` and
+    `high` are as in a `Measure`."""
 
     figure: Figure
     operator: Literal["<", "<=", ">", ">=", "==", "!="]
     value: float
     shown: str
+    by: tuple[str, ...] = ()
+    low: float | None = None
+    high: float | None = None
+    sql: str | None = None
 
 
 class Subset(Part):

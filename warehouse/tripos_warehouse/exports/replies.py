@@ -12,7 +12,8 @@ import orjson
 
 from tripos_compiler.plan import Ask, Grade, Plan, Score
 from tripos_warehouse import dimensions, sql
-from tripos_warehouse.benchmark_views import LANGUAGE, axis_columns
+from tripos_warehouse.benchmark_views import axis_columns
+from tripos_warehouse.enumerations import LANGUAGE
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.runs import Run
 from tripos_warehouse.treatments import arm_columns

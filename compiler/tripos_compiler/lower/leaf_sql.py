@@ -1,0 +1,432 @@
+"""SQL of aggregates of scores and columns: for every cell its value, and for every item its pull on it.
+
+The pull of an item is what the value owes to it, to the first order (its influence): of a mean the sum over the item's
+scores of (score - mean) / number of scores; of N / D, where both are sums, (N of the item - value * D of the item) / D.
+The variance of a value is the sum of squared pulls, each enlarged by the square root of m / (m - 1) in a cell of m
+items (Liang and Zeger, 1986), so all scores of an item pull together. A cell of one item says nothing about its error.
+
+A figure is two tables. One has a row a cell: `value`, `df`, `n` (values that count), `total` (those that should),
+`known` (whether there is an error), `reason` (why there is no value, or no error), `is share` (whether it is a share of
+independent items, for Wilson's interval). The other has a row a cell and item: `pull`, enlarged.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from tripos_compiler.lower.figured import Leaf, Missing
+from tripos_compiler.lower.scored import Scored
+from tripos_compiler.lower.sql_parts import (
+    Cut,
+    Parts,
+    columns,
+    given_value,
+    is_kept,
+    named,
+    quoted,
+    rows_sql,
+    same,
+    weight_sql,
+    weights_of,
+)
+from tripos_compiler.plan import Aggregate
+from tripos_compiler.program import Program
+
+JUDGED = ("kendall_w", "krippendorff_alpha", "kendall_tau", "spearman", "cohen_kappa", "quadratic_kappa")
+CLASSED = {"precision": ("tp", "tp + fp"), "recall": ("tp", "tp + fn"), "f1": ("2 * tp", "2 * tp + fp + fn")}
+"""Measures of classes, as one sum over another."""
+
+FAILED = "(total - n) || ' of ' || total || ' scores are missing'"
+NOTHING = "'nothing has a value'"
+
+
+@dataclass(frozen=True)
+class Node:
+    """The two tables of a figure, and the dimensions that its cells go by."""
+
+    cells: str
+    pulls: str
+    dims: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class LeafSql:
+    """Writes the tables of one aggregate of what is scored."""
+
+    program: Program
+    parts: Parts
+    figure: Aggregate
+    leaf: Leaf
+    cut: Cut
+    missing: Missing
+
+    def write(self) -> Node | None:
+        """The tables; None where the rows are not kept."""
+        scored = self.leaf.scored
+        if not all(is_kept(self.program, each, self.cut.dims) for each in scored):
+            return None
+        match self.figure.function:
+            case "mean" | "share":
+                return self._mean(self._single())
+            case "accuracy":
+                return self._mean(self._agreeing())
+            case "sum" | "count":
+                return self._sum()
+            case "stdev":
+                return self._stdev()
+            case "min" | "max" as function:
+                return self._end(function)
+            case "pass_at" | "pass_all" as function:
+                return self._passed(function)
+            case "precision" | "recall" | "f1" as function:
+                return self._classed(function)
+            case "median":
+                return self._called("median", self._single(), "item_id", "sample_id")
+            case function if function in JUDGED:
+                return self._judged(function)
+        return None
+
+    # --- rows ---
+
+    @property
+    def _by(self) -> str:
+        return columns(self.cut.dims)
+
+    def _rows(self, scored: Scored) -> str:
+        more = ["evaluator"] if scored.kind != "column" else ["NULL::varchar as evaluator"]
+        more = [] if "evaluator" in self.cut.dims else more
+        axes = [name for name in self.program.arms if name not in self.cut.dims]
+        hidden = [name for name in ("scenario", "metric") if name in self.cut.dims]
+        rows = rows_sql(self.program, scored, self.cut, [*more, *map(named, axes)])
+        for name in hidden:  # it stands among the dimensions already
+            rows = rows.replace(f", {name},", ",", 1)
+        return rows
+
+    def _single(self) -> str:
+        """A row a value: `value` as it counts, and whether it was there."""
+        scored = self.leaf.scored[0]
+        weights = {} if "metric" in self.cut.dims else weights_of(self.program, scored)
+        weight = weight_sql(weights) if self.figure.function == "mean" else "1"
+        return self.parts.add(
+            "rows",
+            f"""select {self._by}, item_id, sample_id, value is not null or given is not null as "has value",
+  {given_value(self.missing)} as value, {weight} as "its weight"
+from (
+{_in(self._rows(scored))}
+)""",
+        )
+
+    def _pairs(self) -> str:
+        """A row a reply: what it has and what it should have, as texts and as numbers."""
+        one, other = self.leaf.scored
+        arms = list(self.program.arms)
+        if one.of == other.of:
+            also = ", sample_id"
+            met = "one.sample_id = other.sample_id"
+        else:  # what stands beside no reply is the same for every reply to the item
+            also, met = "", "true"
+        shared = [f"one.{named(arm)} is not distinct from other.{named(arm)}" for arm in arms]
+        conditions = " and ".join(["one.model = other.model", "one.item_id = other.item_id", met, *shared])
+        named_arms = "".join(f", {named(arm)}" for arm in arms)
+        own = Cut((), self.cut.fixed)
+        second = rows_sql(self.program, other, own, [named(arm) for arm in arms])
+        key = "coalesce(given, value::varchar)"
+        return self.parts.add(
+            "rows",
+            f"""select {columns(self.cut.dims, "one")}, one.item_id, one.sample_id, {
+                key.replace("given", "one.given").replace("value", "one.value")
+            } as key,
+  other.key as gold, one.value, other.value as "gold value", key is not null and gold is not null as "has value"
+from (
+{_in(self._rows(one))}
+) as one left join (
+  select model, item_id{also}{named_arms}, any_value({key}) as key, any_value(value) as value
+  from (
+{_in(_in(second))}
+  ) group by all
+) as other on {conditions}""",
+        )
+
+    def _agreeing(self) -> str:
+        """Pairs as a score: whether both are the same."""
+        pairs = self._pairs()
+        equal = 'case when "has value" then (key = gold)::double end'
+        value = f"case when gold is not null then coalesce({equal}, 0) end" if self.missing == "zero" else equal
+        return self.parts.add(
+            "rows",
+            f"""select {self._by}, item_id, sample_id, "has value", {value} as value, 1 as "its weight"
+from {pairs}""",
+        )
+
+    # --- sums ---
+
+    def _mean(self, rows: str) -> Node:
+        means = self.parts.add(
+            "cells",
+            f"""select {self._by},
+  sum("its weight" * value) / sum("its weight") filter (value is not null) as value,
+  sum("its weight") filter (value is not null) as "weight of cell",
+  coalesce(bool_and(value in (0, 1)), false) and count(value) = count(distinct item_id) filter (value is not null)
+    and count(distinct "its weight") = 1 as "is share",
+  count(*) filter ("has value") as n, count(*) as total, NULL::varchar as reason
+from {rows}
+group by {self._by}""",
+        )
+        pulls = 'sum("its weight" * (rows.value - cells.value)) / any_value("weight of cell")'
+        return self._enlarged(means, self._pulls(rows, means, pulls))
+
+    def _sum(self) -> Node:
+        rows = self._single()
+        value = "value" if self.figure.function == "sum" else '"has value"::integer'
+        cells = self.parts.add(
+            "cells",
+            f"""select {self._by}, coalesce(sum({value}), 0)::double as value, false as "is share",
+  count(*) filter ("has value") as n, count(*) as total, count(distinct item_id) as m, NULL::varchar as reason
+from {rows}
+group by {self._by}""",
+        )
+        pull = f"coalesce(sum(rows.{value}), 0) - any_value(cells.value / cells.m)"
+        return self._enlarged(cells, self._pulls(rows, cells, pull, every=True))
+
+    def _stdev(self) -> Node:
+        rows = self._single()
+        cells = self.parts.add(
+            "cells",
+            f"""select {self._by},
+  stddev_samp(value) as value, avg(value) as mean, var_pop(value) as "variance of cell",
+  false as "is share", count(*) filter ("has value") as n, count(*) as total,
+  case when count(value) = 1 then 'one value has no deviation' end as reason
+from {rows}
+group by {self._by}""",
+        )
+        pull = """sum((rows.value - cells.mean) ** 2 - cells."variance of cell")
+    / any_value(nullif(2 * cells.value * (cells.n - 1), 0))"""
+        return self._enlarged(cells, self._pulls(rows, cells, pull))
+
+    def _end(self, function: str) -> Node:
+        rows = self._single()
+        told = f"'a {'least' if function == 'min' else 'greatest'} value has no standard error'"
+        cells = self.parts.add(
+            "cells",
+            f"""select {self._by}, {function}(value) as value, false as "is share",
+  count(*) filter ("has value") as n, count(*) as total, case when count(value) > 0 then {told} end as reason
+from {rows}
+group by {self._by}""",
+        )
+        return self._enlarged(cells, self._pulls(rows, cells, "NULL::double"))
+
+    def _passed(self, function: str) -> Node:
+        """1 - C(n - c, k) / C(n, k), and C(c, k) / C(n, k), as products that stay between 0 and 1."""
+        k = self.figure.named["k"]
+        if function == "pass_at":
+            chance = f"1 - coalesce(list_product([1 - {k} / i for i in range(n - c + 1, n + 1)]), 1)"
+        else:
+            chance = f"list_product([(c - j) / (n - j) for j in range(0, {k})])"
+        rows = self._single()
+        items = self.parts.add(
+            "rows",
+            f"""select {self._by}, item_id, "values", "of", n = 1 as single,
+  case when n >= {k} then {chance} end as value
+from (
+  select {self._by}, item_id, count(value) as n, count(value) filter (value = 1) as c,
+    count(*) filter ("has value") as "values", count(*) as "of"
+  from {rows}
+  group by {self._by}, item_id
+)""",
+        )
+        cells = self.parts.add(
+            "cells",
+            f"""select {self._by}, avg(value) as value, count(value) as m, bool_and(single) as "is share",
+  sum("values")::bigint as n, sum("of")::bigint as total,
+  case when count(value) = 0 then 'no item has {k} samples with a value' end as reason
+from {items}
+group by {self._by}""",
+        )
+        return self._enlarged(cells, self._pulls(items, cells, "any_value(rows.value - cells.value) / any_value(m)"))
+
+    # --- classes ---
+
+    def _classed(self, function: str) -> Node:
+        over, under = CLASSED[function]
+        average = str(self.figure.named.get("average", "macro"))
+        pairs = self._pairs()
+        used = "gold is not null" if self.missing == "zero" else '"has value"'
+        said = self.parts.add(
+            "rows",
+            f"""select {self._by}, item_id, sample_id, "has value", {used} as used,
+  {_classes("key", self.leaf.scored[0])} as said,
+  {_classes("gold", self.leaf.scored[1])} as truth
+from {pairs}""",
+        )
+        counted = self.parts.add(
+            "cells",
+            f"""select {self._by}, count(*) filter ("has value") as n, count(*) as total
+from {said}
+group by {self._by}""",
+        )
+        if average == "samples":
+            return self._mean(self._of_sets(said, over, under))
+        only = f"\nwhere class = {quoted(self._positive())}" if average == "binary" else ""
+        group = ["class"] if average == "macro" else []
+        classes = self.parts.add(
+            "rows",
+            f"""select {self._by}, item_id{", class" if group else ""},
+  sum({over}) as "over", sum({under}) as "under"
+from (
+  select *, (list_contains(said, class) and list_contains(truth, class))::integer as tp,
+    (list_contains(said, class) and not list_contains(truth, class))::integer as fp,
+    (not list_contains(said, class) and list_contains(truth, class))::integer as fn
+  from (select *, unnest(list_distinct(said || truth)) as class from {said} where used)
+){only}
+group by {self._by}, item_id{", class" if group else ""}""",
+        )
+        ratios = self.parts.add(
+            "cells",
+            f"""select {self._by}{", class" if group else ""}, sum("over") as "over", sum("under") as "under"
+from {classes}
+group by {self._by}{", class" if group else ""}""",
+        )
+        none = 'coalesce(r."over" / nullif(r."under", 0), 0)' if group else 'r."over" / nullif(r."under", 0)'
+        cells = self.parts.add(
+            "cells",
+            f"""select {columns(self.cut.dims, "c")}, avg({none}) as value, count(r."under") as "classes of cell",
+  any_value(c.n) as n, any_value(c.total) as total, false as "is share",
+  case when avg({none}) is null then 'there is nothing of the class' end as reason
+from {counted} as c left join {ratios} as r on {same("c", "r", self.cut.dims)}
+group by {columns(self.cut.dims, "c")}""",
+        )
+        met = f"{same('rows', 'r', self.cut.dims)}{' and rows.class = r.class' if group else ''}"
+        ratio = 'coalesce(r."over" / nullif(r."under", 0), 0)'
+        pulls = self.parts.add(
+            "pulls",
+            f"""select {columns(self.cut.dims, "rows")}, rows.item_id,
+  sum(coalesce((rows."over" - {ratio} * rows."under") / nullif(r."under", 0), 0) / cells."classes of cell") as pull
+from {classes} as rows join {ratios} as r on {met}
+  join {cells} as cells on {same("rows", "cells", self.cut.dims)}
+group by {columns(self.cut.dims, "rows")}, rows.item_id""",
+        )
+        return self._enlarged(cells, self._with_silent(pulls, said))
+
+    def _with_silent(self, pulls: str, said: str) -> str:
+        """Pulls, with those of items in which nothing of the class occurs: in the cell they pull at nothing."""
+        return self.parts.add(
+            "pulls",
+            f"""select {columns(self.cut.dims, "i")}, i.item_id, coalesce(p.pull, 0) as pull
+from (select distinct {self._by}, item_id from {said} where used) as i
+  left join {pulls} as p on {same("i", "p", self.cut.dims)} and i.item_id = p.item_id""",
+        )
+
+    def _of_sets(self, said: str, over: str, under: str) -> str:
+        """A row a reply: the measure of its set; two empty sets are the same, which is 1."""
+        return self.parts.add(
+            "rows",
+            f"""select {self._by}, item_id, sample_id, "has value", 1 as "its weight",
+  case when used then case when len(said) + len(truth) = 0 then 1 else coalesce({over} / nullif({under}, 0), 0) end end
+    as value
+from (
+  select *, len(list_intersect(said, truth)) as tp, len(said) - tp as fp, len(truth) - tp as fn
+  from {said}
+)""",
+        )
+
+    def _positive(self) -> str:
+        """The class that a binary measure looks at, as a column has it."""
+        positive = self.figure.named.get("positive", True)
+        if isinstance(positive, str):
+            return json.dumps(positive, ensure_ascii=False)
+        return str(float(positive))
+
+    # --- functions over lists ---
+
+    def _judged(self, function: str) -> Node:
+        level = str(self.figure.named.get("level", "interval"))
+        if len(self.leaf.scored) == 2:
+            pairs = self._pairs()
+            rows = self.parts.add(
+                "rows",
+                f"""select {self._by}, item_id, sample_id as subject, unnest(['values', 'gold']) as rater,
+  unnest([key, gold]) as key, unnest([value, "gold value"]) as value, "has value"
+from {pairs}""",
+            )
+        else:
+            scored = self.leaf.scored[0]
+            subject = "concat_ws(' ', scenario, sample_id, metric)"
+            rows = self.parts.add(
+                "rows",
+                f"""select {self._by}, item_id, {subject} as subject, evaluator as rater, value, given,
+  coalesce(given, value::varchar) as key, key is not null as "has value"
+from (
+{_in(self._rows(scored))}
+)""",
+            )
+        return self._called(function, rows, "subject", "rater", quoted(level))
+
+    def _called(self, function: str, rows: str, subject: str, rater: str, level: str = "''") -> Node:
+        key = "key" if function in JUDGED else "NULL::varchar"
+        lists = ", ".join(
+            f"list({each} order by item_id, {subject}, {rater}, value)"
+            for each in ("item_id", subject, rater, key, "value")
+        )
+        found = self.parts.add(
+            "cells",
+            f"""select {self._by}, count(*) filter ("has value") as n, count(*) as total,
+  tripos_statistic({quoted(function)}, {level}, {lists}) as found
+from {rows}
+group by {self._by}""",
+        )
+        cells = self.parts.add(
+            "cells",
+            f"""select {self._by}, found.value as value, n, total, false as "is share", found.reason as reason
+from {found}""",
+        )
+        pulls = self.parts.add(
+            "pulls",
+            f"""select {self._by}, unnest(found.items) as item_id, unnest(found.pulls) as pull
+from {found}""",
+        )
+        return self._enlarged(cells, pulls)
+
+    # --- what all have in common ---
+
+    def _pulls(self, rows: str, cells: str, pull: str, every: bool = False) -> str:
+        only = "" if every else "\nwhere rows.value is not null"
+        return self.parts.add(
+            "pulls",
+            f"""select {columns(self.cut.dims, "rows")}, rows.item_id, {pull} as pull
+from {rows} as rows join {cells} as cells on {same("rows", "cells", self.cut.dims)}{only}
+group by {columns(self.cut.dims, "rows")}, rows.item_id""",
+        )
+
+    def _enlarged(self, cells: str, pulls: str) -> Node:
+        """The two tables of the figure, from its cells and the plain pulls on them."""
+        failing = self.missing == "fail"
+        value = "case when c.n = c.total then c.value end" if failing else "c.value"
+        told = "(total - n) || ' of ' || total || ' have no value, which `missing: fail` forbids'"
+        reason = f"case when c.n < c.total then {told} else c.reason end" if failing else "c.reason"
+        enlarged = self.parts.add(
+            "pulls",
+            f"""select {self._by}, item_id, pull * sqrt(m / (m - 1)) as pull, m
+from (select *, nullif(count(pull) over (partition by {self._by}), 1) as m from {pulls})""",
+        )
+        done = self.parts.add(
+            "cells",
+            f"""select {columns(self.cut.dims, "c")}, {value} as value, c.n, c.total, {reason} as reason, c."is share",
+  coalesce(p.m - 1, 0) as df, coalesce(p.m > 1, false) as known
+from {cells} as c left join (
+  select {self._by}, any_value(m) as m from {enlarged} group by {self._by}
+) as p on {same("c", "p", self.cut.dims)}""",
+        )
+        return Node(done, enlarged, self.cut.dims)
+
+
+def _classes(key: str, scored: Scored) -> str:
+    """The classes that a value names: its elements where it is a set, and itself where it is not."""
+    type_ = scored.type.of if scored.type.kind == "optional" else scored.type
+    if type_.kind == "set":
+        return f"coalesce([class::varchar for class in from_json({key}, '[\"JSON\"]')], [])"
+    return f"case when {key} is null then []::varchar[] else [{key}] end"
+
+
+def _in(text: str) -> str:
+    return "\n".join(f"  {line}" for line in text.splitlines())

@@ -1,0 +1,135 @@
+"""What a spec expects: printed, in exit codes and in JUnit XML; measures that change without a call."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.conftest import Command
+
+SPEC = """\
+benchmark quiz "1.0.0" { languages en }
+role candidate compared
+dataset item from "items.jsonl" { question text, sort choice(sum, product) secret }
+scenario sums {
+  over item
+  ask reply by candidate {
+    prompt "What is {{ item.question }}?"
+    returns { sort choice(sum, product), why text }
+    samples 2
+  }
+  score said = length(reply.why) > 0
+  measure kinds = f1(reply.sort, item.sort, average: micro)
+}
+measure it = mean(sums.said)
+"""
+ROWS = [{"question": f"{n} + {n}", "sort": "sum" if n % 2 else "product"} for n in range(6)]
+
+
+@pytest.fixture
+def quiz(tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, ROWS)), "utf-8")
+    return tmp_path
+
+
+def run(folder: Path, tripos: Command, more: str = "", *options: str):  # type: ignore[no-untyped-def]
+    (folder / "s.tripos").write_text(SPEC + more, "utf-8")
+    return tripos("run", "s.tripos", "--model", "mock/careful", *options)
+
+
+def test_a_run_whose_expectations_hold_is_good(quiz: Path, tripos: Command) -> None:
+    done = run(quiz, tripos, "expect it >= 0.5")
+    assert done.code == 0, done.err
+    assert "expectations: 1 held\nheld: it >= 0.5\n" in done.out
+
+
+def test_one_that_does_not_hold_ends_with_100_and_says_by_how_much(quiz: Path, tripos: Command) -> None:
+    done = run(quiz, tripos, "expect it >= 0.5\nexpect it < 1")
+    assert done.code == 100
+    assert "expectations: 1 held, 1 did not\n" in done.out
+    assert "did not hold: it < 1\n" in done.out
+    assert "off by 0" in done.out
+    again = tripos("report")
+    assert again.code == 100
+    assert [gate["held"] for gate in json.loads(tripos("report", "--json").out)["expectations"]] == [True, False]
+
+
+def test_an_undefined_figure_does_not_hold_and_says_why(quiz: Path, tripos: Command) -> None:
+    done = run(quiz, tripos, "measure none = mean(sums.said) / (it - it)\nexpect none > 2")
+    assert done.code == 100
+    assert "no value: it divides by zero" in done.out
+
+
+def test_failed_calls_come_before_expectations(quiz: Path, tripos: Command) -> None:
+    (quiz / "s.tripos").write_text(SPEC + "expect it < 1", "utf-8")
+    done = tripos("run", "s.tripos", "--model", "mock/fails-1", "--max-retries", "0", "--json")
+    assert done.code == 1
+    assert done.data["expectations"][0]["held"] is False
+
+
+def test_expectations_are_test_cases_for_ci(quiz: Path, tripos: Command) -> None:
+    done = run(quiz, tripos, "expect it >= 0.5\nexpect it < 1", "--junit", "out.xml")
+    assert done.code == 100
+    top = ElementTree.parse(quiz / "out.xml").getroot()
+    assert (top.tag, top.get("tests"), top.get("failures"), top.get("errors")) == ("testsuites", "3", "1", "0")
+    [suite] = top
+    cases = suite.findall("testcase")
+    assert [case.get("name") for case in cases] == [
+        "it >= 0.5 [mock/careful]",
+        "it < 1 [mock/careful]",
+        "every reply and score came about",
+    ]
+    [failure] = suite.iter("failure")
+    assert failure.get("message", "").startswith("it is 1")
+
+
+def test_junit_cannot_be_written_into_nowhere(quiz: Path, tripos: Command) -> None:
+    run(quiz, tripos)
+    done = tripos("report", "--junit", "no/such/out.xml")
+    assert (done.code, "W0102" in done.err) == (2, True)
+
+
+def test_a_changed_measure_is_taken_of_what_is_kept_without_a_call(quiz: Path, tripos: Command) -> None:
+    run(quiz, tripos)
+    before = json.loads(tripos("list", "--json").out)
+    changed = SPEC.replace("mean(sums.said)", "1 - mean(sums.said) / 2") + "measure spread = stdev(sums.said)\n"
+    (quiz / "new.tripos").write_text(changed, "utf-8")
+    told = json.loads(tripos("report", "--spec", "new.tripos", "--json").out)
+    values = {each["name"]: each["rows"][0]["value"] for each in told["measures"]}
+    assert values == {"sums.kinds": pytest.approx(values["sums.kinds"]), "it": 0.5, "spread": 0.0}
+    assert json.loads(tripos("list", "--json").out) == before
+
+
+def test_a_new_column_is_worked_out_by_a_run_that_asks_nothing(quiz: Path, tripos: Command) -> None:
+    run(quiz, tripos)
+    more = SPEC.replace("  measure kinds", "  measure long = mean(length(reply.why))\n  measure kinds")
+    (quiz / "s.tripos").write_text(more, "utf-8")
+    done = tripos("run", "s.tripos", "--model", "mock/careful", "--json").data
+    assert (done["calls"]["asked"], done["calls"]["reused"]) == (0, 12)
+    told = {each["name"]: each["rows"] for each in json.loads(tripos("report", "--json").out)["measures"]}
+    [row] = told["sums.long"]
+    assert row["n"] == 12 and row["value"] > 0
+
+
+def test_a_spec_of_another_benchmark_is_refused(quiz: Path, tripos: Command) -> None:
+    run(quiz, tripos)
+    (quiz / "other.tripos").write_text(SPEC.replace("benchmark quiz", "benchmark other"), "utf-8")
+    done = tripos("report", "--spec", "other.tripos")
+    assert (done.code, "W0210" in done.err) == (2, True)
+
+
+def test_classes_of_a_real_run_are_compared_with_the_rows(quiz: Path, tripos: Command) -> None:
+    run(quiz, tripos)
+    told = {each["name"]: each["rows"] for each in json.loads(tripos("report", "--json").out)["measures"]}
+    [row] = told["sums.kinds"]
+    assert (row["n"], row["items"]) == (12, 6)
+    kept = tripos("sql", "select given, metric from quiz.columns order by all", "-o", "rows.json")
+    assert kept.code == 0
+    rows = json.loads((quiz / "rows.json").read_text())
+    assert {each["metric"] for each in rows} == {"kinds.values", "kinds.gold"}
+    said = [each["given"] for each in rows if each["metric"] == "kinds.gold"]
+    assert said.count('"sum"') == said.count('"product"') == 6

@@ -1,0 +1,160 @@
+"""Result sets with a known truth: scores and columns of a compiled spec, written as a run would write them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from tripos_compiler.plan import Column, Grade, Plan, Score
+from tripos_runtime.columns import kept_value
+from tripos_warehouse.measures import MeasureRow, MeasureTable, evaluate
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect
+
+AT = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
+
+
+def digest(*parts: object) -> str:
+    """A name such as results have."""
+    return hashlib.blake2b(repr(parts).encode(), digest_size=16).hexdigest()
+
+
+@dataclass
+class Results:
+    """What a run of `plan` found, to be written to a store."""
+
+    plan: Plan
+    models: tuple[str, ...] = ("m",)
+    judges: tuple[str, ...] = ("j1",)
+    scores: list[dict[str, Any]] = field(default_factory=list)
+    items: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+
+    def item(
+        self, scenario: str, item: str, fields: Mapping[str, Any] | None = None, axes: Mapping[str, str] | None = None
+    ) -> None:
+        """Adds an item."""
+        self.items[scenario, item] = {
+            "item_id": item,
+            "benchmark": self.plan.benchmark.name,
+            "scenario": scenario,
+            "dataset": None,
+            "language": self.plan.benchmark.languages[0],
+            "context": dict(axes or {}),
+            "fields": json.dumps(dict(fields or {}), ensure_ascii=False),
+        }
+
+    def add(
+        self,
+        scenario: str,
+        step: str,
+        item: str,
+        value: Any,
+        *,
+        model: str = "m",
+        number: int = 0,
+        metric: str | None = None,
+        evaluator: str | None = None,
+        arms: Mapping[str, str] | None = None,
+        status: str | None = None,
+    ) -> None:
+        """Adds a score, or a column, of the `number`-th reply to an item."""
+        if (scenario, item) not in self.items:
+            self.item(scenario, item)
+        found = self._step(scenario, step, arms or {})
+        number_kept, given = kept_value(value) if isinstance(found, Column) else (value, None)
+        sample = digest("sample", scenario, item, model, number, sorted((arms or {}).items()))
+        self.scores.append(
+            {
+                "score_id": digest(found.fingerprint, sample, metric, evaluator),
+                "sample_id": sample,
+                "judgement_id": digest(sample, evaluator) if evaluator else None,
+                "run_id": "r1",
+                "benchmark": self.plan.benchmark.name,
+                "scenario": scenario,
+                "item_id": item,
+                "model": model,
+                "scorer": found.scorer if isinstance(found, Grade) else found.name,
+                "metric": metric or found.name,
+                "evaluator": evaluator,
+                "value": number_kept,
+                "given": given,
+                "status": status or ("parse_failure" if value is None else "scored"),
+                "fingerprint": found.fingerprint,
+                "created_at": AT,
+            }
+        )
+
+    def _step(self, scenario: str, name: str, arms: Mapping[str, str]) -> Score | Column | Grade:
+        for one in self.plan.scenarios:
+            for treatment in one.treatments if one.name == scenario else ():
+                if all(treatment.arms.get(arm) == value for arm, value in arms.items()):
+                    for step in treatment.steps:
+                        if isinstance(step, Score | Column | Grade) and step.name == name:
+                            return step
+        raise KeyError(name)
+
+    def write(self, store: Store) -> None:
+        """Writes the run with all of it."""
+        roles = {role.name: list(self.models if role.kind == "compared" else self.judges) for role in self.plan.roles}
+        compared = next(role.name for role in self.plan.roles if role.kind == "compared")
+        fingerprints = sorted(
+            {
+                each
+                for scenario in self.plan.scenarios
+                for step in scenario.steps
+                for each in (step.fingerprint, getattr(step, "judgement", step.fingerprint))
+            }
+        )
+        store.append(
+            {
+                "runs": [
+                    {
+                        "run_id": "r1",
+                        "items_of": "r1",
+                        "benchmark": self.plan.benchmark.name,
+                        "version": self.plan.benchmark.version,
+                        "plan_digest": self.plan.digest,
+                        "plan": self.plan.to_json(),
+                        "fingerprints": fingerprints,
+                        "roles": json.dumps(roles),
+                        "compared_role": compared,
+                        "models": list(self.models),
+                        "scenarios": [scenario.name for scenario in self.plan.scenarios],
+                        "options": "{}",
+                        "tool_version": "0.1.0",
+                        "started_at": AT,
+                    }
+                ],
+                "run_ends": [
+                    {
+                        "run_id": "r1",
+                        "status": "finished",
+                        "message": None,
+                        "asked": 0,
+                        "reused": 0,
+                        "failed": 0,
+                        "cost_usd": None,
+                        "finished_at": AT + timedelta(minutes=1),
+                    }
+                ],
+                "run_items": [{"run_id": "r1", "scenario": s, "item_id": i} for s, i in self.items],
+                "items": list(self.items.values()),
+                "scores": self.scores,
+            }
+        )
+
+
+def measured(store: Store, plan: Plan, name: str) -> MeasureTable:
+    """A measure of the plan over what the store has."""
+    with connect(store) as connection:
+        return evaluate(connection, plan, next(each for each in plan.measures if each.name == name))
+
+
+def single(store: Store, plan: Plan, name: str) -> MeasureRow:
+    """The one value of a measure."""
+    [row] = measured(store, plan, name).rows
+    return row

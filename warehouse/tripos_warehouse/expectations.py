@@ -1,0 +1,133 @@
+"""Expectations: whether each figure that a spec expects is what it should be, for every compared model and cell."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import duckdb
+
+from tripos_compiler.plan import Expectation, Measure, Plan
+from tripos_warehouse.measures import MeasureRow, evaluate
+
+CLOSE = 1e-9
+"""Figures that are closer than this are equal: rounding makes such differences."""
+NOT_TAKEN = MeasureRow(
+    model="",
+    by=(),
+    value=None,
+    standard_error=None,
+    interval_low=None,
+    interval_high=None,
+    items=0,
+    n=0,
+    total=0,
+    coverage=None,
+    half_width=None,
+    reason="nothing was scored",
+)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """One figure that was expected: its value, whether that held, and by how much it is on the right side of the
+    number (below 0 where it is on the wrong one); None where there is no value, which does not hold."""
+
+    row: MeasureRow
+    held: bool
+    margin: float | None
+
+
+@dataclass(frozen=True)
+class Gate:
+    """An expectation with its outcomes, in the order of a measure's rows."""
+
+    expectation: Expectation
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def held(self) -> bool:
+        """Whether it held for every model, in every cell. What was taken of nobody does not hold."""
+        return bool(self.outcomes) and all(outcome.held for outcome in self.outcomes)
+
+    def to_json(self) -> dict[str, Any]:
+        """The gate as JSON values."""
+        expected = self.expectation
+        return {
+            "expect": expected.shown,
+            "operator": expected.operator,
+            "number": expected.value,
+            "held": self.held,
+            "outcomes": [
+                {
+                    "model": outcome.row.model,
+                    **dict(zip(expected.by, outcome.row.by, strict=True)),
+                    "held": outcome.held,
+                    "value": outcome.row.value,
+                    "low": outcome.row.interval_low,
+                    "high": outcome.row.interval_high,
+                    "margin": outcome.margin,
+                    "reason": outcome.row.reason,
+                }
+                for outcome in self.outcomes
+            ],
+        }
+
+
+def expected(
+    connection: duckdb.DuckDBPyConnection, plan: Plan, expectation: Expectation, models: Sequence[str]
+) -> Gate:
+    """Whether an expectation holds for `models`. One that nothing was scored for has an outcome that does not hold.
+
+    Raises `StoreError` W0201 where its SQL fails.
+    """
+    rows = [row for row in evaluate(connection, plan, as_measure(expectation)).rows if row.model in models]
+    found = {row.model for row in rows}
+    nothing = tuple([None] * len(expectation.by))
+    reason = NOT_TAKEN.reason if expectation.sql is not None else "it is not computed yet"
+    rows += [replace(NOT_TAKEN, model=model, by=nothing, reason=reason) for model in models if model not in found]
+    return Gate(expectation, tuple(_outcome(expectation, row) for row in rows))
+
+
+def as_measure(expectation: Expectation) -> Measure:
+    """The figure of an expectation, as a measure under the words of the expectation."""
+    return Measure(
+        name=expectation.shown,
+        scenario=None,
+        by=expectation.by,
+        low=expectation.low,
+        high=expectation.high,
+        figure=expectation.figure,
+        sql=expectation.sql,
+    )
+
+
+def _outcome(expectation: Expectation, row: MeasureRow) -> Outcome:
+    if row.value is None:
+        return Outcome(row, False, None)
+    held, margin = holds(expectation.operator, row.value, expectation.value)
+    return Outcome(row, held, margin)
+
+
+def holds(operator: str, value: float, number: float) -> tuple[bool, float]:
+    """Whether a value stands so to a number, and by how much it is on the right side of it.
+
+    >>> holds(">=", 0.75, 0.5), holds("<", 0.75, 0.5), holds(">=", 0.1 + 0.2, 0.3)[0]
+    ((True, 0.25), (False, -0.25), True)
+    """
+    equal = math.isclose(value, number, rel_tol=CLOSE, abs_tol=CLOSE)
+    above = value - number
+    match operator:
+        case ">=":
+            return equal or above > 0, above
+        case ">":
+            return not equal and above > 0, above
+        case "<=":
+            return equal or above < 0, -above
+        case "<":
+            return not equal and above < 0, -above
+        case "==":
+            return equal, -abs(above)
+    return not equal, abs(above)

@@ -1,0 +1,133 @@
+"""Statistics of lists, which SQL has no formula for: what `tripos_statistic` comes to in the SQL of a measure.
+
+Each comes with the pull of every item on it. Of agreement and correlation that is the jackknife's (Tukey, 1958): how
+far the value moves when the item is left out. Of a median it is Woodruff's (1952): the pull on the share of values
+below it, times how far the median moves as that share does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tripos_warehouse.raters import COMPLETE, find_statistic
+from tripos_warehouse.statistics.ratings import Floats
+
+MOST_LEFT_OUT = 400
+"""So many items are left out one at a time; of more, a group at a time."""
+GROUPS = 200
+
+Words = Sequence[str | None]
+Numbers = Sequence[float | None]
+
+
+def statistic(
+    what: str, level: str, items: Words, subjects: Words, raters: Words, keys: Words, values: Numbers
+) -> dict[str, Any]:
+    """A statistic of a list of ratings: of what belongs to `items`, `raters` said of `subjects` the number in `values`,
+    or the text in `keys` where classes are told apart.
+
+    It gives `value`, or the `reason` why there is none, and `pulls` of `items`, so that the variance of the value is
+    the sum of squared pulls times m / (m - 1) for m items.
+
+    >>> two = ["a", "a", "b", "b", "c", "c"]
+    >>> found = statistic("cohen_kappa", "", two, two, ["x", "y"] * 3, ["1", "1", "2", "2", "1", "2"], [None] * 6)
+    >>> round(found["value"], 3)
+    0.4
+    """
+    if what == "median":
+        return _median(items, values)
+    found = _matrix(what, level, items, subjects, raters, keys, values)
+    if isinstance(found, str):
+        return _nothing(found)
+    matrix, owners, names = found
+    whole = find_statistic(what, level, matrix)
+    if whole.value is None:
+        return _nothing(str(whole.reason))
+    told, pulls = _left_out(lambda kept: find_statistic(what, level, matrix[:, kept]).value, owners, names)
+    return {"value": whole.value, "reason": told, "items": names, "pulls": pulls}
+
+
+def _matrix(
+    what: str, level: str, items: Words, subjects: Words, raters: Words, keys: Words, values: Numbers
+) -> tuple[Floats, npt.NDArray[np.int64], list[str]] | str:
+    """The ratings (raters, subjects), the place of each subject's item, and the items; or why there are none."""
+    numbers: list[float | None]
+    if what == "cohen_kappa" or level == "nominal":
+        places = {key: place for place, key in enumerate(sorted({key for key in keys if key is not None}))}
+        numbers = [None if key is None else float(places[key]) for key in keys]
+    else:
+        numbers = list(values)
+        if any(key is not None and value is None for key, value in zip(keys, values, strict=True)):
+            return "the values are no numbers: take them as `level: nominal`"
+    rater_place = {rater: place for place, rater in enumerate(sorted({str(each) for each in raters}))}
+    subject_place: dict[str, int] = {}
+    owner: list[str] = []
+    for subject, item in zip(subjects, items, strict=True):
+        if str(subject) not in subject_place:
+            subject_place[str(subject)] = len(owner)
+            owner.append(str(item))
+    matrix = np.full((len(rater_place), len(owner)), np.nan)
+    for subject, rater, number in zip(subjects, raters, numbers, strict=True):
+        if number is not None:
+            matrix[rater_place[str(rater)], subject_place[str(subject)]] = number
+    rated = (~np.isnan(matrix)).sum(axis=0)
+    kept = rated == len(rater_place) if what in COMPLETE else rated >= 2
+    if len(rater_place) < 2:
+        return "there is one rater, and nobody agrees with themselves"
+    if kept.sum() < 2:
+        return "fewer than two replies have the ratings that it takes"
+    names = sorted({name for name, good in zip(owner, kept, strict=True) if good})
+    item_place = {name: place for place, name in enumerate(names)}
+    owners = np.array([item_place[name] for name, good in zip(owner, kept, strict=True) if good])
+    return matrix[:, kept], owners, names
+
+
+def _left_out(
+    compute: Callable[[npt.NDArray[np.bool_]], float | None], owners: npt.NDArray[np.int64], names: list[str]
+) -> tuple[str | None, list[float | None]]:
+    """The pulls of the jackknife. Many items are left out in groups, which their names alone decide; those of a group
+    share its pull, so that the sum of squares stays."""
+    group = np.arange(len(names))
+    if len(names) > MOST_LEFT_OUT:
+        order = np.argsort([hashlib.blake2b(name.encode(), digest_size=8).hexdigest() for name in names])
+        group[order] = np.arange(len(names)) % GROUPS
+    count = int(group.max()) + 1
+    moved = [compute(group[owners] != each) for each in range(count)]
+    known = [value for value in moved if value is not None]
+    if len(known) < count or count < 2:
+        return "without one of the items it is undefined, so its error is unknown", [None] * len(names)
+    pulls = (count - 1) / count * (np.mean(known) - np.array(known))
+    # The sum is enlarged by m / (m - 1) for m items later on; for groups it should be by their number.
+    right = math.sqrt((count / (count - 1)) / (len(names) / (len(names) - 1)))
+    sizes = np.bincount(group, minlength=count)
+    return None, [float(pulls[each] * right / math.sqrt(sizes[each])) for each in group]
+
+
+def _median(items: Words, values: Numbers) -> dict[str, Any]:
+    pairs = [(str(item), value) for item, value in zip(items, values, strict=True) if value is not None]
+    if not pairs:
+        return _nothing("nothing has a value")
+    numbers = np.array([value for _, value in pairs], dtype=np.float64)
+    value = float(np.median(numbers))
+    names = sorted({item for item, _ in pairs})
+    place = {name: index for index, name in enumerate(names)}
+    below = ((numbers < value) + 0.5 * (numbers == value) - 0.5) / len(numbers)
+    pulls = np.zeros(len(names))
+    np.add.at(pulls, [place[item] for item, _ in pairs], below - below.mean())
+    m = len(names)
+    error = math.sqrt(float((pulls**2).sum()) * m / (m - 1)) if m > 1 else 0.0
+    if error == 0:
+        return {"value": value, "reason": None, "items": names, "pulls": [0.0] * m if m > 1 else [None]}
+    low, high = np.quantile(numbers, [max(0.0, 0.5 - error), min(1.0, 0.5 + error)])
+    scale = float(high - low) / 2 / error
+    return {"value": value, "reason": None, "items": names, "pulls": [float(-scale * pull) for pull in pulls]}
+
+
+def _nothing(reason: str) -> dict[str, Any]:
+    return {"value": None, "reason": reason, "items": [], "pulls": []}
