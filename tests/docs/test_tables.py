@@ -21,7 +21,7 @@ from tripos_warehouse.views import connect
 
 PAGE = DOCS / "tables.md"
 BEGIN, END = "<!-- columns -->\n", "<!-- end of columns -->\n"
-VIEWS = ("scores", "rationales", "samples", "judgements", "items", "metrics")
+VIEWS = ("scores", "columns", "rationales", "samples", "judgements", "items", "metrics")
 TABLES = ("runs", "run_items", "items", "samples", "judgements", "scores", "drafts", "measures")
 
 
@@ -87,6 +87,6 @@ def test_no_meaning_is_of_a_column_that_is_not_there(connection: duckdb.DuckDBPy
     assert set(MEANINGS) <= listed
     for table, column in OF_TABLES:
         assert column in {
-            **columns_of(connection, f"main.{table}"),
+            **(columns_of(connection, f"main.{table}") if table in TABLES else {}),
             **(columns_of(connection, f"edubench.{table}") if table in VIEWS else {}),
         }

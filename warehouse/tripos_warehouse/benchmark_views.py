@@ -220,7 +220,7 @@ def _scores(current: Current, fresh: str) -> str:
         return f"select * from main.scores where {fresh}{judged}{own}"
     common = f"fingerprint in ({', '.join(map(sql.text, found.fingerprints))})"
     about = f"select * from main.scores where {fresh} and not {common}{judged}{own}"
-    compared = [f"select distinct scenario, item_id, model from ({about})"]
+    compared = [f"select distinct about.scenario, about.item_id, about.model from ({about}) as about"]
     run = f" and run.run_id = {sql.text(current.run_id)}" if current.exact else ""
     compared += [
         f"""select distinct listed.scenario, listed.item_id, unnest(run.models) as model
