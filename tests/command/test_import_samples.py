@@ -201,11 +201,11 @@ def test_replies_to_steps_that_build_on_each_other_are_kept_under_their_arms(tau
     assert done.code == 0, done.err
     found = ask("select lesson, step, model, sample_number, reply from openings.samples order by all")
     assert found == [
+        ("none", "answer", "local/s", 0, "The past"),
+        ("none", "answer", "local/s", 1, "I do not know"),
         ("given", "answer", "local/s", 0, "It is about kings"),
         ("given", "answer", "local/s", 1, "Kings"),
         ("given", "taught", GPT, 0, "Long ago there were kings."),
-        ("none", "answer", "local/s", 0, "The past"),
-        ("none", "answer", "local/s", 1, "I do not know"),
     ]
     [(sent,)] = ask("select messages from openings.samples where reply = 'Kings'")
     assert "You were taught: Long ago there were kings." in sent

@@ -111,9 +111,9 @@ def test_sql_writes_files(ran: Path, tripos: Command, form: str) -> None:
     ("arguments", "code", "words"),
     [
         (("sql", "selec 1"), "W0201", "syntax error"),
-        (("sql", "select * from quiz.score"), "W0201", "scores"),
+        (("sql", "select * from quiz.score"), "W0204", "scores"),
         (("sql", "copy quiz.scores to 'x.csv'"), "W0203", ""),
-        (("sql", "select * from read_text('/etc/hostname')"), "W0201", ""),
+        (("sql", "select * from read_text('/etc/hostname')"), "W0205", ""),
         (("sql", "select 1", "-o", "x.doc"), "W0202", ".parquet"),
         (("report", "nosuch"), "W0301", "nosuch"),
         (("list", "--store", "nosuch"), "W0101", "nosuch"),

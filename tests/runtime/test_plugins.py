@@ -320,7 +320,7 @@ def demo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def scores(tripos: Command) -> list[tuple[object, ...]]:
     """Every score in the store: metric, truth, value and status."""
     query = (
-        "select metric, (fields ->> 'truth')::int as truth, value, score.status from demo.scores as score "
+        "select metric::varchar as metric, (fields ->> 'truth')::int as truth, value, score.status from demo.scores as score "
         "join main.items using (item_id) order by all"
     )
     answer = tripos("sql", query, "-o", "answer.json")

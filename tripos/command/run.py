@@ -16,6 +16,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from tripos.cassettes import Cassette
 from tripos.command.aside import aside, to_nowhere
@@ -117,7 +118,7 @@ class _Run:
         failure = ending.failure or unreported
         ended = self._ended(ending, failure, time.monotonic() - started)
         if self.events is not None:
-            self.events.finished(summary(ended))
+            self.events.finished(_machines(ended, report))
         try:
             self._tell(ended, report)
         except BrokenPipeError:  # as `| head` does: how the run went is in the exit code all the same
@@ -133,8 +134,7 @@ class _Run:
     def _tell(self, ended: Ended, report: Report | None) -> None:
         """Prints the summary and the report. Raises `BrokenPipeError` where nobody reads them any more."""
         if self.options.json and not self._events_on_stdout:
-            gates = [] if report is None else [gate.to_json() for gate in report.gates]
-            print(json.dumps({**summary(ended), "expectations": gates}, ensure_ascii=False, indent=2), flush=True)
+            print(json.dumps(_machines(ended, report), ensure_ascii=False, indent=2), flush=True)
         elif not self.options.json:
             aside("\n".join(summary_lines(ended)))
             if report is not None and self.job.tally.samples and not self._events_on_stdout:
@@ -208,6 +208,12 @@ class _Run:
             secrets=self.chosen.secrets,
         ):
             yield
+
+
+def _machines(ended: Ended, report: Report | None) -> dict[str, Any]:
+    """What machines are told at the end."""
+    gates = [] if report is None else [gate.to_json() for gate in report.gates]
+    return {**summary(ended), "expectations": gates}
 
 
 def _open_models(binding: Binding, chosen: Chosen, cassette: Cassette | None) -> dict[str, Model]:
