@@ -7,9 +7,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from tripos.results import Results
+from tripos_warehouse import box
 from tripos_warehouse.answers import run_query
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
@@ -214,3 +216,13 @@ def test_a_relation_writes_no_file(store: Store, places: dict[str, Any], tmp_pat
             with pytest.raises(Exception, match=r"Permission|disabled"):
                 getattr(relation, way)(str(path))
         assert content(tmp_path) == before
+
+
+def test_a_small_store_is_read_by_one_thread_and_a_large_one_by_as_many_as_there_are(tmp_path: Path) -> None:
+    small, large = tmp_path / "small", tmp_path / "large"
+    small.write_bytes(b"x")
+    with large.open("wb") as file:
+        file.truncate(box.SMALL_BYTES)
+    query = "select current_setting('threads')"
+    assert box.open_box([str(small)]).execute(query).fetchone() == (1,)
+    assert box.open_box([str(large)]).execute(query).fetchone() == duckdb.connect().execute(query).fetchone()

@@ -9,8 +9,13 @@ from __future__ import annotations
 import tempfile
 import uuid
 from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 
 import duckdb
+
+SMALL_BYTES = 8 * 2**20
+"""Less than this is read by one thread: more would take memory and no less time."""
 
 
 def open_box(files: Sequence[str]) -> duckdb.DuckDBPyConnection:
@@ -28,6 +33,7 @@ def open_box(files: Sequence[str]) -> duckdb.DuckDBPyConnection:
             "autoinstall_known_extensions": False,
             "autoload_known_extensions": False,
             "temp_directory": folder,
+            **({"threads": 1} if _bytes_of(files) < SMALL_BYTES else {}),
         },
     )
     try:
@@ -40,3 +46,12 @@ def open_box(files: Sequence[str]) -> duckdb.DuckDBPyConnection:
         connection.close()
         raise
     return connection
+
+
+def _bytes_of(files: Sequence[str]) -> int:
+    """How large the files are together, those that are gone left out."""
+    total = 0
+    for file in files:
+        with suppress(OSError):
+            total += Path(file).stat().st_size
+    return total
