@@ -11,12 +11,15 @@ from duckdb.func import SPECIAL
 from tripos_warehouse.statistics.quantiles import t_quantile
 
 Given = Sequence[Any] | None
-FOUND = "struct(value double, reason varchar, items varchar[], pulls double[])"
+FOUND = "struct(value double, reason varchar, items varchar[], pulls double[], draws double[])"
 """What `tripos_statistic` gives: `listed.statistic`."""
+BOUNDS = "struct(low double, high double, error double)"
+"""What `tripos_interval` gives: `redrawn.interval`."""
 
 
 def add_functions(connection: duckdb.DuckDBPyConnection) -> None:
-    """Adds `t_quantile(p, df)` and `tripos_statistic(what, level, items, subjects, raters, keys, values)`.
+    """Adds `t_quantile(p, df)`, `tripos_statistic(what, level, items, subjects, raters, keys, values)`, and of items that
+    are drawn again `tripos_draws(value, items, pulls)` and `tripos_interval(draws, df)`.
 
     >>> connection = duckdb.connect()
     >>> add_functions(connection)
@@ -27,6 +30,9 @@ def add_functions(connection: duckdb.DuckDBPyConnection) -> None:
     words: list[Any] = ["varchar[]"] * 4
     taken = ["varchar", "varchar", *words, "double[]"]
     connection.create_function("tripos_statistic", _statistic, taken, FOUND, null_handling=SPECIAL)
+    pulled = ["double", "varchar[]", "double[]"]
+    connection.create_function("tripos_draws", _draws, pulled, "double[]", null_handling=SPECIAL)
+    connection.create_function("tripos_interval", _interval, ["double[]", "bigint"], BOUNDS, null_handling=SPECIAL)
 
 
 def _statistic(
@@ -35,3 +41,15 @@ def _statistic(
     from tripos_warehouse.listed import statistic
 
     return statistic(what, level, items or (), subjects or (), raters or (), keys or (), values or ())
+
+
+def _draws(value: float | None, items: Given, pulls: Given) -> list[float] | None:
+    from tripos_warehouse.redrawn import sums
+
+    return sums(value, items, pulls)
+
+
+def _interval(draws: Given, df: int | None) -> dict[str, Any] | None:
+    from tripos_warehouse.redrawn import interval
+
+    return interval(draws, df)

@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tripos_warehouse.raters import COMPLETE, find_statistic
+from tripos_warehouse.redrawn import LEAST_ITEMS, medians
 from tripos_warehouse.statistics.ratings import Floats
 
 MOST_LEFT_OUT = 400
@@ -50,7 +51,7 @@ def statistic(
     if whole.value is None:
         return _nothing(str(whole.reason))
     told, pulls = _left_out(lambda kept: find_statistic(what, level, matrix[:, kept]).value, owners, names)
-    return {"value": whole.value, "reason": told, "items": names, "pulls": pulls}
+    return {"value": whole.value, "reason": told, "items": names, "pulls": pulls, "draws": None}
 
 
 def _matrix(
@@ -110,24 +111,29 @@ def _left_out(
 
 
 def _median(items: Words, values: Numbers) -> dict[str, Any]:
+    """The median, its draws, and pulls that come to the error of the draws: an item's pull on the share of values below
+    the median, on that scale."""
     pairs = [(str(item), value) for item, value in zip(items, values, strict=True) if value is not None]
     if not pairs:
         return _nothing("nothing has a value")
-    numbers = np.array([value for _, value in pairs], dtype=np.float64)
+    owners, numbers = [item for item, _ in pairs], np.array([value for _, value in pairs], dtype=np.float64)
     value = float(np.median(numbers))
-    names = sorted({item for item, _ in pairs})
-    place = {name: index for index, name in enumerate(names)}
-    below = ((numbers < value) + 0.5 * (numbers == value) - 0.5) / len(numbers)
-    pulls = np.zeros(len(names))
-    np.add.at(pulls, [place[item] for item, _ in pairs], below - below.mean())
+    names, places = np.unique(owners, return_inverse=True)
     m = len(names)
-    error = math.sqrt(float((pulls**2).sum()) * m / (m - 1)) if m > 1 else 0.0
-    if error == 0:
-        return {"value": value, "reason": None, "items": names, "pulls": [0.0] * m if m > 1 else [None]}
-    low, high = np.quantile(numbers, [max(0.0, 0.5 - error), min(1.0, 0.5 + error)])
-    scale = float(high - low) / 2 / error
-    return {"value": value, "reason": None, "items": names, "pulls": [float(-scale * pull) for pull in pulls]}
+    found = {"value": value, "items": names.tolist()}
+    if m < LEAST_ITEMS:
+        few = "one item says" if m == 1 else f"{m} items say too little: a median of fewer than {LEAST_ITEMS} has"
+        told = f"{few} nothing about the error" if m == 1 else f"{few} no interval of 95 %"
+        return {**found, "reason": told, "pulls": [None] * m, "draws": None}
+    drawn = medians(owners, numbers)
+    known = np.array(drawn)[np.isfinite(drawn)]
+    below = (numbers < value) + 0.5 * (numbers == value)
+    pulls = np.bincount(places, below.mean() - below, minlength=m)
+    size = math.sqrt(float((pulls**2).sum()) * m / (m - 1))
+    pulls *= float(known.std(ddof=1)) / size if size > 0 else 0.0
+    alike = "items do not differ: nothing shows the error" if numbers.min() == numbers.max() else None
+    return {**found, "reason": alike, "pulls": pulls.tolist(), "draws": drawn}
 
 
 def _nothing(reason: str) -> dict[str, Any]:
-    return {"value": None, "reason": reason, "items": [], "pulls": []}
+    return {"value": None, "reason": reason, "items": [], "pulls": [], "draws": None}

@@ -45,7 +45,7 @@ class MeasureRow:
     half_width: float | None
     """Half the width of the interval as it would be without the bounds of the scale; of Wilson's the longer side."""
     method: str | None = None
-    """How the interval was found: `wilson`, `t` or `jackknife`."""
+    """How the interval was found: `wilson`, `t`, `jackknife` or `bootstrap`."""
     reason: str | None = None
     """Why there is no value, or no interval."""
 
@@ -119,6 +119,9 @@ def _row(measure: Measure, found: dict[str, Any]) -> MeasureRow:
     if value is not None and found.get("is share") and (measure.low, measure.high) == (0, 1):
         method, share = "wilson", wilson(value * items, items)
         low, high = share.low, share.high
+    elif value is not None and "low" in found:
+        method, half = "bootstrap", None
+        low, high = _drawn(measure, found)
     elif value is not None and half is not None:
         method = "jackknife" if _is_listed(measure) else "t"
         low, high = value - half, value + half
@@ -138,7 +141,7 @@ def _row(measure: Measure, found: dict[str, Any]) -> MeasureRow:
         n=n,
         total=total,
         coverage=coverage,
-        half_width=_longer(value, low, high) if method == "wilson" else half,
+        half_width=half if method in ("t", "jackknife") else _longer(value, low, high),
         method=method if low is not None else None,
         reason=reason,
     )
@@ -147,6 +150,16 @@ def _row(measure: Measure, found: dict[str, Any]) -> MeasureRow:
 def _is_listed(measure: Measure) -> bool:
     """Whether the pulls are the jackknife's."""
     return isinstance(measure.figure, Aggregate) and measure.figure.function in JACKKNIFED
+
+
+def _drawn(measure: Measure, found: dict[str, Any]) -> tuple[float | None, float | None]:
+    """The bounds that draws show. Those of a median may meet, where all draws have the same: on a scale of few steps
+    that is its interval. Where all values are the same, or what was made of medians never differs, nothing shows it."""
+    low, high, error = (_finite(found[name]) for name in ("low", "high", "standard_error"))
+    alone = isinstance(measure.figure, Aggregate) and measure.figure.of is None
+    if low is None or high is None or error is None or (error <= ROUNDING and (not alone or found.get("reason"))):
+        return None, None
+    return low, high
 
 
 def _reason(value: float | None, items: int) -> str:

@@ -108,13 +108,14 @@ from (
 )""",
         )
         value = _OF_CELLS[figure.function]
+        counts = "weight <> 0" if inner.drawn is None else "value is not null"
         if missing == "fail":
             value = f"case when count(value) = count(*) then {value} end"
         cells = self.parts.add(
             "cells",
             f"""select {group}, {value} as value, sum(n)::bigint as n, sum(total)::bigint as total,
   coalesce(any_value(reason), case when count(value) = 0 then 'no cell has a value' end) as reason, false as "is share",
-  sum(df) filter (weight <> 0)::bigint as df, coalesce(bool_and(known) filter (weight <> 0), false) as known
+  sum(df) filter (weight <> 0)::bigint as df, coalesce(bool_and(known) filter ({counts}), false) as known
 from {weighed}
 group by {group}""",
         )
@@ -126,7 +127,51 @@ from {inner.pulls} as p join {weighed} as c on {same("p", "c", inner.dims)}
 where c.weight <> 0
 group by {outer}, p.item_id""",
         )
-        return Node(cells, pulls, cut.dims)
+        drawn = None
+        if inner.drawn is not None:
+            each = f"select {columns(inner.dims)}, {_EACH_DRAW} from {inner.drawn}"
+            drawn = self._listed(
+                cut, f"select {group}, draw, {_OF_CELLS[figure.function]} as value\nfrom ({each})\ngroup by {group}, draw"
+            )
+        return Node(cells, pulls, cut.dims, drawn)
+
+    # --- draws ---
+
+    def _listed(self, cut: Cut, rows: str) -> str:
+        """A table of draws, from rows of `draw` and `value`."""
+        values = self.parts.add("values", rows)
+        return self.parts.add(
+            "drawn",
+            f"select {columns(cut.dims)}, list(value order by draw) as draws\nfrom {values}\ngroup by {columns(cut.dims)}",
+        )
+
+    def _draws(self, node: Node) -> str:
+        """The draws of a figure: its own, or those that the pulls of its items come to."""
+        if node.drawn is not None:
+            return node.drawn
+        cell = columns(node.dims, "c")
+        lists = ", ".join(f"list(p.{name} order by p.item_id)" for name in ("item_id", "pull"))
+        return self.parts.add(
+            "drawn",
+            f"""select {cell}, tripos_draws(any_value(c.value), {lists}) as draws
+from {node.cells} as c left join {node.pulls} as p on {same("c", "p", node.dims)}
+group by {cell}""",
+        )
+
+    def _drawn(self, value: _Expr, terms: list[_Term], cut: Cut, base: str) -> str | None:
+        """The draws of a formula, where one of its parts has such. All parts are drawn with the same items."""
+        if all(term.node.drawn is None for term in terms):
+            return None
+        first = terms[0].name
+        joins = "\n".join(
+            f"join (select {columns(term.node.dims)}, {_EACH_DRAW} from {self._draws(term.node)}) as {term.name}"
+            f" on {same('base', term.name, term.node.dims)}"
+            + (f" and {term.name}.draw = {first}.draw" if term.name != first else "")
+            for term in terms
+        )
+        return self._listed(
+            cut, f"select {columns(cut.dims, 'base')}, {first}.draw, {value.text} as value\nfrom {base} as base\n{joins}"
+        )
 
     # --- arithmetic ---
 
@@ -170,7 +215,7 @@ from (
 )
 group by {columns(cut.dims)}, item_id""",
         )
-        return Node(cells, pulls, cut.dims)
+        return Node(cells, pulls, cut.dims, self._drawn(value, terms, cut, base))
 
     def _cells_of(self, terms: list[_Term], cut: Cut) -> str:
         """Every cell that a formula has a part for; a part that does not go by a dimension counts in all its values."""
@@ -198,12 +243,34 @@ group by {columns(cut.dims)}, item_id""",
 from {node.pulls}
 group by {columns(node.dims)}""",
         )
+        df = "greatest(least(c.df, i.items - 1), 0)"
+        if node.drawn is not None:
+            return self._whole_drawn(node, node.drawn, items, df)
         return f"""{self.parts.text}
 select {columns(node.dims, "c")}, c.value, case when c.known and c.value is not null then i.error end as standard_error,
-  greatest(least(c.df, i.items - 1), 0) as df, coalesce(i.items, 0) as items, c.n, c.total, c.reason, c."is share"
+  {df} as df, coalesce(i.items, 0) as items, c.n, c.total, c.reason, c."is share"
 from {node.cells} as c left join {items} as i on {same("c", "i", node.dims)}
 order by all
 """
+
+    def _whole_drawn(self, node: Node, drawn: str, items: str, df: str) -> str:
+        """The query of what is drawn again, with the bounds that the draws show."""
+        found = self.parts.add(
+            "found",
+            f"""select c.*, {df} as "df of items", coalesce(i.items, 0) as items,
+  case when c.known and c.value is not null then tripos_interval(d.draws, {df}) end as found
+from {node.cells} as c left join {items} as i on {same("c", "i", node.dims)}
+  left join {drawn} as d on {same("c", "d", node.dims)}""",
+        )
+        return f"""{self.parts.text}
+select {columns(node.dims)}, value, found.error as standard_error, "df of items" as df, items, n, total, reason,
+  "is share", found.low as low, found.high as high
+from {found}
+order by all
+"""
+
+
+_EACH_DRAW = "unnest(draws) as value, generate_subscripts(draws, 1) as draw"
 
 
 def _sum(terms: list[_Term], column: str) -> str:

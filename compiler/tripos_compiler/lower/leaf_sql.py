@@ -13,7 +13,7 @@ independent items, for Wilson's interval). The other has a row a cell and item: 
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tripos_compiler.lower.figured import Leaf, Missing
 from tripos_compiler.lower.scored import Scored
@@ -48,6 +48,9 @@ class Node:
     cells: str
     pulls: str
     dims: tuple[str, ...]
+    drawn: str | None = None
+    """The table of `draws`: the value of every cell in each of many draws of the items. Only where the pulls alone give
+    no interval, as of a median and what is made of it."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +85,7 @@ class LeafSql:
             case "precision" | "recall" | "f1" as function:
                 return self._classed(function)
             case "median":
-                return self._called("median", self._single(), "item_id", "sample_id")
+                return self._median()
             case function if function in JUDGED:
                 return self._judged(function)
         return None
@@ -360,21 +363,30 @@ from (
 {_in(self._rows(scored))}
 )""",
             )
-        return self._called(function, rows, "subject", "rater", quoted(level))
+        return self._split(self._called(function, rows, "subject", "rater", quoted(level)))
 
-    def _called(self, function: str, rows: str, subject: str, rater: str, level: str = "''") -> Node:
+    def _median(self) -> Node:
+        found = self._called("median", self._single(), "item_id", "sample_id")
+        drawn = self.parts.add("drawn", f"select {self._by}, found.draws as draws\nfrom {found}")
+        return replace(self._split(found), drawn=drawn)
+
+    def _called(self, function: str, rows: str, subject: str, rater: str, level: str = "''") -> str:
+        """A row a cell, with what a statistic of lists came to."""
         key = "key" if function in JUDGED else "NULL::varchar"
         lists = ", ".join(
             f"list({each} order by item_id, {subject}, {rater}, value)"
             for each in ("item_id", subject, rater, key, "value")
         )
-        found = self.parts.add(
+        return self.parts.add(
             "cells",
             f"""select {self._by}, count(*) filter ("has value") as n, count(*) as total,
   tripos_statistic({quoted(function)}, {level}, {lists}) as found
 from {rows}
 group by {self._by}""",
         )
+
+    def _split(self, found: str) -> Node:
+        """The two tables of what a statistic of lists came to."""
         cells = self.parts.add(
             "cells",
             f"""select {self._by}, found.value as value, n, total, false as "is share", found.reason as reason
