@@ -22,6 +22,10 @@ from tripos_warehouse.statistics.ratings import Floats
 MOST_LEFT_OUT = 400
 """So many items are left out one at a time; of more, a group at a time."""
 GROUPS = 200
+MANY = 5000
+"""Of so many items there are fewer groups: each takes as long as the whole, and the error of an error no longer counts
+for much."""
+FEW_GROUPS = 50
 
 Words = Sequence[str | None]
 Numbers = Sequence[float | None]
@@ -97,7 +101,7 @@ def _left_out(
     group = np.arange(len(names))
     if len(names) > MOST_LEFT_OUT:
         order = np.argsort([hashlib.blake2b(name.encode(), digest_size=8).hexdigest() for name in names])
-        group[order] = np.arange(len(names)) % GROUPS
+        group[order] = np.arange(len(names)) % (GROUPS if len(names) < MANY else FEW_GROUPS)
     count = int(group.max()) + 1
     moved = [compute(group[owners] != each) for each in range(count)]
     known = [value for value in moved if value is not None]

@@ -43,7 +43,7 @@ class MeasureRow:
     total: int
     coverage: float | None
     half_width: float | None
-    """Half the width of the interval as it would be without the bounds of the scale; of Wilson's the longer side."""
+    """Half the width of the interval as it would be without the bounds of the scale; where `method` is not `t`, the longer side."""
     method: str | None = None
     """How the interval was found: `wilson`, `t`, `jackknife` or `bootstrap`."""
     reason: str | None = None
@@ -124,7 +124,8 @@ def _row(measure: Measure, found: dict[str, Any]) -> MeasureRow:
         low, high = _drawn(measure, found)
     elif value is not None and half is not None:
         method = "jackknife" if _is_listed(measure) else "t"
-        low, high = value - half, value + half
+        low, high = _stretched(measure, value, half)
+    if low is not None and high is not None:
         low = low if measure.low is None else max(low, measure.low)
         high = high if measure.high is None else min(high, measure.high)
     reason = None if low is not None else found.get("reason") or _reason(value, items)
@@ -141,7 +142,7 @@ def _row(measure: Measure, found: dict[str, Any]) -> MeasureRow:
         n=n,
         total=total,
         coverage=coverage,
-        half_width=half if method in ("t", "jackknife") else _longer(value, low, high),
+        half_width=half if method == "t" else _longer(value, low, high),
         method=method if low is not None else None,
         reason=reason,
     )
@@ -150,6 +151,19 @@ def _row(measure: Measure, found: dict[str, Any]) -> MeasureRow:
 def _is_listed(measure: Measure) -> bool:
     """Whether the pulls are the jackknife's."""
     return isinstance(measure.figure, Aggregate) and measure.figure.function in JACKKNIFED
+
+
+def _stretched(measure: Measure, value: float, half: float) -> tuple[float, float]:
+    """The bounds `half` an interval away from a value; of rank correlations and W on a scale that has no ends, on which
+    they vary alike everywhere: Fisher's (1915) for what lies between -1 and 1, and the log-odds between 0 and 1."""
+    function = measure.figure.function if isinstance(measure.figure, Aggregate) else None
+    low, high = {"kendall_tau": (-1, 1), "spearman": (-1, 1), "kendall_w": (0, 1)}.get(function or "", (0, 0))
+    share = (value - low) / (high - low) if high > low else 0.0
+    if not 1e-9 < share < 1 - 1e-9:
+        return value - half, value + half
+    middle, reach = math.log(share / (1 - share)), half / (high - low) / (share * (1 - share))
+    ends = (low + (high - low) / (1 + math.exp(-min(700.0, max(-700.0, at)))) for at in (middle - reach, middle + reach))
+    return next(ends), next(ends)
 
 
 def _drawn(measure: Measure, found: dict[str, Any]) -> tuple[float | None, float | None]:

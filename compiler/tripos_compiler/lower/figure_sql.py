@@ -95,6 +95,42 @@ class _Writer:
     # --- aggregates of cells ---
 
     def _over_cells(self, figure: Aggregate, inner: Node, cut: Cut, missing: Missing) -> Node:
+        node = self._of_cells(figure, inner, cut, missing)
+        return self._told_apart(figure.function, inner, node) if figure.function in ("min", "max") else node
+
+    def _told_apart(self, function: str, inner: Node, node: Node) -> Node:
+        """The least or greatest of cells, which has an error where no other cell comes near it: near is within twice
+        the sum of both errors, which is no less than twice the error of their difference."""
+        errors = self.parts.add(
+            "errors",
+            f"""select {columns(inner.dims, "c")}, any_value(c.value) as value, coalesce(sqrt(sum(p.pull ** 2)), 0) as error
+from {inner.cells} as c left join {inner.pulls} as p on {same("c", "p", inner.dims)}
+where c.value is not null
+group by {columns(inner.dims, "c")}""",
+        )
+        group = columns(node.dims)
+        end = f"arg_{function}(error, value) over cell"
+        near = self.parts.add(
+            "near",
+            f"""select {group}, count(*) > 1 as near
+from (
+  select *, abs(value - {function}(value) over cell) <= 2 * (error + {end}) as close
+  from {errors}
+  window cell as (partition by {group})
+) where close
+group by {group}""",
+        )
+        which = "least" if function == "min" else "greatest"
+        told = f"'which cell is the {which} may be chance, so its error is unknown'"
+        cells = self.parts.add(
+            "cells",
+            f"""select c.* replace (coalesce(c.known and not n.near, false) as known,
+  coalesce(c.reason, case when n.near then {told} end) as reason)
+from {node.cells} as c left join {near} as n on {same("c", "n", node.dims)}""",
+        )
+        return replace(node, cells=cells)
+
+    def _of_cells(self, figure: Aggregate, inner: Node, cut: Cut, missing: Missing) -> Node:
         group = columns(cut.dims)
         weighed = self.parts.add(
             "cells",

@@ -16,7 +16,7 @@ import json
 from dataclasses import dataclass, replace
 
 from tripos_compiler.lower.figured import Leaf, Missing
-from tripos_compiler.lower.scored import Scored
+from tripos_compiler.lower.scored import Scored, graded
 from tripos_compiler.lower.sql_parts import (
     Cut,
     Parts,
@@ -96,8 +96,8 @@ class LeafSql:
     def _by(self) -> str:
         return columns(self.cut.dims)
 
-    def _rows(self, scored: Scored) -> str:
-        more = ["evaluator"] if scored.kind != "column" else ["NULL::varchar as evaluator"]
+    def _rows(self, scored: Scored, *further: str) -> str:
+        more = ["evaluator", *further] if scored.kind != "column" else ["NULL::varchar as evaluator"]
         more = [] if "evaluator" in self.cut.dims else more
         axes = [name for name in self.program.arms if name not in self.cut.dims]
         hidden = [name for name in ("scenario", "metric") if name in self.cut.dims]
@@ -354,16 +354,24 @@ from {pairs}""",
             )
         else:
             scored = self.leaf.scored[0]
-            subject = "concat_ws(' ', scenario, sample_id, metric)"
+            subject = "concat_ws(' ', scenario, sample_id, scorer, metric)"
             rows = self.parts.add(
                 "rows",
                 f"""select {self._by}, item_id, {subject} as subject, evaluator as rater, value, given,
   coalesce(given, value::varchar) as key, key is not null as "has value"
 from (
-{_in(self._rows(scored))}
-)""",
+{_in(self._rows(scored, "scorer", "round"))}{self._in_role(scored)}
+)
+qualify row_number() over (partition by {self._by}, subject, rater order by round desc nulls last) = 1""",
             )
         return self._split(self._called(function, rows, "subject", "rater", quoted(level)))
+
+    def _in_role(self, scored: Scored) -> str:
+        """A condition that leaves scores by the raters of the role that the aggregate is taken across, where those of
+        other roles have scores of the same name."""
+        found = {step.scorer for step in graded(scored)}
+        own = sorted(scorer for scorer in found if self.program.scorers[scorer].role == self.figure.across)
+        return f"\n    and scorer in ({', '.join(map(quoted, own))})" if len(own) < len(found) else ""
 
     def _median(self) -> Node:
         found = self._called("median", self._single(), "item_id", "sample_id")

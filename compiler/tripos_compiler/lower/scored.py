@@ -224,6 +224,18 @@ def bounds_of(type_: Type) -> Bounds | None:
     return None
 
 
+def graded(scored: Scored) -> list[Grade]:
+    """The steps that give something scored."""
+    return [
+        step
+        for scenario in scored.scenarios
+        for step in scenario.steps
+        if isinstance(step, Grade) and scored.name in {"metric": step.metrics, "scorer": (step.scorer,)}.get(
+            scored.kind, (step.name,)
+        )
+    ]
+
+
 def _is_rubric(step: Score | Grade | Compare) -> bool:
     return isinstance(step, Grade) and bool(step.metrics)
 

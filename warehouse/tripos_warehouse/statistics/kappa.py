@@ -18,8 +18,8 @@ Weights = Literal["none", "linear", "quadratic"]
 
 
 def cohen_kappa(
-    first: Sequence[Any],
-    second: Sequence[Any],
+    first: Sequence[Any] | Floats,
+    second: Sequence[Any] | Floats,
     weights: Weights = "none",
     categories: Sequence[Hashable] | None = None,
     *,
@@ -39,7 +39,8 @@ def cohen_kappa(
     >>> cohen_kappa(["a", "a"], ["a", "a"]).reason
     'both raters gave one and the same category: agreement by chance is certain'
     """
-    matrix, left_out = complete_items(read_ratings([first, second], categories))
+    arrays = isinstance(first, np.ndarray) and isinstance(second, np.ndarray) and len(first) == len(second)
+    matrix, left_out = complete_items(read_ratings(np.stack([first, second]) if arrays else [first, second], categories))
     n = matrix.shape[1]
     if n == 0:
         return Found.undefined("no item that both raters rated", left_out=left_out)
