@@ -60,7 +60,7 @@ def sums(value: float | None, items: Sequence[str] | None, pulls: Sequence[float
         return None
     codes, weights = _weights(items)
     pulled = np.bincount(codes, np.array(pulls, dtype=np.float64), minlength=weights.shape[1])
-    found: list[float] = (value + (weights - 1) @ pulled).tolist()
+    found: list[float] = (value - pulled.sum() + np.einsum("ij,j->i", weights, pulled)).tolist()
     return found
 
 

@@ -8,8 +8,12 @@ import numpy as np
 
 from tripos_warehouse.statistics.ratings import Floats, Ints
 
+FEW_ROWS = 2000
+"""So many rows are added up one by one. A product of matrices would be fast too, but that its threads cost more than
+they bring."""
+
 FEW_VALUES = 100
-"""Up to so many different values, the weights of each are added up at once."""
+"""Of more rows with up to so many different values, the weights of each value are added up at once."""
 
 CELLS = 4_000_000
 """The numbers that are held at a time."""
@@ -29,13 +33,25 @@ def weighted_medians(values: Floats, codes: Ints, weights: Floats) -> Floats:
     """
     order = np.argsort(values, kind="stable")
     values, codes = values[order], codes[order]
+    if len(values) <= FEW_ROWS:
+        sums = np.cumsum(weights[:, codes], axis=1)
+        totals = sums[:, -1]
+        return _middle(values[_reached(sums, _targets(totals))], totals)
     totals = weights @ np.bincount(codes, minlength=weights.shape[1])
-    # The places of the two middle rows of a draw, counted from 1; of an odd number they are one.
-    targets = np.stack([(totals + 1) // 2, totals // 2 + 1], axis=1)
+    targets = _targets(totals)
     levels, steps = np.unique(values, return_inverse=True)
-    few = len(levels) <= FEW_VALUES
-    places = _by_level(steps, codes, weights, targets) if few else _by_row(values, codes, weights, targets)
-    found: Floats = (levels if few else values)[places].mean(axis=1)
+    if len(levels) <= FEW_VALUES:
+        return _middle(levels[_by_level(steps, codes, weights, targets)], totals)
+    return _middle(values[_by_row(codes, weights, targets)], totals)
+
+
+def _targets(totals: Floats) -> Floats:
+    """The places of the two middle rows of every draw, counted from 1; of an odd number they are one."""
+    return np.stack([(totals + 1) // 2, totals // 2 + 1], axis=1)
+
+
+def _middle(pairs: Floats, totals: Floats) -> Floats:
+    found: Floats = pairs.mean(axis=1)
     found[totals == 0] = np.nan
     return found
 
@@ -45,12 +61,12 @@ def _by_level(steps: Ints, codes: Ints, weights: Floats, targets: Floats) -> Int
     counts = np.zeros((weights.shape[1], int(steps.max()) + 1))
     np.add.at(counts, (codes, steps), 1)
     sums = np.cumsum(weights @ counts, axis=1)
-    return _reached(sums, targets, counts.shape[1])
+    return _reached(sums, targets)
 
 
-def _by_row(values: Floats, codes: Ints, weights: Floats, targets: Floats) -> Ints:
+def _by_row(codes: Ints, weights: Floats, targets: Floats) -> Ints:
     """The numbers of the middle rows, of rows in the order of their values."""
-    n, groups = len(values), weights.shape[1]
+    n, groups = len(codes), weights.shape[1]
     below = np.bincount(codes, (np.arange(n) < n / 2) - 0.5, minlength=groups)
     reach = 6 * math.ceil(math.sqrt(float((below**2).sum()))) + 50
     found = np.zeros(targets.shape, dtype=np.int64)
@@ -64,7 +80,7 @@ def _by_row(values: Floats, codes: Ints, weights: Floats, targets: Floats) -> In
             part = waiting[first : first + size]
             passed = weights[part] @ before
             sums = passed[:, None] + np.cumsum(weights[part][:, codes[start:end]], axis=1)
-            found[part] = start + _reached(sums, targets[part], end - start)
+            found[part] = start + _reached(sums, targets[part])
             whole = end - start == n
             missed.append(part[~(whole | ((passed < targets[part, 0]) & (sums[:, -1] >= targets[part, 1])))])
         waiting = np.concatenate(missed)
@@ -72,7 +88,7 @@ def _by_row(values: Floats, codes: Ints, weights: Floats, targets: Floats) -> In
     return found
 
 
-def _reached(sums: Floats, targets: Floats, size: int) -> Ints:
+def _reached(sums: Floats, targets: Floats) -> Ints:
     """Where growing `sums` first reach the two targets of each draw."""
     places = np.stack([(sums < targets[:, middle][:, None]).sum(axis=1) for middle in (0, 1)], axis=1)
-    return np.minimum(places, size - 1)
+    return np.minimum(places, sums.shape[1] - 1)
