@@ -58,6 +58,7 @@ class Results:
         number: int = 0,
         metric: str | None = None,
         evaluator: str | None = None,
+        round: int | None = None,
         arms: Mapping[str, str] | None = None,
         status: str | None = None,
     ) -> None:
@@ -69,9 +70,9 @@ class Results:
         sample = digest("sample", scenario, item, model, number, sorted((arms or {}).items()))
         self.scores.append(
             {
-                "score_id": digest(found.fingerprint, sample, metric, evaluator),
+                "score_id": digest(found.fingerprint, sample, metric, evaluator, round),
                 "sample_id": sample,
-                "judgement_id": digest(sample, evaluator) if evaluator else None,
+                "judgement_id": digest(sample, evaluator, round) if evaluator else None,
                 "run_id": "r1",
                 "benchmark": self.plan.benchmark.name,
                 "scenario": scenario,
@@ -80,6 +81,7 @@ class Results:
                 "scorer": found.scorer if isinstance(found, Grade) else found.name,
                 "metric": metric or found.name,
                 "evaluator": evaluator,
+                "round": round,
                 "value": number_kept,
                 "given": given,
                 "status": status or ("parse_failure" if value is None else "scored"),

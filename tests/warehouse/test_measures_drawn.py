@@ -120,7 +120,9 @@ def test_a_median_without_an_interval_says_why(store: Store, items: int, value, 
 
 
 def test_an_extreme_value_and_what_is_made_of_it_have_no_error_and_say_why(store: Store) -> None:
-    plan = plan_with("measure top = max(long)", "measure it = median(long) / max(long)", "measure range = top - mean(long)")
+    plan = plan_with(
+        "measure top = max(long)", "measure it = median(long) / max(long)", "measure range = top - mean(long)"
+    )
     lengths(store, plan, gamma(20))
     for name in ("top", "it", "range"):
         row = single(store, plan, f"sums.{name}")

@@ -162,7 +162,9 @@ def _stretched(measure: Measure, value: float, half: float) -> tuple[float, floa
     if not 1e-9 < share < 1 - 1e-9:
         return value - half, value + half
     middle, reach = math.log(share / (1 - share)), half / (high - low) / (share * (1 - share))
-    ends = (low + (high - low) / (1 + math.exp(-min(700.0, max(-700.0, at)))) for at in (middle - reach, middle + reach))
+    ends = (
+        low + (high - low) / (1 + math.exp(-min(700.0, max(-700.0, at)))) for at in (middle - reach, middle + reach)
+    )
     return next(ends), next(ends)
 
 

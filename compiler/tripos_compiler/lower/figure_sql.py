@@ -167,7 +167,8 @@ group by {outer}, p.item_id""",
         if inner.drawn is not None:
             each = f"select {columns(inner.dims)}, {_EACH_DRAW} from {inner.drawn}"
             drawn = self._listed(
-                cut, f"select {group}, draw, {_OF_CELLS[figure.function]} as value\nfrom ({each})\ngroup by {group}, draw"
+                cut,
+                f"select {group}, draw, {_OF_CELLS[figure.function]} as value\nfrom ({each})\ngroup by {group}, draw",
             )
         return Node(cells, pulls, cut.dims, drawn)
 
@@ -206,7 +207,8 @@ group by {cell}""",
             for term in terms
         )
         return self._listed(
-            cut, f"select {columns(cut.dims, 'base')}, {first}.draw, {value.text} as value\nfrom {base} as base\n{joins}"
+            cut,
+            f"select {columns(cut.dims, 'base')}, {first}.draw, {value.text} as value\nfrom {base} as base\n{joins}",
         )
 
     # --- arithmetic ---

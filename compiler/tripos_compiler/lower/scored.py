@@ -230,9 +230,8 @@ def graded(scored: Scored) -> list[Grade]:
         step
         for scenario in scored.scenarios
         for step in scenario.steps
-        if isinstance(step, Grade) and scored.name in {"metric": step.metrics, "scorer": (step.scorer,)}.get(
-            scored.kind, (step.name,)
-        )
+        if isinstance(step, Grade)
+        and scored.name in {"metric": step.metrics, "scorer": (step.scorer,)}.get(scored.kind, (step.name,))
     ]
 
 

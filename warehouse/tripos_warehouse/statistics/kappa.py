@@ -40,7 +40,9 @@ def cohen_kappa(
     'both raters gave one and the same category: agreement by chance is certain'
     """
     arrays = isinstance(first, np.ndarray) and isinstance(second, np.ndarray) and len(first) == len(second)
-    matrix, left_out = complete_items(read_ratings(np.stack([first, second]) if arrays else [first, second], categories))
+    matrix, left_out = complete_items(
+        read_ratings(np.stack([first, second]) if arrays else [first, second], categories)
+    )
     n = matrix.shape[1]
     if n == 0:
         return Found.undefined("no item that both raters rated", left_out=left_out)

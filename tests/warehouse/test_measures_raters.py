@@ -1,0 +1,142 @@
+"""Whose scores an agreement is taken of: the raters of its role, each once; and its error where there are many items."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.compiler.compiling import compile_text, plan_of
+from tests.warehouse.synthetic import Results, single
+from tests.warehouse.test_measures import plan_with
+from tripos_compiler.plan import Plan
+from tripos_warehouse import listed
+from tripos_warehouse.raters import find_statistic
+from tripos_warehouse.store import Store
+
+TWO_ROLES = """
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+role judge panel
+role expert panel
+dimension quality "Quality" { metric CLAR "Clarity" { scale 1..5, asks "?" } }
+scorer quick(reply: text) by judge { prompt "{{ metrics }} {{ reply }}", gives allocated metrics }
+scorer careful(reply: text) by expert { prompt "Take your time. {{ metrics }} {{ reply }}", gives allocated metrics }
+allocate quick {
+  |      | CLAR |
+  | sums |  x   |
+}
+allocate careful {
+  |      | CLAR |
+  | sums |  x   |
+}
+scenario sums {
+  ask answer by candidate { prompt "Add." }
+  score quick(answer.text)
+  score careful(answer.text)
+}
+measure judges  = krippendorff_alpha(CLAR) across judge
+measure experts = krippendorff_alpha(CLAR) across expert
+"""
+
+
+def alpha(*marks: list[float]) -> float | None:
+    return find_statistic("krippendorff_alpha", "interval", np.array(marks)).value
+
+
+def test_agreement_across_a_role_leaves_out_who_grades_in_another() -> None:
+    plan = plan_of(compile_text(TWO_ROLES))
+    for measure, scorer in (("judges", "quick"), ("experts", "careful")):
+        sql = next(each.sql for each in plan.measures if each.name == measure)
+        assert sql is not None and f"and scorer in ('{scorer}')" in sql
+
+
+def test_two_roles_of_judges_have_an_agreement_each(store: Store) -> None:
+    plan = plan_of(compile_text(TWO_ROLES))
+    results = Results(plan, judges=("j1", "j2"))
+    given = {
+        "quick": ([1.0, 2, 3, 4, 5, 1, 2, 3], [5.0, 2, 1, 4, 3, 1, 4, 2]),
+        "careful": ([1.0, 2, 3, 4, 5, 1, 2, 3], [1.0, 2, 3, 4, 5, 1, 2, 4]),
+    }
+    for scorer, marks in given.items():
+        for judge, those in zip(results.judges, marks, strict=True):  # the same models fill both roles
+            for item, mark in enumerate(those):
+                results.add("sums", scorer, f"i{item}", mark, metric="CLAR", evaluator=judge)
+    results.write(store)
+    assert single(store, plan, "judges").value == pytest.approx(alpha(*given["quick"]))
+    assert single(store, plan, "experts").value == pytest.approx(alpha(*given["careful"]))
+
+
+def regraded(store: Store, measure: str) -> Plan:
+    """Two people who grade eight replies; the second grades half of them once more, as the first did."""
+    plan = plan_with(after=f"measure it = {measure} by metric\n")
+    results = Results(plan, judges=())
+    for item, (one, other) in enumerate(zip([1.0, 2, 3, 4, 5, 1, 2, 3], [5.0, 2, 1, 4, 3, 1, 4, 2], strict=True)):
+        rounds = [("human/a", 1, one), ("human/b", 1, other), *([("human/b", 2, one)] if item < 4 else [])]
+        for person, number, mark in rounds:
+            where = {"metric": "CLAR", "evaluator": person, "round": number, "arms": {"hint": "none"}}
+            results.add("sums", "rubric", f"i{item}", mark, **where)  # type: ignore[arg-type]
+    results.write(store)
+    return plan
+
+
+def test_who_graded_twice_is_one_rater_who_has_the_latest_round(store: Store) -> None:
+    row = single(store, regraded(store, "krippendorff_alpha(rubric) across judge"), "it")
+    latest = [1.0, 2, 3, 4, 3, 1, 4, 2]
+    assert row.value == pytest.approx(alpha([1.0, 2, 3, 4, 5, 1, 2, 3], latest))
+    assert (row.items, row.n, row.total) == (8, 16, 16)
+
+
+def test_a_mean_is_taken_of_every_round(store: Store) -> None:
+    row = single(store, regraded(store, "mean(rubric)"), "it")
+    assert (row.items, row.n) == (8, 20)
+
+
+def test_kappa_by_squares_has_the_published_value() -> None:
+    marks = np.array([[int(each) for each in text] for text in ("1234532145", "1233542244")], dtype=float)
+    assert find_statistic("quadratic_kappa", "", marks).value == pytest.approx(0.882353, abs=1e-6)
+
+
+# --- many items ---
+
+REPETITIONS = 200
+LEAST, MOST = (int(stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (0.0005, 0.9995))
+
+
+@pytest.mark.parametrize(("items", "many", "groups"), [(420, 5000, 200), (420, 410, 50)])
+def test_items_left_out_in_groups_show_the_error_as_often_as_they_say(
+    monkeypatch: pytest.MonkeyPatch, items: int, many: int, groups: int
+) -> None:
+    monkeypatch.setattr(listed, "MANY", many)
+    names = [f"i{number}" for number in range(items)]
+    raters = ["a"] * items + ["b"] * items
+    reliable, held = 0.6, 0
+    quantile = stats.t.ppf(0.975, items - 1)
+    for repetition in range(REPETITIONS):
+        random = np.random.default_rng([31, repetition])
+        marks = random.normal(0, reliable**0.5, items) + random.normal(0, (1 - reliable) ** 0.5, (2, items))
+        ratings = marks.ravel().tolist()
+        found = listed.statistic("quadratic_kappa", "", names * 2, names * 2, raters, [None] * len(ratings), ratings)
+        assert len({round(pull, 12) for pull in found["pulls"]}) <= groups
+        error = np.sqrt(np.square(found["pulls"]).sum() * items / (items - 1))
+        # Of two judges who are equally severe it is the share of the variance that lies between replies.
+        held += abs(found["value"] - reliable) <= quantile * error
+    assert LEAST <= held <= MOST
+
+
+def test_items_left_out_in_groups_show_nearly_the_error_of_items_left_out_one_by_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    random = np.random.default_rng(8)
+    names = [f"i{number}" for number in range(1200)]
+    ratings = (random.normal(size=1200) + random.normal(0, 0.8, (2, 1200))).ravel().tolist()
+
+    def error() -> float:
+        found = listed.statistic(
+            "spearman", "", names * 2, names * 2, ["a"] * 1200 + ["b"] * 1200, [None] * 2400, ratings
+        )
+        return float(np.sqrt(np.square(found["pulls"]).sum()))
+
+    grouped = error()
+    monkeypatch.setattr(listed, "MOST_LEFT_OUT", 2000)
+    assert grouped == pytest.approx(error(), rel=0.15)
