@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -11,8 +13,10 @@ from tests.warehouse.synthetic import Results, single
 from tests.warehouse.test_measures import plan_with
 from tripos_compiler.plan import Plan
 from tripos_warehouse import listed
+from tripos_warehouse.answers import run_query
 from tripos_warehouse.raters import find_statistic
 from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect
 
 TWO_ROLES = """
 benchmark demo "1.0.0" { languages en }
@@ -90,6 +94,15 @@ def test_who_graded_twice_is_one_rater_who_has_the_latest_round(store: Store) ->
 def test_a_mean_is_taken_of_every_round(store: Store) -> None:
     row = single(store, regraded(store, "mean(rubric)"), "it")
     assert (row.items, row.n) == (8, 20)
+
+
+def test_how_far_somebody_agrees_with_themselves_is_a_query_of_the_page(store: Store) -> None:
+    regraded(store, "mean(rubric)")
+    page = (Path(__file__).parents[2] / "docs" / "measures.md").read_text("utf-8")
+    query = page.partition("```sql\n")[2].partition("```")[0].replace("edubench.", "demo.").replace("alice", "b")
+    with connect(store) as connection:
+        [row] = run_query(connection, query).to_pylist()
+    assert (row["n"], row["same"]) == (4, 0.5)
 
 
 def test_kappa_by_squares_has_the_published_value() -> None:

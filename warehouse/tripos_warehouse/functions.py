@@ -18,8 +18,8 @@ BOUNDS = "struct(low double, high double, error double)"
 
 
 def add_functions(connection: duckdb.DuckDBPyConnection) -> None:
-    """Adds `t_quantile(p, df)`, `tripos_statistic(what, level, items, subjects, raters, keys, values)`, and of items that
-    are drawn again `tripos_draws(value, items, pulls)` and `tripos_interval(draws, df)`.
+    """Adds `t_quantile(p, df)`, `tripos_statistic(what, level, items, subjects, raters, keys, values)`, and for items
+    that are drawn again `tripos_draws(value, items, pulls)` and `tripos_interval(draws, df)`.
 
     >>> connection = duckdb.connect()
     >>> add_functions(connection)
@@ -30,9 +30,10 @@ def add_functions(connection: duckdb.DuckDBPyConnection) -> None:
     words: list[Any] = ["varchar[]"] * 4
     taken = ["varchar", "varchar", *words, "double[]"]
     connection.create_function("tripos_statistic", _statistic, taken, FOUND, null_handling=SPECIAL)
-    pulled = ["double", "varchar[]", "double[]"]
+    pulled: list[Any] = ["double", "varchar[]", "double[]"]
     connection.create_function("tripos_draws", _draws, pulled, "double[]", null_handling=SPECIAL)
-    connection.create_function("tripos_interval", _interval, ["double[]", "bigint"], BOUNDS, null_handling=SPECIAL)
+    drawn: list[Any] = ["double[]", "bigint"]
+    connection.create_function("tripos_interval", _interval, drawn, BOUNDS, null_handling=SPECIAL)
 
 
 def _statistic(

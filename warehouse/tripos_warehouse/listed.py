@@ -1,8 +1,8 @@
 """Statistics of lists, which SQL has no formula for: what `tripos_statistic` comes to in the SQL of a measure.
 
 Each comes with the pull of every item on it. Of agreement and correlation that is the jackknife's (Tukey, 1958): how
-far the value moves when the item is left out. Of a median it is Woodruff's (1952): the pull on the share of values
-below it, times how far the median moves as that share does.
+far the value moves when the item is left out. A median has draws of its items instead (`redrawn`), and its pulls are
+those on the share of values below it, on the scale of the error that the draws show.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def statistic(
     or the text in `keys` where classes are told apart.
 
     It gives `value`, or the `reason` why there is none, and `pulls` of `items`, so that the variance of the value is
-    the sum of squared pulls times m / (m - 1) for m items.
+    the sum of squared pulls times m / (m - 1) for m items. Of a `median` it also gives the `draws`.
 
     >>> two = ["a", "a", "b", "b", "c", "c"]
     >>> found = statistic("cohen_kappa", "", two, two, ["x", "y"] * 3, ["1", "1", "2", "2", "1", "2"], [None] * 6)
@@ -126,17 +126,17 @@ def _median(items: Words, values: Numbers) -> dict[str, Any]:
     m = len(names)
     found = {"value": value, "items": names.tolist()}
     if m < LEAST_ITEMS:
-        few = "one item says" if m == 1 else f"{m} items say too little: a median of fewer than {LEAST_ITEMS} has"
-        told = f"{few} nothing about the error" if m == 1 else f"{few} no interval of 95 %"
+        few = f"{m} items say too little: a median of fewer than {LEAST_ITEMS} has no interval of 95 %"
+        told = "one item says nothing about the error" if m == 1 else few
         return {**found, "reason": told, "pulls": [None] * m, "draws": None}
     drawn = medians(owners, numbers)
     known = np.array(drawn)[np.isfinite(drawn)]
     below = (numbers < value) + 0.5 * (numbers == value)
     pulls = np.bincount(places, below.mean() - below, minlength=m)
     size = math.sqrt(float((pulls**2).sum()) * m / (m - 1))
-    pulls *= float(known.std(ddof=1)) / size if size > 0 else 0.0
+    scale = float(known.std(ddof=1)) / size if size > 0 else 0.0
     alike = "items do not differ: nothing shows the error" if numbers.min() == numbers.max() else None
-    return {**found, "reason": alike, "pulls": pulls.tolist(), "draws": drawn}
+    return {**found, "reason": alike, "pulls": (pulls * scale).tolist(), "draws": drawn}
 
 
 def _nothing(reason: str) -> dict[str, Any]:

@@ -43,7 +43,8 @@ class MeasureRow:
     total: int
     coverage: float | None
     half_width: float | None
-    """Half the width of the interval as it would be without the bounds of the scale; where `method` is not `t`, the longer side."""
+    """Half the width of the interval as it would be without the bounds of the scale; where `method` is not `t`, how far
+    it reaches on the longer side."""
     method: str | None = None
     """How the interval was found: `wilson`, `t`, `jackknife` or `bootstrap`."""
     reason: str | None = None
@@ -87,9 +88,10 @@ class MeasureTable:
 def evaluate(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) -> MeasureTable:
     """The values of `measure` with 95 % intervals.
 
-    Of a share of independent items the interval is Wilson's. Else it is `value ± t · standard_error`, with the 97.5 %
-    quantile of Student's t at the `df` degrees of freedom that the SQL gives, clipped to the measure's bounds; there is
-    none without an error above zero. What is not there has a `reason`. A measure that no SQL says has no rows.
+    Of a share of independent items the interval is Wilson's. Where the SQL draws items again it is the one that the SQL
+    gives. Else it is `value ± t · standard_error`, with the 97.5 % quantile of Student's t at the `df` degrees of
+    freedom that the SQL gives; there is none without an error above zero. All are clipped to the measure's bounds. What
+    is not there has a `reason`. A measure that no SQL says has no rows.
 
     Raises `StoreError` W0201 where the SQL fails or lacks a column.
     """

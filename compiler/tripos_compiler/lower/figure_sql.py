@@ -103,7 +103,8 @@ class _Writer:
         the sum of both errors, which is no less than twice the error of their difference."""
         errors = self.parts.add(
             "errors",
-            f"""select {columns(inner.dims, "c")}, any_value(c.value) as value, coalesce(sqrt(sum(p.pull ** 2)), 0) as error
+            f"""select {columns(inner.dims, "c")}, any_value(c.value) as value,
+  coalesce(sqrt(sum(p.pull ** 2)), 0) as error
 from {inner.cells} as c left join {inner.pulls} as p on {same("c", "p", inner.dims)}
 where c.value is not null
 group by {columns(inner.dims, "c")}""",
@@ -179,7 +180,9 @@ group by {outer}, p.item_id""",
         values = self.parts.add("values", rows)
         return self.parts.add(
             "drawn",
-            f"select {columns(cut.dims)}, list(value order by draw) as draws\nfrom {values}\ngroup by {columns(cut.dims)}",
+            f"""select {columns(cut.dims)}, list(value order by draw) as draws
+from {values}
+group by {columns(cut.dims)}""",
         )
 
     def _draws(self, node: Node) -> str:

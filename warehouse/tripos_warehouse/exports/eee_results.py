@@ -120,6 +120,10 @@ def result_of(plan: Plan, run: Run, name: str, scored: Scored) -> dict[str, Any]
     }
 
 
+DRAWN = ("bootstrap", "jackknife")
+"""How errors are found that no formula gives."""
+
+
 def results_of_measures(
     connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, model: str
 ) -> list[dict[str, Any]]:
@@ -141,7 +145,8 @@ def _measured(plan: Plan, run: Run, measure: Measure, row: MeasureRow, value: fl
         **_config(measure.low, measure.high, False),
     }
     bounds = (measure.low, measure.high)
-    details = _score(value, row.standard_error, row.interval_low, row.interval_high, row.n, bounds)
+    method = row.method or "t"
+    details = _score(value, row.standard_error, row.interval_low, row.interval_high, row.n, bounds, method)
     details["details"] = {"items": str(row.items), "scores": str(row.n), "expected": str(row.total)}
     source = {"dataset_name": run.benchmark, "source_type": "other"}
     return {
@@ -169,16 +174,17 @@ def _score(
     high: float | None,
     n: int,
     bounds: tuple[float | None, float | None],
+    method: str = "t",
 ) -> dict[str, Any]:
     uncertainty: dict[str, Any] = {"num_samples": n}
     if error is not None:
-        uncertainty["standard_error"] = {"value": error, "method": "analytic"}
+        uncertainty["standard_error"] = {"value": error, "method": method if method in DRAWN else "analytic"}
     if low is not None and high is not None:
         uncertainty["confidence_interval"] = {
             "lower": low if bounds[0] is None else max(low, bounds[0]),
             "upper": high if bounds[1] is None else min(high, bounds[1]),
             "confidence_level": CONFIDENCE,
-            "method": "t, clustered by item",
+            "method": f"{method}, clustered by item" if method != "wilson" else method,
         }
     return {"score": value, "uncertainty": uncertainty}
 

@@ -91,4 +91,5 @@ def _by_row(codes: Ints, weights: Floats, targets: Floats) -> Ints:
 def _reached(sums: Floats, targets: Floats) -> Ints:
     """Where growing `sums` first reach the two targets of each draw."""
     places = np.stack([(sums < targets[:, middle][:, None]).sum(axis=1) for middle in (0, 1)], axis=1)
-    return np.minimum(places, sums.shape[1] - 1)
+    found: Ints = np.minimum(places, sums.shape[1] - 1)
+    return found
