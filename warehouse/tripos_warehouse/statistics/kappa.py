@@ -39,10 +39,10 @@ def cohen_kappa(
     >>> cohen_kappa(["a", "a"], ["a", "a"]).reason
     'both raters gave one and the same category: agreement by chance is certain'
     """
-    arrays = isinstance(first, np.ndarray) and isinstance(second, np.ndarray) and len(first) == len(second)
-    matrix, left_out = complete_items(
-        read_ratings(np.stack([first, second]) if arrays else [first, second], categories)
-    )
+    both: Ratings = [list(first), list(second)]
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray) and len(first) == len(second):
+        both = np.stack([first, second])  # is read whole, and not number by number
+    matrix, left_out = complete_items(read_ratings(both, categories))
     n = matrix.shape[1]
     if n == 0:
         return Found.undefined("no item that both raters rated", left_out=left_out)
