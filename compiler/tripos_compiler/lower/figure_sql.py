@@ -3,7 +3,8 @@
 A figure is put together from two tables, its cells and the pulls of the items on them (`leaf_sql`). What is made of
 several figures has, for each of them, the derivative of its value by theirs, and an item pulls at it with the sum of
 its pulls on the parts, each times that derivative (the delta method). So `a - b` over the same items is compared item
-by item, and over different ones the variances add up, without a word about which of them it is.
+by item, and over different ones the variances add up, without a word about which of them it is. Where a part is drawn
+again, since it has no derivative, the whole is (`drawn_sql`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from tripos_compiler.lower.drawn_sql import EACH_DRAW, bounded, draws_of, listed
 from tripos_compiler.lower.figured import Figured, Leaf, Missing, Reading
 from tripos_compiler.lower.leaf_sql import LeafSql, Node
 from tripos_compiler.lower.sql_parts import Cut, Parts, columns, same
@@ -166,37 +168,13 @@ group by {outer}, p.item_id""",
         )
         drawn = None
         if inner.drawn is not None:
-            each = f"select {columns(inner.dims)}, {_EACH_DRAW} from {inner.drawn}"
-            drawn = self._listed(
-                cut,
+            each = f"select {columns(inner.dims)}, {EACH_DRAW} from {inner.drawn}"
+            drawn = listed(
+                self.parts,
+                cut.dims,
                 f"select {group}, draw, {_OF_CELLS[figure.function]} as value\nfrom ({each})\ngroup by {group}, draw",
             )
         return Node(cells, pulls, cut.dims, drawn)
-
-    # --- draws ---
-
-    def _listed(self, cut: Cut, rows: str) -> str:
-        """A table of draws, from rows of `draw` and `value`."""
-        values = self.parts.add("values", rows)
-        return self.parts.add(
-            "drawn",
-            f"""select {columns(cut.dims)}, list(value order by draw) as draws
-from {values}
-group by {columns(cut.dims)}""",
-        )
-
-    def _draws(self, node: Node) -> str:
-        """The draws of a figure: its own, or those that the pulls of its items come to."""
-        if node.drawn is not None:
-            return node.drawn
-        cell = columns(node.dims, "c")
-        lists = ", ".join(f"list(p.{name} order by p.item_id)" for name in ("item_id", "pull"))
-        return self.parts.add(
-            "drawn",
-            f"""select {cell}, tripos_draws(any_value(c.value), {lists}) as draws
-from {node.cells} as c left join {node.pulls} as p on {same("c", "p", node.dims)}
-group by {cell}""",
-        )
 
     def _drawn(self, value: _Expr, terms: list[_Term], cut: Cut, base: str) -> str | None:
         """The draws of a formula, where one of its parts has such. All parts are drawn with the same items."""
@@ -204,13 +182,14 @@ group by {cell}""",
             return None
         first = terms[0].name
         joins = "\n".join(
-            f"join (select {columns(term.node.dims)}, {_EACH_DRAW} from {self._draws(term.node)}) as {term.name}"
-            f" on {same('base', term.name, term.node.dims)}"
+            f"join (select {columns(term.node.dims)}, {EACH_DRAW} from {draws_of(self.parts, term.node)})"
+            f" as {term.name} on {same('base', term.name, term.node.dims)}"
             + (f" and {term.name}.draw = {first}.draw" if term.name != first else "")
             for term in terms
         )
-        return self._listed(
-            cut,
+        return listed(
+            self.parts,
+            cut.dims,
             f"select {columns(cut.dims, 'base')}, {first}.draw, {value.text} as value\nfrom {base} as base\n{joins}",
         )
 
@@ -286,32 +265,13 @@ group by {columns(node.dims)}""",
         )
         df = "greatest(least(c.df, i.items - 1), 0)"
         if node.drawn is not None:
-            return self._whole_drawn(node, node.drawn, items, df)
+            return bounded(self.parts, node, node.drawn, items, df)
         return f"""{self.parts.text}
 select {columns(node.dims, "c")}, c.value, case when c.known and c.value is not null then i.error end as standard_error,
   {df} as df, coalesce(i.items, 0) as items, c.n, c.total, c.reason, c."is share"
 from {node.cells} as c left join {items} as i on {same("c", "i", node.dims)}
 order by all
 """
-
-    def _whole_drawn(self, node: Node, drawn: str, items: str, df: str) -> str:
-        """The query of what is drawn again, with the bounds that the draws show."""
-        found = self.parts.add(
-            "found",
-            f"""select c.*, {df} as "df of items", coalesce(i.items, 0) as items,
-  case when c.known and c.value is not null then tripos_interval(d.draws, {df}) end as found
-from {node.cells} as c left join {items} as i on {same("c", "i", node.dims)}
-  left join {drawn} as d on {same("c", "d", node.dims)}""",
-        )
-        return f"""{self.parts.text}
-select {columns(node.dims)}, value, found.error as standard_error, "df of items" as df, items, n, total, reason,
-  "is share", found.low as low, found.high as high
-from {found}
-order by all
-"""
-
-
-_EACH_DRAW = "unnest(draws) as value, generate_subscripts(draws, 1) as draw"
 
 
 def _sum(terms: list[_Term], column: str) -> str:
