@@ -54,8 +54,9 @@ Figure = Annotated[Aggregate | Measured | Formula | Constant, Field(discriminato
 class Measure(Part):
     """An aggregate over the scores of each compared model. `sql` reads the benchmark's views and yields `model`, a
     column a name of `by`, `value`, `standard_error`, `df` (degrees of freedom), `items`, `n`, `total`, `is share` (of
-    independent items), and it may be `reason` (why there is no value or no error); it is absent where no SQL says it
-    yet. `low` and `high` bound the value where its scale is known."""
+    independent items), and it may be `reason` (why there is no value or no error) and `low` and `high` (the ends of an
+    interval from draws); it is absent where no SQL says it yet. `low` and `high` of the measure bound the value where
+    its scale is known."""
 
     name: str
     scenario: str | None = None
