@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -109,6 +110,7 @@ def tripos(capsys: pytest.CaptureFixture[str]) -> Command:
 
     def run(*arguments: str) -> Outcome:
         capsys.readouterr()
+        gc.freeze()  # a run collects what was made before its first call: in this process, that is pytest and all tests
         code = run_command(arguments)
         printed = capsys.readouterr()
         return Outcome(code, printed.out, printed.err)
