@@ -24,11 +24,11 @@ NAMES = {
 
 
 @pytest.fixture
-def ran(quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
+def ran(quiz: Path, tripos: Command, once: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
     """The command line in a folder with the results of a quiz, on a terminal of 80 columns."""
     monkeypatch.chdir(quiz if quiz.is_dir() else quiz.parent)
     monkeypatch.setenv("COLUMNS", "80")
-    assert tripos("run", ".", *MODELS, "--json").code == 0
+    assert once("run", ".", *MODELS, "--json").code == 0
     return tripos
 
 
