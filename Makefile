@@ -18,7 +18,8 @@ demo: $(VENV)/.installed
 	$(BIN)/tripos run specs/edubench --model local/smollm2-135m --only language=en --limit 2 --store results/demo
 
 test: $(VENV)/.installed
-	$(BIN)/python -m pytest
+	@# A process for each core, up to eight; the tests of a file stay together, since they share what it made.
+	$(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadfile
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

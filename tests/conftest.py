@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -109,8 +111,41 @@ def tripos(capsys: pytest.CaptureFixture[str]) -> Command:
 
     def run(*arguments: str) -> Outcome:
         capsys.readouterr()
-        code = run_command(arguments)
+        gc.freeze()  # a run collects what was made before its first call: in this process, that is pytest and all tests
+        try:
+            code = run_command(arguments)
+        finally:
+            gc.unfreeze()
         printed = capsys.readouterr()
         return Outcome(code, printed.out, printed.err)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def _left(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], tuple[Path, Outcome]]:
+    return {}
+
+
+@pytest.fixture
+def once(
+    tripos: Command, tmp_path_factory: pytest.TempPathFactory, _left: dict[tuple[str, ...], tuple[Path, Outcome]]
+) -> Command:
+    """Runs a command in this folder, or copies here what it left in one of the same files earlier in this session.
+
+    For what a test begins with. A command that is itself what is tested is run by `tripos`.
+    """
+
+    def run(*arguments: str) -> Outcome:
+        here = Path.cwd()
+        found = (*arguments, *(f"{path.name}: {path.read_text('utf-8')}" for path in sorted(here.glob("*.*"))))
+        if found not in _left:
+            outcome = tripos(*arguments)
+            left = tmp_path_factory.mktemp("left")
+            shutil.copytree(here, left, dirs_exist_ok=True)
+            _left[found] = left, outcome
+        left, outcome = _left[found]
+        shutil.copytree(left, here, dirs_exist_ok=True)
+        return outcome
 
     return run

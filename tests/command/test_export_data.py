@@ -29,8 +29,8 @@ HELPED = QUIZ.replace("role judge panel", "role judge panel\nrole helper").repla
 
 
 @pytest.fixture
-def ran(quiz: Path, tripos: Command) -> str:
-    done = tripos("run", "quiz.tripos", *MODELS, "--json")
+def ran(quiz: Path, once: Command) -> str:
+    done = once("run", "quiz.tripos", *MODELS, "--json")
     assert done.code == 0, done.err
     return str(done.data["run_id"])
 

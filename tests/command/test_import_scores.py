@@ -29,9 +29,9 @@ words,12 + 30,3.5,,
 
 
 @pytest.fixture
-def graded(quiz: Path, tripos: Command) -> Path:
+def graded(quiz: Path, once: Command) -> Path:
     """A folder whose store has a run with a judge."""
-    assert tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a", "--json").code == 0
+    assert once("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a", "--json").code == 0
     return quiz
 
 

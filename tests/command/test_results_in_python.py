@@ -16,9 +16,9 @@ MODELS = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/carele
 
 
 @pytest.fixture
-def results(quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[tripos.Results]:
+def results(quiz: Path, once: Command, monkeypatch: pytest.MonkeyPatch) -> Iterator[tripos.Results]:
     monkeypatch.chdir(quiz if quiz.is_dir() else quiz.parent)
-    assert tripos("run", ".", *MODELS, "--json").code == 0
+    assert once("run", ".", *MODELS, "--json").code == 0
     import tripos as package
 
     with package.open("results") as opened:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import sys
 from pathlib import Path
 
@@ -24,11 +25,11 @@ NAMES = {
 
 
 @pytest.fixture
-def ran(quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
+def ran(quiz: Path, tripos: Command, once: Command, monkeypatch: pytest.MonkeyPatch) -> Command:
     """The command line in a folder with the results of a quiz, on a terminal of 80 columns."""
     monkeypatch.chdir(quiz if quiz.is_dir() else quiz.parent)
     monkeypatch.setenv("COLUMNS", "80")
-    assert tripos("run", ".", *MODELS, "--json").code == 0
+    assert once("run", ".", *MODELS, "--json").code == 0
     return tripos
 
 
@@ -148,6 +149,25 @@ def test_the_quick_answer_is_the_same_as_the_other(ran: Command, query: str, mon
     quick = ran("sql", query)
     monkeypatch.setattr("tripos.command.sql.quick_answer", lambda options: False)
     assert (quick.code, quick.out) == (0, ran("sql", query).out)
+
+
+EVERY_TYPE = """select 1::hugeint as huge, 1.5::decimal(9, 3) as decimal, 'x'::blob as blob, '101'::bit as bits,
+  time '08:00:01' as time, interval 90 minute as span, uuid '00000000-0000-0000-0000-000000000001' as id,
+  map {'a': [1, null]} as map, {'a': date '2026-03-01'} as struct, scenario, created_at, 'nan'::double as nan
+from quiz.scores order by all limit 3"""
+
+
+def test_a_quick_answer_needs_the_database_and_not_the_package_around_it(ran: Command) -> None:
+    ran("sql", EVERY_TYPE)
+    wanted = ran("sql", EVERY_TYPE).out  # quick as well, in a process that has the package
+    code = f"""
+import sys
+from tripos.command.main import run_command
+assert run_command(["sql", {EVERY_TYPE!r}]) == 0
+print(sorted(sys.modules.keys() & {{"duckdb", "pyarrow", "numpy", "pydantic"}}))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == f"{wanted}[]\n"
 
 
 def test_a_query_is_answered_quickly_once_the_store_was_opened(

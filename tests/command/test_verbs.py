@@ -21,8 +21,8 @@ CAREFUL = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/carel
 
 
 @pytest.fixture
-def ran(quiz: Path, tripos: Command) -> Path:
-    assert tripos("run", "quiz.tripos", *CAREFUL, "--json").code == 0
+def ran(quiz: Path, once: Command) -> Path:
+    assert once("run", "quiz.tripos", *CAREFUL, "--json").code == 0
     return quiz
 
 
@@ -200,7 +200,7 @@ def test_ctrl_c_keeps_what_was_done_and_the_same_command_goes_on(quiz: Path, tri
     process = subprocess.Popen(
         [sys.executable, "-m", "tripos", *command, "--max-connections", "4"], stderr=subprocess.PIPE, text=True
     )
-    for _ in range(200):  # until it has committed something
+    for _ in range(1200):  # until it has committed something
         time.sleep(0.05)
         if any((quiz / "results").glob("parts/samples/*.parquet")):
             break

@@ -43,18 +43,18 @@ def rows(tripos: Command, query: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def ran(quiz: Path, tripos: Command) -> Path:
+def ran(quiz: Path, once: Command) -> Path:
     """The quiz, run once with one judge."""
-    assert tripos("run", "quiz.tripos", *CAREFUL, "--json").code == 0
+    assert once("run", "quiz.tripos", *CAREFUL, "--json").code == 0
     return quiz
 
 
 @pytest.fixture
-def chain(quiz: Path, tripos: Command) -> Path:
+def chain(quiz: Path, once: Command) -> Path:
     """A benchmark of three steps, run once by two models."""
     (quiz / "quiz.tripos").write_text(CHAIN, "utf-8")
     others = ("--role", "judge=mock/careful:a", "--role", "helper=mock/careful:h")
-    assert tripos("run", "quiz.tripos", "--model", "mock/careful:x,mock/careful:y", *others, "--json").code == 0
+    assert once("run", "quiz.tripos", "--model", "mock/careful:x,mock/careful:y", *others, "--json").code == 0
     return quiz
 
 

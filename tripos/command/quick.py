@@ -27,8 +27,7 @@ def quick_answer(options: Namespace) -> bool:
     root = _store_of(options)
     if root is None or _has_left_over(root):
         return False
-    import duckdb
-
+    from tripos_warehouse.database import duckdb
     from tripos_warehouse.errors import StoreError
     from tripos_warehouse.grid import render_columns
     from tripos_warehouse.kept_views import connect_kept

@@ -6,13 +6,13 @@ Imports nothing but DuckDB, since every command that asks for something waits fo
 
 from __future__ import annotations
 
+import os
 import tempfile
-import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-import duckdb
+from tripos_warehouse.database import duckdb
 
 SMALL_BYTES = 8 * 2**20
 """Less than this is read by one thread: more would take memory and no less time."""
@@ -21,11 +21,11 @@ SMALL_BYTES = 8 * 2**20
 def open_box(files: Sequence[str]) -> duckdb.DuckDBPyConnection:
     """An in-memory DuckDB that may read `files`.
 
-    >>> open_box([]).sql("select current_setting('enable_external_access')").fetchall()
+    >>> open_box([]).execute("select current_setting('enable_external_access')").fetchall()
     [(False,)]
     """
     # Large sorts spill here; the folder exists only while they do.
-    folder = f"{tempfile.gettempdir()}/tripos-{uuid.uuid4().hex}"
+    folder = f"{tempfile.gettempdir()}/tripos-{os.urandom(16).hex()}"
     connection = duckdb.connect(
         ":memory:",
         config={
@@ -40,6 +40,8 @@ def open_box(files: Sequence[str]) -> duckdb.DuckDBPyConnection:
         if files:
             quoted = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
             connection.execute(f"set allowed_paths = [{quoted}]")
+        # A view reads the foot of its files when it is made, and so does every view over it, and every query.
+        connection.execute("set parquet_metadata_cache = true")
         connection.execute("set enable_external_access = false")
         connection.execute("set lock_configuration = true")
     except BaseException:

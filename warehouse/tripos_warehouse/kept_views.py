@@ -12,15 +12,13 @@ import hashlib
 import json
 import os
 import re
-import uuid
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import duckdb
-
 from tripos_warehouse.box import open_box
+from tripos_warehouse.database import duckdb
 
 CACHE = "cache"
 NAME = "views.json"
@@ -115,7 +113,7 @@ def needed(statements: Sequence[str], query: str) -> list[str]:
 def write(root: Path, kept: Kept) -> None:
     """Keeps it, where the store can be written to."""
     folder = root / CACHE
-    temporary = folder / f"{uuid.uuid4().hex}.part"
+    temporary = folder / f"{os.urandom(16).hex()}.part"
     try:
         folder.mkdir(exist_ok=True)
         sizes = [Path(file).stat().st_size for file in kept.files]

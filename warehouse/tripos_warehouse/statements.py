@@ -10,8 +10,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-import duckdb
-
+from tripos_warehouse.database import duckdb
 from tripos_warehouse.errors import StoreError
 
 # DuckDB calls a statement that pivots MULTI, and so a `copy (pivot …) to …`, and an `explain` runs what it
