@@ -24,12 +24,13 @@ from openpyxl.worksheet.worksheet import Worksheet
 from tripos.annotation.batch import Batch, Row
 from tripos.annotation.replies import Scale, Shown
 from tripos.annotation.words import words_for
+from tripos.importing.records import SHEET_MARK
 
 SHEET_FORMAT = "tripos.sheet/1"
 ABOUT = "tripos"
 """The hidden sheet that says which batch it is."""
 KEYS_ROW, HEADINGS_ROW, FIRST_ROW = 1, 2, 3
-ROW_KEY, RATIONALE_KEY, MARK_KEY = "row", "rationale", "mark:"
+ROW_KEY, RATIONALE_KEY, MARK_KEY = "row", "rationale", SHEET_MARK
 CELL_MOST = 32_000
 """A cell takes 32,767 characters."""
 TALLEST = 400.0

@@ -290,7 +290,7 @@ def _import(parser: argparse.ArgumentParser) -> None:
     scores = actions.add_parser("scores", help="scores of replies that the store has, by people or other judges")
     samples = actions.add_parser("samples", help="replies to the items of a spec")
     for action in (scores, samples):
-        help_ = "CSV, TSV, JSON Lines, JSON, Parquet or Arrow; a pattern such as `{language}.csv` means several"
+        help_ = "CSV, TSV, Excel, JSON Lines, JSON, Parquet or Arrow; a pattern such as `{language}.csv` means several"
         action.add_argument("file", metavar="FILE", help=help_)
         help_ = "which column holds what, such as value=Score; may be repeated"
         action.add_argument("--column", metavar="FIELD=COLUMN", action="append", default=[], help=help_)
