@@ -100,7 +100,9 @@ def test_other_formats_say_the_same(graded: Path, tripos: Command, suffix: str) 
     elif suffix == "json":
         path.write_text(json.dumps(LONG), "utf-8")
     elif suffix == "xlsx":
-        sheet_of([list(LONG[0]), *([*list(row.values())[:3], float(row["score"]), row["reason"]] for row in LONG)], path)
+        sheet_of(
+            [list(LONG[0]), *([*list(row.values())[:3], float(row["score"]), row["reason"]] for row in LONG)], path
+        )
     else:
         path.write_text("\n".join(map(json.dumps, LONG)), "utf-8")
     assert take(tripos, str(path)).code == 0

@@ -257,7 +257,13 @@ def test_a_relation_does_nothing_but_read(store: Store, places: dict[str, Any], 
     with Results(store) as results:
         made = results.sql("from edubench.scores").filter("value is not null")
         before = content(tmp_path)
-        for relation in (made, made.limit(3), made["value"], made.value, made.group_by("model").agg("model, avg(value)")):
+        for relation in (
+            made,
+            made.limit(3),
+            made["value"],
+            made.value,
+            made.group_by("model").agg("model, avg(value)"),
+        ):
             for place in ("out", "part"):
                 with pytest.raises(StoreError, match="W0205"):
                     WAYS[way](relation, str(places[place]))

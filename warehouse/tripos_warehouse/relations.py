@@ -15,9 +15,7 @@ import duckdb
 
 from tripos_warehouse.errors import StoreError
 
-READS = frozenset(
-    """
-    aggregate alias any_value apply arg_max arg_min arrow avg bit_and bit_or bit_xor bitstring_agg bool_and bool_or
+_READS = """aggregate alias any_value apply arg_max arg_min arrow avg bit_and bit_or bit_xor bitstring_agg bool_and bool_or
     close columns count cross cume_dist dense_rank describe description df distinct drop dtypes except_ execute explain
     favg fetch_arrow_reader fetch_arrow_table fetch_df_chunk fetch_record_batch fetchall fetchdf fetchmany fetchnumpy
     fetchone filter first first_value fsum geomean group_by head histogram intersect iter_rows join lag last last_value
@@ -26,8 +24,8 @@ READS = frozenset(
     select_dtypes select_types set_alias shape show sort sql_query std stddev stddev_pop stddev_samp string_agg sum tf
     to_arrow_reader to_arrow_table to_df to_dicts torch type types union union_by_name unique unnest unpivot
     value_counts var var_pop var_samp variance with_columns
-    """.split()
-)
+"""
+READS = frozenset(_READS.split())
 """What may be asked of a relation."""
 
 _ASKED = ("__getitem__", "__getattr__")
