@@ -15,7 +15,8 @@ import duckdb
 
 from tripos_warehouse.errors import StoreError
 
-_READS = """aggregate alias any_value apply arg_max arg_min arrow avg bit_and bit_or bit_xor bitstring_agg bool_and bool_or
+_READS = """
+    aggregate alias any_value apply arg_max arg_min arrow avg bit_and bit_or bit_xor bitstring_agg bool_and bool_or
     close columns count cross cume_dist dense_rank describe description df distinct drop dtypes except_ execute explain
     favg fetch_arrow_reader fetch_arrow_table fetch_df_chunk fetch_record_batch fetchall fetchdf fetchmany fetchnumpy
     fetchone filter first first_value fsum geomean group_by head histogram intersect iter_rows join lag last last_value

@@ -1,4 +1,4 @@
-"""Whether the name of a model is one that can be reached, found without opening it: no key is needed and nothing sent."""
+"""Whether a model can be reached by its name, found without opening it: no key is needed, and nothing is sent."""
 
 from __future__ import annotations
 
