@@ -19,7 +19,7 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.eee import AGGREGATE, INSTANCES, VERSION, check
 from tripos_warehouse.exports.tables import Source, write_csv
 from tripos_warehouse.exports.workbook import MOST_UNITS, write_workbook
-from tripos_warehouse.paired import paired
+from tripos_warehouse.statistics.cells import mean_of_cells
 
 MODELS = ("--model", "mock/careful,mock/careful:b", "--role", "judge=mock/careful:j,mock/careful:k")
 HELPED = QUIZ.replace("role judge panel", "role judge panel\nrole helper").replace(
@@ -190,8 +190,8 @@ def test_every_eval_ever_fits_its_schemas_and_joins_up(ran: str, tripos: Command
         groups.setdefault((each["evaluation_id"], each["evaluation_result_id"]), []).append(each)
     assert groups.keys() == {key for key in results if "/measure/" not in key[1]}
     for key, lines in groups.items():
-        found = paired([line["sample_id"] for line in lines], [line["evaluation"]["score"] for line in lines])
-        assert results[key]["score"] == pytest.approx(found.mean)
+        found = mean_of_cells([line["evaluation"]["score"] for line in lines], [line["sample_id"] for line in lines])
+        assert results[key]["score"] == pytest.approx(found.value)
         assert results[key]["uncertainty"]["num_samples"] == len(lines)
 
 

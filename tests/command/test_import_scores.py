@@ -12,7 +12,7 @@ import pytest
 from openpyxl import Workbook
 
 from tests.conftest import QUIZ, Command, Outcome
-from tripos_warehouse.imports import alone
+from tripos_warehouse.given_scores import alone
 from tripos_warehouse.schemas import TABLES
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect, connect_run

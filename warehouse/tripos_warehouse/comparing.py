@@ -18,8 +18,10 @@ from tripos_warehouse.benchmark_views import axis_columns
 from tripos_warehouse.enumerations import LANGUAGE
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.distillation import metric_weights
-from tripos_warehouse.paired import Difference, holm, mean_of_cells, paired
 from tripos_warehouse.runs import Run
+from tripos_warehouse.statistics.cells import mean_of_cells
+from tripos_warehouse.statistics.comparing import holm
+from tripos_warehouse.statistics.found import Found
 from tripos_warehouse.treatments import arm_columns
 
 LEVEL = 0.05
@@ -52,7 +54,7 @@ class Compared:
     of: str
     a: float
     b: float
-    difference: Difference
+    difference: Found
     p: float | None
     graded: bool
     span: float | None = None
@@ -224,12 +226,12 @@ def _scores(side: Side, keys: Sequence[str], more: Sequence[str]) -> pa.Table:
 def _row(name: str, of: str, found: _Pairs, cells: Sequence[str], weighted: bool, judged: Judged) -> Compared:
     cell = list(zip(*(found.columns[each] for each in cells), strict=True)) if cells else None
     weight = found.weight if weighted else np.ones(len(found.a))
-    a, b = (mean_of_cells(side, cell, weight) for side in (found.a, found.b))
     items = found.columns["item"].tolist()
+    a, b = (mean_of_cells(side, items, cell, weight).value or 0.0 for side in (found.a, found.b))
     names = {*found.columns["metric"].tolist()}
     spans = {judged.spans.get(name) for name in names}
     span = None if None in spans else max(each for each in spans if each is not None)
-    difference = paired(items, found.b - found.a, cell, weight)
+    difference = mean_of_cells(found.b - found.a, items, cell, weight)
     return Compared(name, of, a, b, difference, None, names <= judged.graded, span)
 
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from openpyxl.cell import Cell, WriteOnlyCell
+    from openpyxl.cell import Cell
 
 _ESCAPED = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)")
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\ufffe\uffff]")
@@ -23,9 +23,9 @@ def written(text: str) -> str:
     return _CONTROL.sub(lambda found: f"_x{ord(found[0]):04X}_", _ESCAPED.sub("_x005F_", whole))
 
 
-def put_text(cell: Cell | WriteOnlyCell, text: str) -> None:
+def put_text(cell: Cell, text: str) -> None:
     """Puts a text of at most 32,767 characters into a cell, where it is never a formula, a number or an escape."""
     cell.value = ""
     # Set as a value, it would be read for what it looks like, and cut where its escapes make it longer.
-    cell._value = written(text)
+    cell._value = written(text)  # type: ignore[attr-defined]
     cell.data_type = "s"
