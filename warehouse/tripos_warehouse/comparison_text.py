@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tripos_warehouse.comparing import LEVEL, Compared, Comparison, Section
 from tripos_warehouse.grid import NOTHING, Column, decimals_of, grid
-from tripos_warehouse.statistics.cells import ROUNDING
+from tripos_warehouse.statistics.cells import ALIKE, ROUNDING
 
 TITLES = {"measure": "over all", "metric": "by metric", "scenario": "by scenario"}
 
@@ -27,6 +27,8 @@ def verdict(row: Compared, decimals: int = 2, tests: int = 1) -> str:
     if found.low is None or found.high is None:
         if (found.clusters or 0) < 2:
             return "one item says nothing about the difference"
+        if found.reason not in (None, ALIKE):
+            return f"{'no difference' if abs(apart) <= ROUNDING else f'{told} {size}'}; {found.reason}"
         if abs(apart) <= ROUNDING:
             return f"no difference in any of {_count(found.n, 'pair')}"
         return f"{told} {size}, the same everywhere: no interval"
@@ -86,7 +88,7 @@ def _notes(comparison: Comparison) -> Iterable[str]:
         if alone:
             yield f"{_count(alone, 'score')} of {side} {'has' if alone == 1 else 'have'} no counterpart: left out"
     if comparison.unpaired:
-        yield f"not a mean, so not compared: {', '.join(comparison.unpaired)}"
+        yield f"no value on both sides, so not compared: {', '.join(comparison.unpaired)}"
 
 
 def _figure(value: float | None, decimals: int) -> str:
