@@ -116,6 +116,12 @@ def test_a_workbook_with_a_column_a_metric_says_the_same(graded: Path, tripos: C
     assert (told["new"], told["changed"], told["same"], told["blank"]) == (0, 0, 3, 1)
 
 
+def test_an_id_that_no_item_has_is_told_what_else_may_name_one(graded: Path, tripos: Command) -> None:
+    done = take(tripos, write(graded / "ids.csv", [{"item": "1+1", "metric": "CLEAR", "score": "7"}]))
+    told = "no item of the benchmark has this id; a column may say it by what it holds: question, answer"
+    assert done.err.splitlines()[0] == f"row 1: item `1+1`: {told}"
+
+
 def test_a_sheet_of_annotate_is_sent_where_it_is_taken(graded: Path, tripos: Command) -> None:
     assert tripos("annotate", "--name", "anna").code == 0
     told = take(tripos, "anna.xlsx").err

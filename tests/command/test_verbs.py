@@ -126,6 +126,8 @@ def test_sql_writes_files(ran: Path, tripos: Command, form: str) -> None:
         (("rum",), "R0202", "did you mean `run`?"),
         (("run", "quiz.tripos", "--modl", "mock/careful"), "R0202", "did you mean `--model`?"),
         (("list", "quiz.tripos"), "R0202", "one word more than `tripos list` takes"),
+        (("export", "csv"), "R0202", "`tripos export` needs -o/--output"),
+        (("report", "--junit"), "R0202", "`--junit` needs a value"),
         (("store", "compct"), "R0202", "did you mean `compact`?"),
         (("check", "quiz.tripos", "--format", "txt"), "R0202", "did you mean `text`?"),
         (("run", "quiz.tripos", "--model", "mock/carefull", "--dry-run"), "R0103", "did you mean `mock/careful`?"),
@@ -151,6 +153,14 @@ def test_the_shell_answers_line_by_line(ran: Path, tripos: Command, monkeypatch:
     assert "42" in done.out
     assert "seven" in done.out
     assert "error[W0201]" in done.err
+
+
+def test_help_in_the_shell_is_not_taken_for_sql(ran: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    import io
+
+    monkeypatch.setattr("sys.stdin", io.StringIO("help;\n"))
+    done = tripos("sql")
+    assert (done.code, ".schema NAME" in done.out) == (0, True)
 
 
 def test_lines_to_write_stand_below_the_hint(capsys: pytest.CaptureFixture[str]) -> None:

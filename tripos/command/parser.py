@@ -11,6 +11,8 @@ from tripos.failure import Failure
 
 INVALID = re.compile(r"argument (?P<named>\S+): invalid choice: '(?P<said>.*)' \(choose from (?P<known>.*)\)")
 """What argparse says of a value that is not among those that it may be."""
+LACKING = re.compile(r"the following arguments are required: (.*)")
+EMPTY = re.compile(r"argument (\S+): expected one argument")
 
 
 class Parser(argparse.ArgumentParser):
@@ -23,6 +25,10 @@ class Parser(argparse.ArgumentParser):
             choices = [quoted or bare for quoted, bare in known]
             message = f"there is no {named.lower()} `{said}`" if named.isupper() else f"`{named}` cannot be `{said}`"
             hint = _near(said, choices) or f"choose from {', '.join(choices)}"
+        elif lacking := LACKING.fullmatch(message):
+            message = f"`{self.prog}` needs {lacking[1]}"
+        elif empty := EMPTY.fullmatch(message):
+            message = f"`{empty[1]}` needs a value"
         raise Failure("R0202", message, hint)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[argparse.Namespace, list[str]]:  # type: ignore[override]

@@ -173,7 +173,7 @@ def _keep(half: Half, items: Sequence[str]) -> None:
 
 def _jumps(plan: Plan, measure: Measure) -> bool:
     """Whether a measure is made of something that jumps."""
-    figures = {each.name: each.figure.model_dump() for each in plan.measures}
+    figures: dict[Any, Any] = {each.name: each.figure.model_dump() for each in plan.measures}
     waiting: list[Any] = [measure.figure.model_dump()]
     while waiting:
         match waiting.pop():
