@@ -44,20 +44,19 @@ def dry_run(
     """Prints what a run would do, as text or as JSON, and asks no model. A store that is not there is not made.
     `recorded` are the models that answer from a recording, which costs nothing.
 
-    Raises `Failure` where the store or a data file cannot be read, or nobody knows a model's provider.
+    Raises `Failure` where the store or a data file cannot be read.
     """
     try:
         budget = Budget.parse(config.budget) if config.budget else None
     except BudgetError as error:
         raise Failure(error.code, error.message, error.hint) from error
-    _check_names([name for name in binding.every if name not in recorded], config)
     prices = {**known_prices(binding, config), **dict.fromkeys(recorded, FREE)}
     found = foresee(plan, source, selection, binding, store_path, prices)
     print(to_json(found, budget) if as_json else "\n".join(lines_of(found, plan, columns(), budget)))
     return GOOD
 
 
-def _check_names(names: Sequence[str], config: Config) -> None:
+def check_names(names: Sequence[str], config: Config) -> None:
     """Raises `Failure` R0103 for a model that a run could not open because of its name."""
     endpoints = endpoints_of(config)
     try:
