@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 import duckdb
 
+from tripos_warehouse.relations import reading
 from tripos_warehouse.statements import answering, names_of, statements_of
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect, connect_run, snippet
@@ -36,6 +37,7 @@ class Results:
     def sql(self, query: str, params: object = None) -> duckdb.DuckDBPyRelation:
         """What a query gives, as a relation of DuckDB: `.df()` of it is pandas, `.pl()` polars, `.to_arrow_table()`
         Arrow, `.fetchall()` tuples; it is computed when it is asked for one of these. `params` fill `?` or `$name`.
+        What would write a file or run a statement, such as `.to_parquet(…)` or `.query(…)`, raises `StoreError` W0205.
 
         Raises `StoreError`: W0203 for anything but one query that reads, W0204 for a name that is not there, W0205 for
         a file or a setting, W0201 for what else is wrong with it.
@@ -51,8 +53,9 @@ class Results:
             text = statement.query
             last = answering(self._connection, lambda text=text: self._connection.sql(text, params=params))  # type: ignore[misc]
         if last is None:
-            return self._connection.sql("select NULL as nothing where false")
-        return last
+            last = self._connection.sql("select NULL as nothing where false")
+        relation: duckdb.DuckDBPyRelation = reading(last)
+        return relation
 
     def tables(self) -> dict[str, list[str]]:
         """Every table and macro that can be asked, with its columns or parameters."""

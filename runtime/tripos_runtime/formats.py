@@ -1,4 +1,4 @@
-"""The formats of data files: JSON Lines, JSON arrays, CSV, Parquet and Arrow to records; JSON and YAML to documents.
+"""The formats of data files: JSON Lines, JSON, CSV, Parquet, Arrow and Excel to records; JSON and YAML to documents.
 
 The layout is told from the content where the name misleads: a `.json` file may hold JSON Lines. What ends in `.gz` or
 `.zst` is decompressed on the way.
@@ -21,7 +21,7 @@ import orjson
 
 from tripos_compiler.data import DataError
 
-ROWS = ".jsonl, .json, .csv, .tsv, .parquet, .arrow or .feather"
+ROWS = ".jsonl, .json, .csv, .tsv, .parquet, .arrow, .feather or .xlsx"
 DOCUMENTS = ".json or .yaml"
 PACKED = (".gz", ".zst")
 LONGEST_CELL = 2**31 - 1
@@ -46,6 +46,10 @@ def rows_in(path: Path, shown: str) -> Iterator[dict[str, Any]]:
                 yield from _parquet(path, shown)
             case ".arrow" | ".feather" | ".ipc":
                 yield from _arrow(path, shown)
+            case ".xlsx":
+                from tripos_runtime.spreadsheets import workbook_rows
+
+                yield from workbook_rows(path, shown)
             case suffix:
                 raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {ROWS}")
     except BROKEN as error:

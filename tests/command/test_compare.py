@@ -9,6 +9,10 @@ from typing import Any
 import pytest
 
 from tests.conftest import ITEMS, QUIZ, Command
+from tripos_warehouse.remeasuring import Half, remeasure
+from tripos_warehouse.runs import get_plan
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect_run
 
 JUDGE = ("--role", "judge=mock/careful:j")
 
@@ -171,9 +175,53 @@ def test_three_runs_are_too_many(quiz: Path, tripos: Command) -> None:
     assert done.code == 2 and "R0202" in done.err
 
 
-def test_measures_that_are_no_means_are_named(quiz: Path, tripos: Command) -> None:
+def test_a_formula_differs_by_what_it_comes_to_on_either_side(quiz: Path, tripos: Command) -> None:
+    run(tripos, "mock/careful", "mock/careful:b", spec=QUIZ + "measure ratio = mean(CLEAR) / mean(RIGHT)\n")
+    found = row(tripos("compare", "--json").data, "measure", "ratio")
+    [measure] = [each for each in tripos("report", "--json").data["measures"] if each["name"] == "ratio"]
+    values = {each["model"]: each["value"] for each in measure["rows"]}
+    assert (found["a"], found["b"]) == (values["mock/careful"], values["mock/careful:b"])
+    assert found["difference"] == pytest.approx(found["b"] - found["a"])
+
+
+def test_a_formula_that_is_twice_a_mean_has_twice_its_error(quiz: Path, tripos: Command) -> None:
+    lines = (json.dumps({"question": f"{n} + {n}", "answer": str(2 * n)}) for n in range(8))
+    (quiz / "items.jsonl").write_text("\n".join(lines), "utf-8")
+    spec = QUIZ + "measure once = mean(RIGHT)\nmeasure twice = mean(RIGHT) * 2\n"
+    run(tripos, "mock/careful", "mock/careful:b", spec=spec)
+    data = tripos("compare", "--json").data
+    once, twice = row(data, "measure", "once"), row(data, "measure", "twice")
+    for name in ("difference", "standard_error", "low", "high"):
+        assert twice[name] == pytest.approx(2 * once[name])
+    assert (twice["p"], twice["df"], twice["items"]) == (pytest.approx(once["p"]), once["df"], 8)
+
+
+def test_a_measure_by_cells_has_a_row_for_each(quiz: Path, tripos: Command) -> None:
+    spec = QUIZ + "measure doubled = mean(rubric) * 2 by metric\n"
+    run(tripos, "mock/careful", "mock/careful:b", spec=spec)
+    data = tripos("compare", "--json").data
+    assert [each["of"] for each in data["rows"] if each["name"] == "doubled"] == ["Clarity", "Correctness"]
+
+
+def test_a_median_has_a_difference_and_no_interval(quiz: Path, tripos: Command) -> None:
     run(tripos, "mock/careful", "mock/careful:b", spec=QUIZ + "measure middle = median(rubric)\n")
-    assert tripos("compare", "--json").data["unpaired"] == ["middle"]
+    found = row(tripos("compare", "--json").data, "measure", "middle")
+    assert found["difference"] == found["b"] - found["a"]
+    assert (found["standard_error"], found["low"], found["p"]) == (None, None, None)
+    assert found["verdict"].endswith("it jumps from value to value: no interval")
+
+
+def test_a_comparison_leaves_the_views_of_a_connection_as_they_were(quiz: Path, tripos: Command) -> None:
+    first = run(tripos, "mock/careful", "mock/careful:b", spec=QUIZ + "measure ratio = mean(CLEAR) / mean(RIGHT)\n")
+    connection, found = connect_run(Store.open("results", create=False), first)
+    with connection:
+        plan = get_plan(connection, found)
+        measure = next(each for each in plan.measures if each.name == "ratio")
+        before = connection.execute("select count(*) from quiz.scores").fetchall()
+        half, other = (Half(connection, "quiz", (model,)) for model in found.models)
+        [item, *_] = connection.execute("select item_id from quiz.scores order by 1").fetchall()[0]
+        remeasure(half, other, plan, measure, [item])
+        assert connection.execute("select count(*) from quiz.scores").fetchall() == before
 
 
 TEACHING = """\

@@ -12,13 +12,14 @@ import openpyxl
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from openpyxl.utils.escape import unescape
 
 from tests.conftest import QUIZ, Command
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.eee import AGGREGATE, INSTANCES, VERSION, check
 from tripos_warehouse.exports.tables import Source, write_csv
 from tripos_warehouse.exports.workbook import MOST_UNITS, write_workbook
-from tripos_warehouse.paired import paired
+from tripos_warehouse.statistics.cells import mean_of_cells
 
 MODELS = ("--model", "mock/careful,mock/careful:b", "--role", "judge=mock/careful:j,mock/careful:k")
 HELPED = QUIZ.replace("role judge panel", "role judge panel\nrole helper").replace(
@@ -108,12 +109,12 @@ def test_a_text_that_begins_like_a_formula_is_made_harmless_in_csv_and_counted(t
 
 
 def test_a_text_of_a_workbook_is_no_formula_link_or_number(tmp_path: Path) -> None:
-    texts = ["=1+1", "{=A1}", "@sum", "007", "https://example.org", "bell \x07", "mailto:a@example.org"]
+    texts = ["=1+1", "{=A1}", "@sum", "007", "https://example.org", "bell \x07", "a_x0007_b", "mailto:a@example.org"]
     write_workbook([source("samples", reply=texts)], tmp_path / "a.xlsx", lambda name: {})
     sheet = openpyxl.load_workbook(tmp_path / "a.xlsx")["samples"]
     cells = [row[0] for row in sheet.iter_rows(min_row=2)]
     assert {cell.data_type for cell in cells} <= {"s", "inlineStr"}
-    assert [cell.value for cell in cells][:5] == texts[:5]
+    assert [unescape(cell.value) for cell in cells] == texts
     assert not any(cell.hyperlink for cell in cells)
 
 
@@ -189,8 +190,8 @@ def test_every_eval_ever_fits_its_schemas_and_joins_up(ran: str, tripos: Command
         groups.setdefault((each["evaluation_id"], each["evaluation_result_id"]), []).append(each)
     assert groups.keys() == {key for key in results if "/measure/" not in key[1]}
     for key, lines in groups.items():
-        found = paired([line["sample_id"] for line in lines], [line["evaluation"]["score"] for line in lines])
-        assert results[key]["score"] == pytest.approx(found.mean)
+        found = mean_of_cells([line["evaluation"]["score"] for line in lines], [line["sample_id"] for line in lines])
+        assert results[key]["score"] == pytest.approx(found.value)
         assert results[key]["uncertainty"]["num_samples"] == len(lines)
 
 

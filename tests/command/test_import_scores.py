@@ -9,9 +9,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from openpyxl import Workbook
 
 from tests.conftest import QUIZ, Command, Outcome
-from tripos_warehouse.imports import alone
+from tripos_warehouse.given_scores import alone
 from tripos_warehouse.schemas import TABLES
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect, connect_run
@@ -40,6 +41,16 @@ def write(path: Path, rows: list[dict[str, Any]]) -> str:
     names = list(rows[0])
     lines = [",".join(names), *(",".join(f'"{row.get(name, "")}"' for name in names) for row in rows)]
     path.write_text("\n".join(lines) + "\n", "utf-8")
+    return str(path)
+
+
+def sheet_of(lines: list[list[Any]], path: Path) -> str:
+    """A workbook of some lines, as a spreadsheet program saves it."""
+    book = Workbook()
+    sheet = book.worksheets[0]
+    for line in lines:
+        sheet.append(line)
+    book.save(path)
     return str(path)
 
 
@@ -81,17 +92,41 @@ def test_a_file_with_a_column_a_metric_says_the_same(graded: Path, tripos: Comma
     assert (told["new"], told["changed"], told["same"], told["blank"]) == (0, 0, 3, 1)
 
 
-@pytest.mark.parametrize("suffix", ["jsonl", "json", "parquet"])
+@pytest.mark.parametrize("suffix", ["jsonl", "json", "parquet", "xlsx"])
 def test_other_formats_say_the_same(graded: Path, tripos: Command, suffix: str) -> None:
     path = graded / f"long.{suffix}"
     if suffix == "parquet":
         pq.write_table(pa.Table.from_pylist(LONG), path)
     elif suffix == "json":
         path.write_text(json.dumps(LONG), "utf-8")
+    elif suffix == "xlsx":
+        sheet_of(
+            [list(LONG[0]), *([*list(row.values())[:3], float(row["score"]), row["reason"]] for row in LONG)], path
+        )
     else:
         path.write_text("\n".join(map(json.dumps, LONG)), "utf-8")
     assert take(tripos, str(path)).code == 0
     assert scores() == IMPORTED
+
+
+def test_a_workbook_with_a_column_a_metric_says_the_same(graded: Path, tripos: Command) -> None:
+    take(tripos, write(graded / "long.csv", LONG))
+    lines = [["scenario", "question", "Clarity", "RIGHT", "Clarity reason"], ["sums", "1+1", 7, 9.0, "short"]]
+    told = take(tripos, sheet_of([*lines, ["words", "12 + 30", 3.5]], graded / "wide.xlsx"), "--json").data
+    assert (told["new"], told["changed"], told["same"], told["blank"]) == (0, 0, 3, 1)
+
+
+def test_an_id_that_no_item_has_is_told_what_else_may_name_one(graded: Path, tripos: Command) -> None:
+    done = take(tripos, write(graded / "ids.csv", [{"item": "1+1", "metric": "CLEAR", "score": "7"}]))
+    told = "no item of the benchmark has this id; a column may say it by what it holds: question, answer"
+    assert done.err.splitlines()[0] == f"row 1: item `1+1`: {told}"
+
+
+def test_a_sheet_of_annotate_is_sent_where_it_is_taken(graded: Path, tripos: Command) -> None:
+    assert tripos("annotate", "--name", "anna").code == 0
+    told = take(tripos, "anna.xlsx").err
+    assert "`anna.xlsx` is a sheet that `tripos annotate` handed out" in told
+    assert "tripos annotate --take anna.xlsx" in told
 
 
 def test_importing_a_file_twice_writes_nothing_the_second_time(graded: Path, tripos: Command) -> None:

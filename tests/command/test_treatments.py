@@ -113,6 +113,11 @@ def test_a_baseline_stands_for_every_compared_model(ran: dict[str, Any], tripos:
     assert rows(tripos, "select count(*) from main.scores where model = 'mock/careful:s'") == [(4,)]
 
 
+def test_the_list_of_runs_counts_the_scores_of_baselines(ran: dict[str, Any], tripos: Command) -> None:
+    [listed] = tripos("list", "--json").data
+    assert listed["scores"] == sum(tripos("report", "--json").data["scores"].values())
+
+
 def test_a_scenario_without_arms_has_none(ran: dict[str, Any], tripos: Command) -> None:
     query = "select distinct lesson, tone, model from openings.scores where scenario = 'plain' order by all"
     assert rows(tripos, query) == [(None, None, "mock/careful"), (None, None, "mock/careless")]

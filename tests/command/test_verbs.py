@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -120,7 +121,17 @@ def test_sql_writes_files(ran: Path, tripos: Command, form: str) -> None:
         (("list", "--store", "quiz.tripos"), "W0101", "no store at"),
         (("run", "quiz.tripos", *CAREFUL, "--store", "quiz.tripos"), "W0102", "a file is in the way"),
         (("explain", "E9999"), "R0202", "E9999"),
-        (("frobnicate",), "R0202", "frobnicate"),
+        (("explain", "R9"), "R0202", "the nearest is R0"),
+        (("frobnicate",), "R0202", "choose from check"),
+        (("rum",), "R0202", "did you mean `run`?"),
+        (("run", "quiz.tripos", "--modl", "mock/careful"), "R0202", "did you mean `--model`?"),
+        (("list", "quiz.tripos"), "R0202", "one word more than `tripos list` takes"),
+        (("export", "csv"), "R0202", "`tripos export` needs -o/--output"),
+        (("report", "--junit"), "R0202", "`--junit` needs a value"),
+        (("store", "compct"), "R0202", "did you mean `compact`?"),
+        (("check", "quiz.tripos", "--format", "txt"), "R0202", "did you mean `text`?"),
+        (("run", "quiz.tripos", "--model", "mock/carefull", "--dry-run"), "R0103", "did you mean `mock/careful`?"),
+        (("run", "quiz.tripos", "--model", "opnai/gpt", "--dry-run"), "R0103", "did you mean `openai/gpt`?"),
     ],
 )
 def test_bad_questions_are_answered_with_a_code(
@@ -142,6 +153,14 @@ def test_the_shell_answers_line_by_line(ran: Path, tripos: Command, monkeypatch:
     assert "42" in done.out
     assert "seven" in done.out
     assert "error[W0201]" in done.err
+
+
+def test_help_in_the_shell_is_not_taken_for_sql(ran: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    import io
+
+    monkeypatch.setattr("sys.stdin", io.StringIO("help;\n"))
+    done = tripos("sql")
+    assert (done.code, ".schema NAME" in done.out) == (0, True)
 
 
 def test_lines_to_write_stand_below_the_hint(capsys: pytest.CaptureFixture[str]) -> None:
@@ -167,6 +186,8 @@ def test_list_shows_runs_newest_first(ran: Path, tripos: Command) -> None:
     tripos("run", "quiz.tripos", *CAREFUL, "--limit", "1", "--json")
     rows = tripos("list", "--json").data
     assert [row["samples"] for row in rows] == [2, 5]
+    times = [datetime.fromisoformat(row["started_at"]) for row in rows]
+    assert times == sorted(times, reverse=True) and {each.tzinfo for each in times} == {UTC}
     assert "quiz 1.0.0" in tripos("list").out
 
 

@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Iterator
+from importlib.resources import files
+from typing import Any
 
 import duckdb
 import pytest
@@ -90,3 +93,27 @@ def test_no_meaning_is_of_a_column_that_is_not_there(connection: duckdb.DuckDBPy
             **(columns_of(connection, f"main.{table}") if table in TABLES else {}),
             **(columns_of(connection, f"edubench.{table}") if table in VIEWS else {}),
         }
+
+
+def names_in(schema: dict[str, Any]) -> Iterator[str]:
+    """The fields of a JSON schema, those inside of others behind a point."""
+    for name, inner in schema.get("properties", {}).items():
+        yield name
+        for kind in (inner, inner.get("items"), *inner.get("oneOf", ())):
+            if isinstance(kind, dict):
+                yield from (f"{name}.{each}" for each in names_in(kind))
+
+
+def test_the_names_of_every_eval_ever_are_those_of_its_schemas() -> None:
+    folder = files("tripos_warehouse").joinpath("exports/every_eval_ever")
+    schemas = [
+        json.loads(folder.joinpath(f"{name}.schema.json").read_bytes()) for name in ("eval", "instance_level_eval")
+    ]
+    known = {name for schema in schemas for name in names_in(schema)}
+    rows = re.findall(
+        r"^\|.*\|.*\|(.*)\|$", PAGE.read_text("utf-8").partition("## Names elsewhere")[2].partition(BEGIN)[0], re.M
+    )
+    said = [name for row in rows[2:] for name in re.findall(r"`([^`]+)`", row)]
+    assert len(said) > 10
+    # What `metadata` holds is for whoever writes it to name.
+    assert [name for name in said if name not in known and not name.startswith("metadata.")] == []

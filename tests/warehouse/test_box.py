@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 import pytest
 
 from tripos.results import Results
-from tripos_warehouse import box
+from tripos_warehouse import box, relations
 from tripos_warehouse.answers import run_query
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
@@ -82,6 +83,18 @@ DOES = [
     "copy (select 1) to '{out}' (use_tmp_file false)",
     "copy (select 1) to '{part}' (use_tmp_file false)",
     "copy (select 1) to '{part}' (format csv, use_tmp_file false)",
+    "with x as (copy (select 1) to '{part}' (use_tmp_file false, format csv)) from x",
+    "with x as materialized (copy (select 1) to '{part}' (use_tmp_file false)) select 1",
+    "with x as (\u200bcopy (select 1) to '{part}' (use_tmp_file false)) from x",
+    "with x as (/* ) */ copy/**/(select 1) to '{part}' (use_tmp_file false)) from x",
+    "with ü as (select 'ü' as a), x as (copy ü to '{part}' (use_tmp_file false)) from x",
+    "with x as (copy (select 1) to '{part}' (use_tmp_file false)) pivot x on Count",
+    "explain analyze with x as (copy (select 1) to '{part}' (use_tmp_file false)) from x",
+    "from query('with x as (copy (select 1) to ''{part}'' (use_tmp_file false)) from x')",
+    "select * from (with x as (copy (select 1) to '{part}' (use_tmp_file false)) from x)",
+    "with x as (insert into main.runs select * from main.runs returning run_id) from x",
+    "with x as (delete from main.runs returning run_id) from x",
+    "with x as (update main.runs set run_id = 'x' returning run_id) from x",
     "copy (pivot edubench.scores on model using avg(value)) to '{out}'",
     "copy scores to '{folder}' (partition_by (model))",
     "copy scores from '{secret}'",
@@ -207,15 +220,95 @@ def test_the_results_in_python_refuse_the_same(
         assert content(tmp_path) == before
 
 
-@pytest.mark.parametrize("way", ["write_csv", "write_parquet", "to_csv", "to_parquet"])
-def test_a_relation_writes_no_file(store: Store, places: dict[str, Any], tmp_path: Path, way: str) -> None:
+def test_names_that_are_words_of_statements_can_be_asked_for(store: Store) -> None:
+    query = "select count(copy), (update), sum(insert + 1) from (select 1 as copy, 2 as update, 3 as insert) group by 2"
+    assert run_query(connect(store), query).num_rows == 1
+
+
+WAYS: dict[str, Callable[[Any, str], Any]] = {
+    "create": lambda relation, path: relation.create("t"),
+    "create_view": lambda relation, path: relation.create_view("v"),
+    "insert": lambda relation, path: relation.insert([1]),
+    "insert_into": lambda relation, path: relation.insert_into("t"),
+    "query": lambda relation, path: relation.query("r", f"copy r to '{path}' (use_tmp_file false)"),
+    "to_csv": lambda relation, path: relation.to_csv(path, use_tmp_file=False),
+    "to_parquet": lambda relation, path: relation.to_parquet(path, use_tmp_file=False),
+    "to_table": lambda relation, path: relation.to_table("t"),
+    "to_view": lambda relation, path: relation.to_view("v"),
+    "update": lambda relation, path: relation.update({"value": 10}),
+    "write_csv": lambda relation, path: relation.write_csv(path, use_tmp_file=False),
+    "write_parquet": lambda relation, path: relation.write_parquet(path, use_tmp_file=False),
+}
+"""Every method of a relation that does more than read, and how it is called."""
+
+
+def methods() -> set[str]:
+    """What can be called of a relation of DuckDB."""
+    kind = duckdb.DuckDBPyRelation
+    return {name for name in dir(kind) if not name.startswith("_") and callable(getattr(kind, name))}
+
+
+def test_every_method_of_a_relation_is_known_to_read_or_not() -> None:
+    assert methods() - relations.READS == set(WAYS)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_relation_does_nothing_but_read(store: Store, places: dict[str, Any], tmp_path: Path, way: str) -> None:
+    with Results(store) as results:
+        made = results.sql("from edubench.scores").filter("value is not null")
+        before = content(tmp_path)
+        for relation in (
+            made,
+            made.limit(3),
+            made["value"],
+            made.value,
+            made.group_by("model").agg("model, avg(value)"),
+        ):
+            for place in ("out", "part"):
+                with pytest.raises(StoreError, match="W0205"):
+                    WAYS[way](relation, str(places[place]))
+        assert content(tmp_path) == before
+        assert results.sql("from edubench.scores").shape[0] == 16
+
+
+ASKED: dict[str, Callable[[Any, str], Any]] = {
+    "aggregate": lambda relation, asked: relation.aggregate(asked),
+    "filter": lambda relation, asked: relation.filter(asked),
+    "join": lambda relation, asked: relation.set_alias("a").join(relation.set_alias("b"), asked),
+    "order": lambda relation, asked: relation.order(asked),
+    "project": lambda relation, asked: relation.project(asked),
+    "select": lambda relation, asked: relation.select(duckdb.SQLExpression(asked)),
+    "sum": lambda relation, asked: relation.sum(asked),
+}
+TRICKS = [
+    "(select content from read_text('{secret}')) is not null",
+    "(with x as (copy (select 1) to '{part}' (use_tmp_file false)) select true from x)",
+    "true; copy (select 1) to '{part}' (use_tmp_file false)",
+    "true) from (select 1); copy (select 1) to '{part}' (use_tmp_file false); select (1",
+]
+
+
+@pytest.mark.parametrize("way", ASKED)
+def test_an_expression_of_a_relation_reaches_nothing(
+    store: Store, places: dict[str, Any], tmp_path: Path, way: str
+) -> None:
     with Results(store) as results:
         relation = results.sql("from edubench.scores")
         before = content(tmp_path)
-        for path in (places["out"], places["part"], places["store"] / "new.parquet"):
-            with pytest.raises(Exception, match=r"Permission|disabled"):
-                getattr(relation, way)(str(path))
-        assert content(tmp_path) == before
+        for trick in TRICKS:
+            with pytest.raises((duckdb.Error, StoreError)) as caught:
+                ASKED[way](relation, trick.format(**places)).fetchall()
+            assert SECRET not in str(caught.value)
+            assert content(tmp_path) == before
+
+
+def test_what_reads_still_does(store: Store, run_rows: Build) -> None:
+    store.append(run_rows("r1"))
+    with Results(store) as results:
+        relation = results.sql("select model, value from edubench.scores")
+        assert isinstance(relation, duckdb.DuckDBPyRelation)
+        assert relation.union(relation).count("*").fetchall() == [(32,)]
+        assert pa.table(relation).num_rows == 16
 
 
 def test_a_small_store_is_read_by_one_thread_and_a_large_one_by_as_many_as_there_are(tmp_path: Path) -> None:

@@ -67,9 +67,10 @@ def test_compact_says_what_became_of_what(root: Path, capsys: Say) -> None:
 
 def test_compact_speaks_json(root: Path, capsys: Say) -> None:
     assert run_command(["store", "compact", "--store", str(root), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["parts_after"] == 2
+    done = json.loads(capsys.readouterr().out)
+    assert (done["compacted"], done["parts_after"]) == (True, 2)
     assert run_command(["store", "compact", "--store", str(root), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) is None
+    assert json.loads(capsys.readouterr().out) == {"compacted": False}
 
 
 def test_gc_removes_what_is_older_than_the_grace(root: Path, capsys: Say) -> None:

@@ -5,7 +5,6 @@ Everything but the grades and the rationale is locked. A text stays a text, what
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -24,12 +23,14 @@ from openpyxl.worksheet.worksheet import Worksheet
 from tripos.annotation.batch import Batch, Row
 from tripos.annotation.replies import Scale, Shown
 from tripos.annotation.words import words_for
+from tripos.importing.records import SHEET_MARK
+from tripos_warehouse.exports import spreadsheet_text
 
 SHEET_FORMAT = "tripos.sheet/1"
 ABOUT = "tripos"
 """The hidden sheet that says which batch it is."""
 KEYS_ROW, HEADINGS_ROW, FIRST_ROW = 1, 2, 3
-ROW_KEY, RATIONALE_KEY, MARK_KEY = "row", "rationale", "mark:"
+ROW_KEY, RATIONALE_KEY, MARK_KEY = "row", "rationale", SHEET_MARK
 CELL_MOST = 32_000
 """A cell takes 32,767 characters."""
 TALLEST = 400.0
@@ -37,7 +38,6 @@ TALLEST = 400.0
 LINE = 15.0
 WIDE, NARROW, GRADE = 70, 14, 13
 
-_ESCAPED = re.compile(r"_(?=x[0-9A-Fa-f]{4}_)")
 _TOP = Alignment(wrap_text=True, vertical="top")
 _THIN = Side(style="thin", color="B8B8B8")
 _BORDER = Border(left=_THIN, right=_THIN, top=_THIN, bottom=_THIN)
@@ -66,12 +66,8 @@ def sheet_bytes(batch: Batch, shown: Mapping[str, Shown], made_at: datetime) -> 
 
 
 def put_text(cell: Cell, text: str) -> None:
-    """Puts a text into a cell, where it is never read as a formula, a number or an escape."""
-    text = text.replace("\r\n", "\n").replace("\r", "\n")
-    text = ILLEGAL_CHARACTERS_RE.sub("\ufffd", text)
-    text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    cell.value = _ESCAPED.sub("_x005F_", text)
-    cell.data_type = "s"
+    """Puts a text into a cell that is read, with the line ends of one system."""
+    spreadsheet_text.put_text(cell, ILLEGAL_CHARACTERS_RE.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n")))
     cell.quotePrefix = True
     cell.alignment = _TOP
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from tripos.annotation.answers import Answers, Entry
 from tripos.annotation.batch import Batch, Mark, Row
-from tripos_warehouse.graded import Given, Grade
+from tripos_warehouse.given_scores import GivenScore
 
 
 @dataclass(frozen=True)
@@ -23,9 +23,9 @@ class Fault:
 
 @dataclass(frozen=True)
 class Taken:
-    """The grades of a file, its faults, and how many of the replies that were handed out lack a grade."""
+    """The scores of a file, its faults, and how many of the replies that were handed out lack a grade."""
 
-    grades: tuple[Grade, ...]
+    scores: tuple[GivenScore, ...]
     faults: tuple[Fault, ...]
     open: int
 
@@ -44,27 +44,27 @@ def check(batch: Batch, answers: Answers, *, partial: bool) -> Taken:
     for entry in answers.entries:
         entries.setdefault(entry.row, []).append(entry)
     places = {name: place for place, name in enumerate(answers.rows)}
-    grades: list[Grade] = []
+    scores: list[GivenScore] = []
     still_open = 0
     for number, row in sorted(enumerate(batch.rows, 1), key=lambda pair: places.get(pair[1].row, len(places))):
         address = answers.rows.get(row.row, f"reply {number}")
-        given, wrong = _read(row, entries.get(row.row, ()), answers.rationales.get(row.row))
+        given, wrong = _read(batch, row, entries.get(row.row, ()), answers.rationales.get(row.row))
         faults += wrong
         entered = {entry.metric for entry in entries.get(row.row, ())}
         missing = [mark.metric for mark in row.marks if mark.metric not in entered]
         if not missing:
-            grades.append(_grade(batch, row, given))
+            scores += given
             continue
         still_open += 1
         if not partial:
             names = ", ".join(f"`{each}`" for each in missing)
             begun = entered or row.row in answers.rationales
             faults.append(Fault(address, f"no grade for {names}" if begun else "nothing is graded"))
-    return Taken(() if faults else tuple(grades), tuple(faults), still_open)
+    return Taken(() if faults else tuple(scores), tuple(faults), still_open)
 
 
-def _read(row: Row, entries: Iterable[Entry], reason: str | None) -> tuple[list[Given], list[Fault]]:
-    given: list[Given] = []
+def _read(batch: Batch, row: Row, entries: Iterable[Entry], reason: str | None) -> tuple[list[GivenScore], list[Fault]]:
+    given: list[GivenScore] = []
     faults: list[Fault] = []
     for entry in entries:
         if (mark := row.mark(entry.metric)) is None:
@@ -74,7 +74,7 @@ def _read(row: Row, entries: Iterable[Entry], reason: str | None) -> tuple[list[
         if isinstance(found, str):
             faults.append(Fault(entry.address, found))
         else:
-            given.append(Given(mark.score_id, mark.metric, found, mark.key, reason))
+            given.append(_score(batch, row, mark, found, reason))
     return given, faults
 
 
@@ -101,16 +101,24 @@ def read_value(mark: Mark, value: Any) -> float | str:
     return number
 
 
-def _grade(batch: Batch, row: Row, given: Iterable[Given]) -> Grade:
-    return Grade(
+def _score(batch: Batch, row: Row, mark: Mark, value: float, reason: str | None) -> GivenScore:
+    return GivenScore(
+        score_id=mark.score_id,
         judgement_id=row.judgement_id,
-        sample_id=row.sample_id,
-        scenario=row.scenario,
-        item_id=row.item_id,
-        model=row.model,
+        sample={
+            "sample_id": row.sample_id,
+            "run_id": batch.run_id,
+            "benchmark": batch.benchmark,
+            "scenario": row.scenario,
+            "item_id": row.item_id,
+            "model": row.model,
+        },
         scorer=row.scorer,
+        metric=mark.metric,
         evaluator=batch.evaluator,
+        value=value,
+        rationale=reason,
         judgement=row.judgement,
         fingerprint=row.fingerprint,
-        given=tuple(given),
+        key=mark.key,
     )

@@ -23,7 +23,7 @@ from tripos.command.terminal import columns
 from tripos.failure import GOOD, SOME_FAILED, Failure
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.graded import Kept, keep_grades
+from tripos_warehouse.given_scores import Kept, keep
 from tripos_warehouse.runs import find_run, get_plan
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect, connect_run
@@ -204,8 +204,8 @@ def _read(path: Path) -> Answers:
 def _keep(store: Store, batch: batches.Batch, taken: Taken) -> Kept:
     connection = connect(store)
     with connection:
-        run = find_run(connection, batch.run_id)
-    return keep_grades(store, run, taken.grades, _now())
+        find_run(connection, batch.run_id)  # grades of a run that is not in this store would count nowhere
+    return keep(store, taken.scores, _now())
 
 
 def _tell(options: Namespace, batch: batches.Batch, taken: Taken, kept: Kept) -> None:

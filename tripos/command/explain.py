@@ -33,10 +33,23 @@ def main(options: Namespace) -> int:
         elif codes:
             _show(codes[0])
         else:
-            close = nearest(name, CODES)
-            hint = f"did you mean {close}?" if close else "`tripos explain` lists all codes"
-            raise Failure("R0202", f"there is no code `{given}`", hint)
+            raise Failure("R0202", f"there is no code `{given}`", _near(name))
     return GOOD
+
+
+def _near(name: str) -> str:
+    """What to say of the codes near to one that is not there.
+
+    >>> _near("E0100"), _near("OOPS")
+    ('the nearest is E0101; `tripos explain E` lists its kin', '`tripos explain` lists all codes')
+    """
+    kin = [code for code in CODES if code[0] == name[:1]]
+    if kin and re.fullmatch(r"[0-9]{1,4}", name[1:]):
+        number = int(name[1:].ljust(4, "0"))
+        close = min(kin, key=lambda code: (abs(int(code[1:]) - number), code))
+        return f"the nearest is {close}; `tripos explain {name[0]}` lists its kin"
+    found = nearest(name, CODES)
+    return f"did you mean {found}?" if found else "`tripos explain` lists all codes"
 
 
 def _list(codes: Iterable[str]) -> None:

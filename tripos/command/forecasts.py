@@ -12,7 +12,7 @@ from tripos.command.histories import read_history
 from tripos.command.terminal import columns
 from tripos.config import Config
 from tripos.failure import GOOD, USAGE, Failure
-from tripos.wiring import prices_of
+from tripos.wiring import endpoints_of, prices_of
 from tripos_compiler.data import DataError
 from tripos_compiler.plan import Plan
 from tripos_runtime.binding import Binding
@@ -20,7 +20,8 @@ from tripos_runtime.budget import Budget, BudgetError
 from tripos_runtime.cases import CaseSource, Selection
 from tripos_runtime.forecast import Forecast, NothingKept, forecast
 from tripos_runtime.history import NO_HISTORY
-from tripos_runtime.models.base import FREE, Price
+from tripos_runtime.models.base import FREE, ModelError, Price
+from tripos_runtime.models.naming import check_name
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.index import Index
 from tripos_warehouse.keys import pack
@@ -53,6 +54,16 @@ def dry_run(
     found = foresee(plan, source, selection, binding, store_path, prices)
     print(to_json(found, budget) if as_json else "\n".join(lines_of(found, plan, columns(), budget)))
     return GOOD
+
+
+def check_names(names: Sequence[str], config: Config) -> None:
+    """Raises `Failure` R0103 for a model that a run could not open because of its name."""
+    endpoints = endpoints_of(config)
+    try:
+        for name in names:
+            check_name(name, endpoints)
+    except ModelError as error:
+        raise Failure(error.code, error.message, error.hint) from error
 
 
 def foresee(

@@ -21,7 +21,7 @@ from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:
     from tripos.importing.scores import Read
-    from tripos_warehouse.imports import GivenScore
+    from tripos_warehouse.given_scores import GivenScore
     from tripos_warehouse.store import Store
 
 MOST_NAMES = 3
@@ -38,7 +38,7 @@ def main(options: Namespace) -> int:
 
 def _scores(options: Namespace) -> int:
     from tripos.importing.scores import read_scores
-    from tripos_warehouse.imports import alone
+    from tripos_warehouse.given_scores import alone
     from tripos_warehouse.runs import get_plan
     from tripos_warehouse.views import connect_run
 
@@ -53,7 +53,7 @@ def _scores(options: Namespace) -> int:
 
 def _bring_in(options: Namespace, store: Store, run_id: str, table: Table, found: Read) -> int:
     """Writes the scores that are new, where nothing speaks against it, and says what was done."""
-    from tripos_warehouse.imports import difference, imported_rows
+    from tripos_warehouse.given_scores import difference, rows_of
 
     change = difference(store, found.scores)
     told: dict[str, Any] = {
@@ -83,7 +83,7 @@ def _bring_in(options: Namespace, store: Store, run_id: str, table: Table, found
                 SOME_FAILED,
             )
         if not options.dry_run and (change.new or change.changed):
-            store.append(imported_rows(change, table.source, store.now))
+            store.append(rows_of(change, table.source, store.now))
             told["imported"] = True
     if not options.json:
         by = _listed(told["evaluators"])

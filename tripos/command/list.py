@@ -20,7 +20,7 @@ def main(options: Namespace) -> int:
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if options.json:
-        print(json.dumps(rows, ensure_ascii=False, indent=2, default=str))
+        print(json.dumps(rows, ensure_ascii=False, indent=2))
         return GOOD
     from rich.console import Console
     from rich.table import Table

@@ -61,9 +61,10 @@ def main(options: Namespace) -> int:
         check_runnable(plan, selection.chosen(plan))
         budget = Budget.parse(config.budget) if config.budget else None
         if options.dry_run:
-            from tripos.command.forecasts import dry_run
+            from tripos.command.forecasts import check_names, dry_run
 
             recorded = () if cassette is None else cassette.models
+            check_names([name for name in binding.every if name not in recorded], config)
             return dry_run(plan, source, selection, binding, config.store, config, options.json, recorded)
         functions = load_plugins(plan, Path(compilation.sources[0].path).parent)
         warn_of_kin(plan, binding, options, config)

@@ -70,6 +70,9 @@ class Shell:
         return USAGE if failed and not interactive else GOOD
 
     def _answer(self, query: str) -> bool:
+        if query.strip().rstrip(";").strip().casefold() == "help":  # no query of SQL is that
+            print(HELP)
+            return True
         return self._try(lambda: show_answer(self.connection, query, self.output))
 
     def _try(self, do: Callable[[], None]) -> bool:

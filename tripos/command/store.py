@@ -55,7 +55,7 @@ def _compact(store: Store, options: Namespace) -> int:
 
     done = compact(store)
     if options.json:
-        _print(None if done is None else asdict(done))
+        _print({"compacted": done is not None, **({} if done is None else asdict(done))})
     elif done is None:
         print("nothing to compact")
     else:

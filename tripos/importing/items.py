@@ -75,7 +75,12 @@ class Items:
         scenario = self.scenario(record)
         within = [each.name for each in self.plan.scenarios if scenario is None or each is scenario]
         if (said := record.text("item")) is not None:
-            return _only([each for each in self.by_id.get(said, ()) if each.scenario in within], "item", said)
+            known = [each for each in self.by_id.get(said, ()) if each.scenario in within]
+            if not known:
+                fields = dict.fromkeys(each.name for name in within for each in self._fields(self.plan_scenario(name)))
+                told = f"; a column may say it by what it holds: {', '.join([*fields][:4])}" if fields else ""
+                raise Misfit("item", said, f"no item of the benchmark has this id{told}")
+            return _only(known, "item", said)
         if (place := whole(record.get("position"), "position")) is not None:
             if scenario is None:
                 raise Misfit("position", place, "a position counts the items of a scenario, and no scenario is named")

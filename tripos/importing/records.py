@@ -14,6 +14,8 @@ from tripos_compiler.diagnostics import nearest
 from tripos_runtime.datasets import DataFolders
 
 CODE = "W0501"
+SHEET_MARK = "mark:"
+"""Begins the key of a column in which a sheet of `tripos annotate` asks for grades."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +85,9 @@ def read_table(source: str, told: ColumnMap) -> Table:
     except DataError as error:
         hint = "check the path" if error.help.startswith("give the folder") else error.help
         raise Failure(CODE, error.message, hint) from error
+    if any(name.startswith(SHEET_MARK) for record in records[:1] for name in record.said):
+        message = f"`{source}` is a sheet that `tripos annotate` handed out"
+        raise Failure(CODE, message, f"tripos annotate --take {source}")
     table = Table(records, files)
     if not records:
         raise Failure(CODE, f"`{source}` has no rows", "give a file with a row for each score or reply")

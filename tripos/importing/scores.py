@@ -18,7 +18,7 @@ from tripos.importing.scales import Given, Place, folded, gradable, metric_words
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
-from tripos_warehouse.imports import GivenScore
+from tripos_warehouse.given_scores import GivenScore, imported_score
 from tripos_warehouse.runs import Run
 
 OWN = ("scenario", "item", "position", "sample_id", "model", "sample", "step", "scorer", "metric", "value",
@@ -156,7 +156,7 @@ class _Reader:
                 rejected.append(Rejection(record, field, misfit.value, misfit.reason))
                 continue
             for step in given.steps:
-                yield GivenScore(reply.sample, step, metric, evaluator, round_, number, rationale)
+                yield imported_score(reply.sample, step, metric, evaluator, round_, number, rationale)
 
     def _field_of(self, metric: str) -> str:
         return self.wide[metric][0] if metric in self.wide else "value"

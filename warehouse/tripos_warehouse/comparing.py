@@ -18,8 +18,11 @@ from tripos_warehouse.benchmark_views import axis_columns
 from tripos_warehouse.enumerations import LANGUAGE
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.distillation import metric_weights
-from tripos_warehouse.paired import Difference, holm, mean_of_cells, paired
+from tripos_warehouse.remeasuring import Half, remeasure
 from tripos_warehouse.runs import Run
+from tripos_warehouse.statistics.cells import mean_of_cells
+from tripos_warehouse.statistics.comparing import holm
+from tripos_warehouse.statistics.found import Found
 from tripos_warehouse.treatments import arm_columns
 
 LEVEL = 0.05
@@ -52,7 +55,7 @@ class Compared:
     of: str
     a: float
     b: float
-    difference: Difference
+    difference: Found
     p: float | None
     graded: bool
     span: float | None = None
@@ -70,7 +73,7 @@ class Section:
 class Comparison:
     """What two sides differ in. `pairs` are shared scores of `items` items; `only_a` and `only_b` are scores with a
     value that the other side lacks, `same` results that two models share because neither took part in them, and
-    `unpaired` measures that no mean of differences can stand for."""
+    `unpaired` measures that lack a value on a side."""
 
     sections: tuple[Section, ...]
     pairs: int
@@ -113,12 +116,12 @@ def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
     check_comparable(one, two)
     found, only_a, only_b, same = _read(one, two, by_judge)
     judged = Judged(_graded(two.plan), _spans(two.plan))
+    measures, unpaired = _measures(one, two, found, judged)
     sections = [
-        Section("measure", tuple(_measures(two.plan, found, judged))),
+        Section("measure", measures),
         Section("metric", tuple(_metrics(two.plan, found, judged))),
         Section("scenario", tuple(_scenarios(two.plan, found, judged))),
     ]
-    unpaired = tuple(each.name for each in two.plan.measures if _mean_of(each) is None)
     items = len(set(found.columns["item"].tolist()))
     return Comparison(tuple(map(_corrected, sections)), len(found.a), items, only_a, only_b, same, unpaired)
 
@@ -224,12 +227,12 @@ def _scores(side: Side, keys: Sequence[str], more: Sequence[str]) -> pa.Table:
 def _row(name: str, of: str, found: _Pairs, cells: Sequence[str], weighted: bool, judged: Judged) -> Compared:
     cell = list(zip(*(found.columns[each] for each in cells), strict=True)) if cells else None
     weight = found.weight if weighted else np.ones(len(found.a))
-    a, b = (mean_of_cells(side, cell, weight) for side in (found.a, found.b))
     items = found.columns["item"].tolist()
+    a, b = (mean_of_cells(side, items, cell, weight).value or 0.0 for side in (found.a, found.b))
     names = {*found.columns["metric"].tolist()}
     spans = {judged.spans.get(name) for name in names}
     span = None if None in spans else max(each for each in spans if each is not None)
-    difference = paired(items, found.b - found.a, cell, weight)
+    difference = mean_of_cells(found.b - found.a, items, cell, weight)
     return Compared(name, of, a, b, difference, None, names <= judged.graded, span)
 
 
@@ -243,8 +246,28 @@ def _mean_of(measure: Measure) -> Aggregate | None:
     return inner if means and measure.sql is not None else None
 
 
-def _measures(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[Compared]:
-    """Every measure that is a mean, over all: of one that goes by something, each cell counts alike."""
+def _measures(one: Side, two: Side, found: _Pairs, judged: Judged) -> tuple[tuple[Compared, ...], tuple[str, ...]]:
+    """Every measure over all, and the names of those that cannot be compared."""
+    means = {row.name: row for row in _means(two.plan, found, judged)}
+    items = sorted(set(found.columns["item"].tolist()))
+    halves = [Half(side.connection, side.run.benchmark, side.models) for side in (one, two)]
+    rows: list[Compared] = []
+    unpaired: list[str] = []
+    for measure in two.plan.measures:
+        if _mean_of(measure) is not None:
+            rows += [means[measure.name]] if measure.name in means else []
+            continue
+        values = remeasure(halves[0], halves[1], two.plan, measure, items)
+        rows += [
+            Compared(measure.name, ", ".join(each.labels), each.a, each.b, each.difference, None, False)
+            for each in values
+        ]
+        unpaired += [] if values else [measure.name]
+    return tuple(rows), tuple(unpaired)
+
+
+def _means(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[Compared]:
+    """Every measure that is a mean: of one that goes by something, each cell counts alike."""
     chosen: dict[Any, Measure] = {}
     for measure in sorted(plan.measures, key=lambda each: len(each.by)):
         if (mean := _mean_of(measure)) is not None:

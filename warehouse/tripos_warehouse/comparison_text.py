@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from tripos_warehouse.comparing import LEVEL, Compared, Comparison, Section
 from tripos_warehouse.grid import NOTHING, Column, decimals_of, grid
-from tripos_warehouse.paired import ROUNDING
+from tripos_warehouse.statistics.cells import ALIKE, ROUNDING
 
 TITLES = {"measure": "over all", "metric": "by metric", "scenario": "by scenario"}
 
@@ -14,22 +14,26 @@ TITLES = {"measure": "over all", "metric": "by metric", "scenario": "by scenario
 def verdict(row: Compared, decimals: int = 2, tests: int = 1) -> str:
     """What a row says, in words; it is one of so many `tests`.
 
-    >>> from tripos_warehouse.paired import Difference
-    >>> made = Compared("RIGHT", "", 7, 7.31, Difference(0.31, 0.09, 0.12, 0.5, 0.002, 40, 41, 41), 0.004, True)
+    >>> from tripos_warehouse.statistics import Found
+    >>> found = Found(0.31, low=0.12, high=0.5, standard_error=0.09, df=40, p=0.002, n=41, clusters=41)
+    >>> made = Compared("RIGHT", "", 7, 7.31, found, 0.004, True)
     >>> verdict(made)
     'B is better by 0.31 (0.12 to 0.50)'
     """
     found = row.difference
-    told = f"{'B' if found.mean > 0 else 'A'} is {'better' if row.graded else 'higher'} by"
-    size = f"{abs(found.mean):.{decimals}f}"
+    apart = found.value or 0.0
+    told = f"{'B' if apart > 0 else 'A'} is {'better' if row.graded else 'higher'} by"
+    size = f"{abs(apart):.{decimals}f}"
     if found.low is None or found.high is None:
-        if found.items < 2:
+        if (found.clusters or 0) < 2:
             return "one item says nothing about the difference"
-        if abs(found.mean) <= ROUNDING:
+        if found.reason not in (None, ALIKE):
+            return f"{'no difference' if abs(apart) <= ROUNDING else f'{told} {size}'}; {found.reason}"
+        if abs(apart) <= ROUNDING:
             return f"no difference in any of {_count(found.n, 'pair')}"
         return f"{told} {size}, the same everywhere: no interval"
     # Told from the side that is above, so that the numbers are those of the sentence.
-    low, high = (found.low, found.high) if found.mean > 0 else (-found.high, -found.low)
+    low, high = (found.low, found.high) if apart > 0 else (-found.high, -found.low)
     interval = f"{size} ({low:.{decimals}f} to {high:.{decimals}f})"
     if row.p is not None and row.p < LEVEL:
         return f"{told} {interval}"
@@ -64,11 +68,11 @@ def _table(section: Section, width: int) -> Iterable[str]:
         Column(section.kind, tuple(names)),
         Column("A", tuple(f"{row.a:.{decimals}f}" for row in rows), right=True),
         Column("B", tuple(f"{row.b:.{decimals}f}" for row in rows), right=True),
-        Column("B − A", tuple(f"{row.difference.mean:+.{decimals}f}" for row in rows), right=True),
+        Column("B − A", tuple(f"{row.difference.value or 0.0:+.{decimals}f}" for row in rows), right=True),
         Column("error", tuple(_figure(row.difference.standard_error, decimals) for row in rows), right=True),
         Column("p", tuple(_p(row.p) for row in rows), right=True),
         Column("pairs", tuple(f"{row.difference.n:,}" for row in rows), right=True),
-        Column("items", tuple(f"{row.difference.items:,}" for row in rows), right=True),
+        Column("items", tuple(f"{row.difference.clusters:,}" for row in rows), right=True),
     ]
     yield from grid(columns, width)
     for name, told in zip(names, verdicts(section, decimals), strict=True):
@@ -84,7 +88,7 @@ def _notes(comparison: Comparison) -> Iterable[str]:
         if alone:
             yield f"{_count(alone, 'score')} of {side} {'has' if alone == 1 else 'have'} no counterpart: left out"
     if comparison.unpaired:
-        yield f"not a mean, so not compared: {', '.join(comparison.unpaired)}"
+        yield f"no value on both sides, so not compared: {', '.join(comparison.unpaired)}"
 
 
 def _figure(value: float | None, decimals: int) -> str:

@@ -11,13 +11,22 @@ import duckdb
 import orjson
 
 from tripos_compiler.plan import Plan
+from tripos_warehouse import sql
 from tripos_warehouse.benchmark_views import read_plan
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.schemas import HUMAN
+from tripos_warehouse.treatments import baselines
 
 _COLUMNS = (
     "run_id, benchmark, version, plan_digest, roles, compared_role, models, scenarios, status, message,"
     " asked, reused, failed, cost_usd, started_at, finished_at"
 )
+
+_MINE = """with mine as (
+  select run_id, benchmark, models, compared_role, unnest(fingerprints) as fingerprint,
+    json_extract_string(roles, '$.*[*]') as filling
+  from main.runs)"""
+"""What each run asked for: a row for every fingerprint."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +71,7 @@ class ListedRun:
         return self.scored / self.scores if self.scores else None
 
     def to_row(self) -> dict[str, Any]:
-        """A flat mapping for a table or JSON."""
+        """A flat mapping for a table or JSON; times are UTC in ISO 8601."""
         run = self.run
         return {
             "run_id": run.run_id,
@@ -70,46 +79,46 @@ class ListedRun:
             "version": run.version,
             "models": list(run.models),
             "samples": self.samples,
+            "scores": self.scores,
             "scored_share": self.scored_share,
             "status": run.status,
-            "started_at": run.started_at,
+            "started_at": run.started_at.isoformat() + "Z",
             "cost_usd": None if run.cost_usd is None else round(run.cost_usd, 6),
         }
 
 
 def list_runs(connection: duckdb.DuckDBPyConnection) -> list[ListedRun]:
     """Every run, newest first, with counts over what is current for it."""
-    counts = {
-        run_id: counted
-        for run_id, *counted in connection.execute(
-            """
-            with mine as (
-              select run_id, benchmark, models, compared_role, unnest(fingerprints) as fingerprint,
-                json_extract_string(roles, '$.*[*]') as evaluators
-              from main.runs),
-            sampled as (
-              select mine.run_id, count(*) as samples from main.samples as sample
-              join mine using (benchmark, fingerprint)
-              semi join main.run_items as item
-                on item.run_id = mine.run_id and item.scenario = sample.scenario and item.item_id = sample.item_id
-              where sample.role = mine.compared_role and list_contains(mine.models, sample.model)
-              group by all),
-            scored as (
-              select mine.run_id, count(*) as scores, count(*) filter (score.status = 'scored') as scored
-              from main.scores as score
-              join mine using (benchmark, fingerprint)
-              semi join main.run_items as item
-                on item.run_id = mine.run_id and item.scenario = score.scenario and item.item_id = score.item_id
-              where list_contains(mine.models, score.model)
-                and (score.evaluator is null or score.round is not null
-                  or list_contains(mine.evaluators, score.evaluator))
-              group by all)
-            select run_id, coalesce(samples, 0), coalesce(scores, 0), coalesce(scored, 0)
-            from main.runs left join sampled using (run_id) left join scored using (run_id)
-            """
-        ).fetchall()
-    }
-    return [ListedRun(run, *counts[run.run_id]) for run in _runs(connection)]
+    runs = {run.run_id: run for run in _runs(connection)}
+    counts: dict[str, list[int]] = {run_id: [0, 0, 0] for run_id in runs}
+    sampled = f"""{_MINE} select mine.run_id, count(*) from main.samples as sample
+      join mine using (benchmark, fingerprint)
+      semi join main.run_items as item
+        on item.run_id = mine.run_id and item.scenario = sample.scenario and item.item_id = sample.item_id
+      where sample.role = mine.compared_role and list_contains(mine.models, sample.model)
+      group by all"""
+    for run_id, samples in connection.execute(sampled).fetchall():
+        counts[run_id][0] = samples
+    # Of what is about none of the compared models, only the plan says whether it is a baseline of theirs.
+    scored = f"""{_MINE} select mine.run_id, list_contains(mine.models, score.model) as own, score.fingerprint,
+        count(*), count(*) filter (score.status = 'scored')
+      from main.scores as score
+      join mine using (benchmark, fingerprint)
+      semi join main.run_items as item
+        on item.run_id = mine.run_id and item.scenario = score.scenario and item.item_id = score.item_id
+      where (own or list_contains(mine.filling, score.model))
+        and (score.evaluator is null or score.round is not null or starts_with(score.evaluator, {sql.text(HUMAN)})
+          or list_contains(mine.filling, score.evaluator))
+      group by all"""
+    common: dict[str, frozenset[str]] = {}
+    for run_id, own, fingerprint, *both in connection.execute(scored).fetchall():
+        if not own and run_id not in common:
+            found = baselines(get_plan(connection, runs[run_id]), runs[run_id].compared_role)
+            common[run_id] = frozenset(found.fingerprints)
+        if own or fingerprint in common[run_id]:
+            _, scores, with_value = counts[run_id]
+            counts[run_id][1:] = [scores + both[0], with_value + both[1]]
+    return [ListedRun(run, *counts[run.run_id]) for run in runs.values()]
 
 
 def find_run(connection: duckdb.DuckDBPyConnection, text: str | None = None) -> Run:

@@ -32,6 +32,8 @@ _SHUT = re.compile(
     r"disabled by configuration|configuration has been locked|Permission Error|Missing Extension|Extension \"",
     re.IGNORECASE,
 )
+_WORD = re.compile(r"[A-Za-z]+")
+_WRITES = frozenset(("copy", "delete", "insert", "merge", "update"))
 Answer = TypeVar("Answer")
 
 
@@ -51,6 +53,9 @@ def statements_of(connection: duckdb.DuckDBPyConnection, text: str) -> list[duck
                 f"`{' '.join(statement.query.split())[:60]}` is not a query",
                 "ask with `select`; `-o FILE` writes the answer to a file",
             )
+        if word := _written_inside(statement.query):
+            hint = f'ask with `select` alone; a name `{word}` stands in quotes: "{word}"'
+            raise StoreError("W0203", f"a query with a `{word}` in it does not only read", hint)
     return statements
 
 
@@ -148,6 +153,29 @@ def _reads(statement: duckdb.Statement) -> bool:
             return _READS.match(statement.query) is not None
         case _:
             return False
+
+
+def _written_inside(query: str) -> str | None:
+    """A statement that writes inside of a query, as in `with x as (copy … to …) from x`: DuckDB calls that a SELECT.
+
+    Such a statement begins behind a bracket, and goes on with a word or, of `copy`, a bracket.
+    """
+    text = query.encode()  # places are those of bytes
+    found = duckdb.tokenize(query)
+    ends = [*(place for place, _ in found[1:]), len(text)]
+    parts = [(kind.name, text[place:end]) for (place, kind), end in zip(found, ends, strict=True)]
+    tokens = [(kind, said) for kind, said in parts if kind != "comment"]
+    for (_, before), (kind, said), (_, after) in zip(tokens, tokens[1:], tokens[2:], strict=False):
+        # DuckDB takes more characters for spaces than Python does, and leaves some in the token.
+        begun = _WORD.search(said.decode(errors="replace")) if kind in ("keyword", "identifier") else None
+        word = begun[0].casefold() if begun is not None and not said.startswith(b'"') else ""
+        if word in _WRITES and before[:1] in b"()" and _goes_on(word, after):
+            return word
+    return None
+
+
+def _goes_on(word: str, after: bytes) -> bool:
+    return after[:1] not in b"(),.;+-*/%<>=|:[]" or (word == "copy" and after[:1] == b"(")
 
 
 def _short(told: str) -> str:

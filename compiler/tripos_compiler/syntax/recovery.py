@@ -6,6 +6,7 @@ block that follows a broken head is still read, so that the mistakes inside it a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -36,6 +37,9 @@ HUMAN = {
     "NUMBER": "a number",
 }
 
+
+FOLLOWING = re.compile(r"[ \t]*([\w.]+)")
+"""The word that follows a colon."""
 
 BROKEN = "ERROR"
 """The token that stands for a statement which could not be read."""
@@ -159,6 +163,10 @@ def _report(machine: Machine, token: Token, last: Token | None, report: Report) 
         help_ = "go on on this line, or put the whole expression in brackets"
     if token.kind == "NUMBER" and token.text.startswith("-"):
         help_ = f"for a difference write a space after the minus: `- {token.text[1:]}`"
+    if last is not None and last.kind == "NAME" and token.text == ":":
+        after = FOLLOWING.match(source.text, span.end)
+        shown = f"{last.text} {after[1]}" if after is not None else f"{last.text} …"
+        help_ = f"names and what they have stand side by side, without a colon: `{shown}`"
     if last is not None and last.kind == "EQUALS" and token.kind in ("GT", "LT"):
         help_ = f"did you mean `{token.text}=`?"
     report.diagnostics.error(report.code, found, span, help=help_)

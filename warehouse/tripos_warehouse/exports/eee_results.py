@@ -24,9 +24,9 @@ from tripos_compiler.plan import (
     Score,
     Template,
 )
-from tripos_warehouse.measures import MeasureRow, evaluate
-from tripos_warehouse.paired import CONFIDENCE, paired
+from tripos_warehouse.measures import CONFIDENCE, MeasureRow, evaluate
 from tripos_warehouse.runs import Run
+from tripos_warehouse.statistics.cells import mean_of_cells
 
 SELF_DEPLOYED = ("local", "mock", "ollama", "hosted_vllm", "vllm", "llamafile", "lm_studio")
 """Providers whose models run on a machine of one's own."""
@@ -99,7 +99,7 @@ def scale(plan: Plan, scenario: str, metric: str) -> tuple[float | None, float |
 def result_of(plan: Plan, run: Run, name: str, scored: Scored) -> dict[str, Any]:
     """The mean of some scores, with an error that is clustered by item."""
     low, high, truth = scale(plan, scored.scenario, scored.metric)
-    found = paired(scored.items, scored.values)
+    found = mean_of_cells(scored.values, scored.items)
     title = next((dict(each.title) for each in plan.metrics if each.name == scored.metric), {})
     config = {
         "metric_id": f"{run.benchmark}.{scored.metric}",
@@ -115,7 +115,7 @@ def result_of(plan: Plan, run: Run, name: str, scored: Scored) -> dict[str, Any]
         "evaluation_name": name,
         "source_data": _source(plan, scored.scenario),
         "metric_config": config,
-        "score_details": _score(found.mean, error, found.low, found.high, found.n, (low, high)),
+        "score_details": _score(found.value or 0.0, error, found.low, found.high, found.n, (low, high)),
         **_generation(plan, run, scored.scenario),
     }
 

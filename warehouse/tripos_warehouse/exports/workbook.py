@@ -10,14 +10,19 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tripos_warehouse.answers import cell
 from tripos_warehouse.exports.files import appearing
+from tripos_warehouse.exports.spreadsheet_text import put_text
 from tripos_warehouse.exports.tables import Source, Table
+
+if TYPE_CHECKING:
+    from openpyxl import Workbook
 
 MOST_ROWS = 1_048_576
 MOST_UNITS = 32_767
+TIME = "yyyy-mm-dd hh:mm:ss"
 
 
 def write_workbook(
@@ -28,27 +33,17 @@ def write_workbook(
 
     Raises `StoreError` W0604 where the disk refuses.
     """
-    from xlsxwriter import Workbook
+    from openpyxl import Workbook
 
     # Row by row to the disk: memory does not grow with the tables.
-    settings = {
-        "constant_memory": True,
-        "strings_to_formulas": False,
-        "strings_to_urls": False,
-        "strings_to_numbers": False,
-        "remove_timezone": True,
-    }
+    book = Workbook(write_only=True)
     with appearing(path) as new:
-        book = Workbook(str(new), settings)
-        bold, time = book.add_format({"bold": True}), book.add_format({"num_format": "yyyy-mm-dd hh:mm:ss"})
-        written = [_write(book, source, path, longest(source.name), most_rows, (bold, time)) for source in tables]
-        book.close()
-    return written
+        told = [_write(book, source, path, longest(source.name), most_rows) for source in tables]
+        book.save(new)
+    return told
 
 
-def _write(
-    book: Any, source: Source, path: Path, longest: dict[str, int], most_rows: int, formats: tuple[Any, Any]
-) -> Table:
+def _write(book: Workbook, source: Source, path: Path, longest: dict[str, int], most_rows: int) -> Table:
     # A piece may end a unit early, so that no character is cut in two.
     parts = {name: max(1, math.ceil(longest.get(name, 0) / (MOST_UNITS - 2))) for name in source.schema.names}
     titles = [
@@ -59,21 +54,17 @@ def _write(
         for values in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             if sheet is None or row >= most_rows:
                 sheets += 1
-                sheet, row = (
-                    _sheet(book, source.name if sheets == 1 else f"{source.name} {sheets}", titles, formats[0]),
-                    1,
-                )
-            column = 0
+                sheet, row = _sheet(book, source.name if sheets == 1 else f"{source.name} {sheets}", titles), 1
+            cells: list[Any] = []
             for name, value in zip(source.schema.names, values, strict=True):
                 pieces = split(cell(value)) if isinstance(value, str | dict | list) else [value]
                 cut += len(pieces) > 1
-                for place, piece in enumerate(pieces):
-                    _put(sheet, row, column + place, piece, formats[1])
-                column += parts[name]
+                cells += [_cell(sheet, piece) for piece in pieces] + [None] * (parts[name] - len(pieces))
+            sheet.append(cells)
             row += 1
             rows += 1
     if sheet is None:
-        _sheet(book, source.name, titles, formats[0])
+        _sheet(book, source.name, titles)
     notes = []
     if sheets > 1:
         notes.append(f"more rows than a sheet has: they go on in {_listed(source.name, sheets)}")
@@ -83,29 +74,36 @@ def _write(
     return Table(source.name, path, rows, tuple(notes))
 
 
-def _sheet(book: Any, name: str, titles: Sequence[str], bold: Any) -> Any:
-    sheet = book.add_worksheet(name)
-    sheet.freeze_panes(1, 0)
-    for column, title in enumerate(titles):
-        sheet.write_string(0, column, title, bold)
+def _sheet(book: Workbook, name: str, titles: Sequence[str]) -> Any:
+    from openpyxl.styles import Font
+
+    sheet = book.create_sheet(name)
+    sheet.freeze_panes = "A2"
+    cells = [_cell(sheet, title) for title in titles]
+    for each in cells:
+        each.font = Font(bold=True)
+    sheet.append(cells)
     return sheet
 
 
-def _put(sheet: Any, row: int, column: int, value: Any, time: Any) -> None:
+def _cell(sheet: Any, value: Any) -> Any:
+    """A value as a row of a sheet takes it: a number as it is, a text in a cell that says that it is one."""
+    from openpyxl.cell import WriteOnlyCell
+
     match value:
         case None | "":
-            pass
-        case bool():
-            sheet.write_boolean(row, column, value)
-        case int() | float():
-            if math.isfinite(value):
-                sheet.write_number(row, column, value)
-            else:
-                sheet.write_string(row, column, str(value))
+            return None
+        case bool() | int():
+            return value
+        case float() if math.isfinite(value):
+            return value
         case datetime():
-            sheet.write_datetime(row, column, value, time)
-        case _:
-            sheet.write_string(row, column, str(value))
+            made = WriteOnlyCell(sheet, value.replace(tzinfo=None))
+            made.number_format = TIME
+            return made
+    made = WriteOnlyCell(sheet)
+    put_text(made, str(value))
+    return made
 
 
 def split(text: str, most: int = MOST_UNITS - 1) -> list[str]:

@@ -1,4 +1,4 @@
-"""Paired differences: against scipy and by hand, and their properties."""
+"""Means of cells, also of paired differences: against scipy and by hand, and their properties."""
 
 from __future__ import annotations
 
@@ -10,75 +10,70 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripos_warehouse.paired import holm, mean_of_cells, paired
+from tripos_warehouse.statistics.cells import mean_of_cells
+from tripos_warehouse.statistics.means import mean
 
 numbers = st.floats(-100, 100, allow_nan=False).map(lambda value: round(value, 3))
 
 
 def test_one_difference_an_item_is_the_paired_t_test() -> None:
     a, b = [7.0, 5.0, 9.0, 4.0, 6.0], [8.0, 7.0, 9.0, 7.0, 6.0]
-    found = paired(list("vwxyz"), [two - one for one, two in zip(a, b, strict=True)])
+    found = mean_of_cells([two - one for one, two in zip(a, b, strict=True)], list("vwxyz"))
     wanted: Any = scipy.stats.ttest_rel(b, a)
     interval = wanted.confidence_interval(0.95)
     assert found.p == pytest.approx(wanted.pvalue)
     assert (found.low, found.high) == (pytest.approx(interval.low), pytest.approx(interval.high))
-    assert (found.df, found.n, found.items) == (4, 5, 5)
+    assert (found.df, found.n, found.clusters) == (4, 5, 5)
 
 
 def test_scores_of_one_item_are_not_several_items() -> None:
-    once = paired(["a", "b", "c"], [1.0, 2.0, 4.0])
-    thrice = paired(["a", "b", "c"] * 3, [1.0, 2.0, 4.0] * 3)
+    once = mean_of_cells([1.0, 2.0, 4.0], ["a", "b", "c"])
+    thrice = mean_of_cells([1.0, 2.0, 4.0] * 3, ["a", "b", "c"] * 3)
     assert thrice.standard_error == pytest.approx(once.standard_error)
-    assert (thrice.df, thrice.n, thrice.items) == (2, 9, 3)
+    assert (thrice.df, thrice.n, thrice.clusters) == (2, 9, 3)
 
 
 def test_an_items_pulls_in_several_cells_are_added_up() -> None:
     # Cells x (1, 3) and y (2, 6): means 2 and 4. Pulls are -.5, .5 and -1, 1, enlarged by sqrt(2); of an item both
     # cells together -1.5 sqrt(2) and 1.5 sqrt(2), over 2 cells: variance 2 (1.5 sqrt(2) / 2)².
-    found = paired(["a", "b", "a", "b"], [1.0, 3.0, 2.0, 6.0], ["x", "x", "y", "y"])
-    assert found.mean == 3
+    found = mean_of_cells([1.0, 3.0, 2.0, 6.0], ["a", "b", "a", "b"], ["x", "x", "y", "y"])
+    assert found.value == 3
     assert found.standard_error == pytest.approx(1.5)
 
 
 def test_weights_count_in_the_mean_and_in_its_error() -> None:
-    found = paired(["a", "a", "b", "b"], [1.0, 0.0, 3.0, 0.0], weights=[3.0, 1.0, 3.0, 1.0])
+    found = mean_of_cells([1.0, 0.0, 3.0, 0.0], ["a", "a", "b", "b"], weights=[3.0, 1.0, 3.0, 1.0])
     # The mean is 12 / 8; the pulls are (3 (1 - 1.5) - 1.5) / 8 = -3 / 8, and 3 / 8.
-    assert found.mean == 1.5
+    assert found.value == 1.5
     assert found.standard_error == pytest.approx(math.sqrt(2 * 2 * (3 / 8) ** 2))
-    assert mean_of_cells([1.0, 0.0, 3.0, 0.0], None, [3.0, 1.0, 3.0, 1.0]) == 1.5
 
 
 @pytest.mark.parametrize("values", [[2.0], [2.0, 2.0, 2.0]])
 def test_one_item_or_equal_differences_have_no_error(values: list[float]) -> None:
-    found = paired([str(place) for place, _ in enumerate(values)], values)
-    assert (found.mean, found.standard_error, found.low, found.high, found.p) == (2.0, None, None, None, None)
+    found = mean_of_cells(values, [str(place) for place, _ in enumerate(values)])
+    assert (found.value, found.standard_error, found.low, found.high, found.p) == (2.0, None, None, None, None)
 
 
-def test_no_pairs_are_an_error_of_the_caller() -> None:
-    with pytest.raises(ValueError, match="no pairs"):
-        paired([], [])
+def test_without_values_there_is_a_reason() -> None:
+    assert mean_of_cells([], []).reason == "no values"
+
+
+def test_of_one_cell_with_equal_weights_it_is_the_clustered_mean() -> None:
+    values, items = [1.0, 2.0, 4.0, 4.5, 0.5], ["a", "a", "b", "c", "c"]
+    one, other = mean_of_cells(values, items), mean(values, items)
+    for name in ("value", "standard_error", "low", "high", "df", "p", "n", "clusters"):
+        assert getattr(one, name) == pytest.approx(getattr(other, name)), name
 
 
 @given(st.lists(st.tuples(st.sampled_from("abcdef"), numbers), min_size=1, max_size=30))
 def test_the_other_way_round_everything_has_the_other_sign(pairs: list[tuple[str, float]]) -> None:
     items, values = [item for item, _ in pairs], [value for _, value in pairs]
-    one, two = paired(items, values), paired(items, [-value for value in values])
-    assert one.mean == pytest.approx(-two.mean)
+    one, two = mean_of_cells(values, items), mean_of_cells([-value for value in values], items)
+    assert one.value == pytest.approx(-(two.value or 0.0))
     assert (one.low is None) == (two.high is None)
     if one.low is not None and two.high is not None:
         assert one.low == pytest.approx(-two.high)
         assert one.p == pytest.approx(two.p)
-
-
-@given(st.lists(st.one_of(st.none(), st.floats(0, 1)), max_size=12))
-def test_corrected_p_values_are_no_smaller_and_keep_their_order(values: list[float | None]) -> None:
-    found = holm(values)
-    known = [(before, after) for before, after in zip(values, found, strict=True) if before is not None]
-    assert all(after is not None and before <= after <= 1 for before, after in known)
-    assert [after for _, after in sorted(known)] == sorted(after for _, after in known if after is not None)
-    assert [place for place, value in enumerate(found) if value is None] == [
-        place for place, value in enumerate(values) if value is None
-    ]
 
 
 def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
@@ -89,7 +84,7 @@ def test_the_interval_holds_the_truth_as_often_as_it_says() -> None:
     for _ in range(400):
         of_item = source.normal(0, 1, 20)
         items = [str(item) for item in range(20) for _ in range(4)]
-        found = paired(items, np.repeat(of_item, 4) + source.normal(0.5, 1, 80))
+        found = mean_of_cells(np.repeat(of_item, 4) + source.normal(0.5, 1, 80), items)
         assert found.low is not None and found.high is not None
         held += found.low < 0.5 < found.high
     assert 0.92 * 400 <= held <= 0.98 * 400

@@ -10,7 +10,7 @@ import pytest
 
 from tests.warehouse.conftest import FRESH_GRADE, START
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.graded import Given, Grade, Kept, keep_grades
+from tripos_warehouse.given_scores import GivenScore, Kept, keep
 from tripos_warehouse.runs import Run, find_run
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect
@@ -24,24 +24,26 @@ def run(store: Store, run_rows: Build) -> Run:
     return find_run(connect(store), "r1")
 
 
-def grade(item: int = 0, value: float = 7.0, reason: str | None = "clear") -> Grade:
+def grade(item: int = 0, value: float = 7.0, reason: str | None = "clear") -> list[GivenScore]:
+    """What a person gave one reply: a score on two metrics."""
     sample = f"fafa-openai/gpt-i{item}"
-    given = tuple(
-        Given(f"{sample}-anna-{metric}", metric, value, metric, reason)
+    about = {"sample_id": sample, "run_id": "r1", "benchmark": "edubench", "scenario": "QA", "item_id": f"i{item}"}
+    return [
+        GivenScore(
+            score_id=f"{sample}-anna-{metric}",
+            judgement_id=f"{sample}-anna",
+            sample={**about, "model": "openai/gpt"},
+            scorer="rubric",
+            metric=metric,
+            evaluator="human/anna",
+            value=value,
+            rationale=reason,
+            judgement=FRESH_GRADE,
+            fingerprint=FRESH_GRADE,
+            key=metric,
+        )
         for metric in ("instruction_following", "accuracy")
-    )
-    return Grade(
-        judgement_id=f"{sample}-anna",
-        sample_id=sample,
-        scenario="QA",
-        item_id=f"i{item}",
-        model="openai/gpt",
-        scorer="rubric",
-        evaluator="human/anna",
-        judgement=FRESH_GRADE,
-        fingerprint=FRESH_GRADE,
-        given=given,
-    )
+    ]
 
 
 def values(store: Store, run_id: str | None = None) -> list[tuple[Any, ...]]:
@@ -50,33 +52,34 @@ def values(store: Store, run_id: str | None = None) -> list[tuple[Any, ...]]:
 
 
 def test_grades_are_kept_once(store: Store, run: Run) -> None:
-    assert keep_grades(store, run, [grade(0), grade(1)], START) == Kept(new=2)
+    assert keep(store, grade(0) + grade(1), START) == Kept(new=2)
     commits = store.commits()
-    assert keep_grades(store, run, [grade(0), grade(1)], START) == Kept(same=2)
+    assert keep(store, grade(0) + grade(1), START) == Kept(same=2)
     assert store.commits() == commits
     assert values(store) == [("i0", 7.0), ("i0", 7.0), ("i1", 7.0), ("i1", 7.0)]
 
 
 @pytest.mark.parametrize("changed", [grade(0, value=3.0), grade(0, reason="not so clear"), grade(0, reason=None)])
-def test_a_grade_that_differs_takes_the_place_of_the_earlier_one(store: Store, run: Run, changed: Grade) -> None:
-    keep_grades(store, run, [grade(0), grade(1)], START)
-    assert keep_grades(store, run, [changed, grade(1)], START) == Kept(changed=1, same=1)
-    assert values(store)[0] == ("i0", changed.given[0].value)
+def test_a_grade_that_differs_takes_the_place_of_the_earlier_one(
+    store: Store, run: Run, changed: list[GivenScore]
+) -> None:
+    keep(store, grade(0) + grade(1), START)
+    assert keep(store, changed + grade(1), START) == Kept(changed=1, same=1)
+    assert values(store)[0] == ("i0", changed[0].value)
     query = "select distinct reason from edubench.rationales where evaluator = 'human/anna' and item_id = 'i0'"
-    assert connect(store).execute(query).fetchall() == [(changed.given[0].reason,)]
+    assert connect(store).execute(query).fetchall() == [(changed[0].rationale,)]
 
 
 def test_a_grade_goes_back_to_what_it_was(store: Store, run: Run) -> None:
     for value in (7.0, 3.0, 7.0):
-        keep_grades(store, run, [grade(0, value=value)], START)
+        keep(store, grade(0, value=value), START)
     assert values(store) == [("i0", 7.0), ("i0", 7.0)]
 
 
 def test_people_show_in_the_views_of_a_run_and_models_of_others_do_not(store: Store, run: Run) -> None:
-    keep_grades(store, run, [grade(0)], START)
-    other = replace(grade(0), judgement_id="other", evaluator="openai/other")
-    given = tuple(replace(each, score_id=f"other-{each.metric}") for each in other.given)
-    keep_grades(store, run, [replace(other, given=given)], START)
+    keep(store, grade(0), START)
+    other = {"judgement_id": "other", "evaluator": "openai/other"}
+    keep(store, [replace(each, score_id=f"other-{each.metric}", **other) for each in grade(0)], START)
     connection = connect(store, "r1")
     for view in ("scores", "judgements"):
         found = connection.execute(f"select distinct evaluator from edubench.{view} order by all").fetchall()
@@ -84,13 +87,13 @@ def test_people_show_in_the_views_of_a_run_and_models_of_others_do_not(store: St
 
 
 def test_of_grades_that_fit_no_table_none_is_kept(store: Store, run: Run) -> None:
-    bad = replace(grade(1), item_id=None)  # type: ignore[arg-type]
+    bad = [replace(each, sample={**each.sample, "item_id": None}) for each in grade(1)]
     with pytest.raises(StoreError, match="W0105"):
-        keep_grades(store, run, [grade(0), bad], START)
+        keep(store, grade(0) + bad, START)
     assert values(store) == []
 
 
 def test_no_grades_make_no_commit(store: Store, run: Run) -> None:
     commits = store.commits()
-    assert keep_grades(store, run, [], START) == Kept()
+    assert keep(store, [], START) == Kept()
     assert store.commits() == commits

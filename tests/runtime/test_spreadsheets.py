@@ -1,0 +1,72 @@
+"""Workbooks as people save them: sheets, blanks, dates, formulas, and clear errors."""
+
+from __future__ import annotations
+
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openpyxl import Workbook
+
+from tripos_compiler.data import DataError
+from tripos_runtime.formats import rows_in
+
+
+def book_of(**sheets: list[list[Any]]) -> Workbook:
+    book = Workbook()
+    book.remove(book.worksheets[0])
+    for title, lines in sheets.items():
+        sheet = book.create_sheet(title)
+        for line in lines:
+            sheet.append(line)
+    return book
+
+
+def read(book: Workbook, folder: Path) -> list[dict[str, Any]]:
+    book.save(folder / "a.xlsx")
+    return list(rows_in(folder / "a.xlsx", "a.xlsx"))
+
+
+def test_the_first_row_names_the_columns_and_an_empty_cell_is_nothing(tmp_path: Path) -> None:
+    book = book_of(scores=[["q", None, "n"], ["1,000 个", "aside", 1], ["two\nlines", None, None]])
+    assert read(book, tmp_path) == [{"q": "1,000 个", "n": 1}, {"q": "two\nlines", "n": None}]
+
+
+def test_rows_with_nothing_in_them_are_left_out(tmp_path: Path) -> None:
+    assert read(book_of(scores=[["q"], ["a"], [None], [""], ["b"]]), tmp_path) == [{"q": "a"}, {"q": "b"}]
+
+
+def test_a_date_is_text_and_a_truth_value_one(tmp_path: Path) -> None:
+    book = book_of(scores=[["day", "moment", "good"], [date(2026, 1, 2), datetime(2026, 1, 2, 3, 4), True]])
+    [row] = read(book, tmp_path)
+    assert row == {"day": "2026-01-02T00:00:00", "moment": "2026-01-02T03:04:00", "good": True}
+
+
+def test_further_sheets_count_where_they_have_the_same_columns(tmp_path: Path) -> None:
+    book = book_of(scores=[["q"], ["a"]], notes=[["remarks"], ["none"]], more=[["q"], ["b"]])
+    assert read(book, tmp_path) == [{"q": "a"}, {"q": "b"}]
+
+
+def test_hidden_sheets_do_not_count(tmp_path: Path) -> None:
+    book = book_of(lists=[["q"], ["hidden"]], scores=[["q"], ["a"]])
+    book["lists"].sheet_state = "hidden"
+    assert read(book, tmp_path) == [{"q": "a"}]
+
+
+def test_a_formula_without_its_value_is_no_empty_cell(tmp_path: Path) -> None:
+    with pytest.raises(DataError) as caught:
+        read(book_of(scores=[["q", "mean"], ["a", "=AVERAGE(1,2)"]]), tmp_path)
+    assert caught.value.message == "row 2 of a.xlsx has a formula under `mean` whose value was not saved"
+
+
+def test_two_columns_of_one_name_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(DataError, match=r"two columns of a\.xlsx, sheet scores are called `q`"):
+        read(book_of(scores=[["q", "q "], ["a", "b"]]), tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"q,n\n1,2\n", b"PK\x03\x04 broken"])
+def test_what_is_no_workbook_is_said_to_be_none(tmp_path: Path, content: bytes) -> None:
+    (tmp_path / "a.xlsx").write_bytes(content)
+    with pytest.raises(DataError, match=r"cannot read a\.xlsx"):
+        list(rows_in(tmp_path / "a.xlsx", "a.xlsx"))

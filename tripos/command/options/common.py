@@ -1,0 +1,45 @@
+"""Options that several verbs have."""
+
+from __future__ import annotations
+
+import argparse
+
+from tripos.command.options.kinds import positive
+
+
+def add_spec(parser: argparse.ArgumentParser) -> None:
+    """The spec, and where its data are."""
+    parser.add_argument("path", metavar="PATH", help="a .tripos file, or a folder that holds one")
+    parser.add_argument("--data", metavar="DIR", action="append", default=[], help="look for data files here too")
+    add_deny(parser)
+
+
+def add_deny(parser: argparse.ArgumentParser) -> None:
+    """The warnings that count as errors."""
+    help_ = "these warnings count as errors; `warnings` are all of them"
+    parser.add_argument("--deny", metavar="CODE[,CODE]", action="append", default=[], help=help_)
+
+
+def add_store(parser: argparse.ArgumentParser) -> None:
+    """The store, and the profile of settings."""
+    parser.add_argument("--store", metavar="DIR", help="where results are kept (default: results)")
+    parser.add_argument("--profile", metavar="NAME", help="take the settings of [profiles.NAME] in tripos.toml")
+
+
+def add_roles(parser: argparse.ArgumentParser) -> None:
+    """Who takes part, and with which items."""
+    parser.add_argument("--model", metavar="A[,B]", action="append", default=[], help="fills the compared role")
+    help_ = "fills another role; without it a role takes the compared model"
+    parser.add_argument("--role", metavar="NAME=A[,B]", action="append", default=[], help=help_)
+    parser.add_argument("--limit", type=positive, metavar="N", help="at most N items a scenario")
+    help_ = "only items whose axis has this value; may be repeated"
+    parser.add_argument("--only", metavar="AXIS=V[,V]", action="append", default=[], help=help_)
+    help_ = "run this scenario only; may be repeated"
+    parser.add_argument("--scenario", metavar="NAME", action="append", default=[], help=help_)
+    parser.add_argument("--seed", type=int, metavar="N", help="with --limit: draw the items with this seed")
+
+
+def add_junit(parser: argparse.ArgumentParser) -> None:
+    """Where JUnit XML is written to."""
+    help_ = "write what came of every `expect` to a file, as JUnit XML for CI"
+    parser.add_argument("--junit", metavar="FILE", help=help_)

@@ -1,0 +1,186 @@
+"""How a measure of any kind differs between two results: taken again and again by its own SQL, without some items.
+
+The shared items are dealt into groups. With the difference D of both sides over all of them, and D(g) over those
+outside of group g, the variance of D is (G - 1) / G times the sum of (D(g) - mean of D(g))², with G - 1 degrees of
+freedom (the jackknife that deletes groups: Shao and Wu 1989; with a group for each item, Quenouille's and Tukey's).
+An item leaves both sides at once, so the difficulty of items cancels out, as in a mean of paired differences.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+
+from tripos_compiler.plan import Measure, Plan
+from tripos_warehouse import dimensions, sql
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures import evaluate
+from tripos_warehouse.statistics.cells import ALIKE, ROUNDING
+from tripos_warehouse.statistics.found import Found
+from tripos_warehouse.statistics.means import with_t
+
+MOST_GROUPS = 20
+"""With more, the error is known little better, and each costs every measure twice."""
+JUMPING = frozenset(("median", "min", "max"))
+"""What jumps from one value to the next as items leave, of which the jackknife gives no error."""
+VIEWS = ("scores", "columns")
+"""The views that the SQL of measures reads."""
+KEPT = "items kept"
+
+Cell = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Half:
+    """A side: a connection that shows its run, the schema there, and the models, each in the place of its pair."""
+
+    connection: duckdb.DuckDBPyConnection
+    schema: str
+    models: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Remeasured:
+    """A value of a measure on both sides, in the cell that `labels` name, and how they differ (`b` less `a`)."""
+
+    labels: tuple[str, ...]
+    a: float
+    b: float
+    difference: Found
+
+
+@dataclass(frozen=True)
+class _Value:
+    value: float
+    n: int
+    items: int
+
+
+def remeasure(
+    one: Half, two: Half, plan: Plan, measure: Measure, items: Sequence[str], seed: int = 0
+) -> list[Remeasured]:
+    """The values of a measure over the shared `items`, a row for each cell in which all models of both sides have one;
+    none where its SQL cannot be asked of a side. `n` of a difference are the scores behind the smaller value.
+
+    Without an interval there is a reason: a single item, differences that are all alike, a median, or a cell that some
+    items carry alone.
+    """
+    halves = [one] if one.connection is two.connection else [one, two]
+    groups = _groups(items, seed)
+    try:
+        with _narrowed(halves, items) as leave_out:
+            whole = _differences(one, two, plan, measure)
+            without = []
+            for group in groups if whole and len(groups) > 1 and not _jumps(plan, measure) else ():
+                leave_out(group)
+                without.append(_differences(one, two, plan, measure))
+    except StoreError:
+        return []
+    found = []
+    for cell, (a, b) in whole.items():
+        base = Found(b.value - a.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
+        labels = tuple(dimensions.label(plan, name, value) for name, value in zip(measure.by, cell, strict=True))
+        found.append(Remeasured(labels, a.value, b.value, _with_error(base, cell, without, _jumps(plan, measure))))
+    return found
+
+
+def _with_error(base: Found, cell: Cell, without: Sequence[Mapping[Cell, tuple[_Value, _Value]]], jumps: bool) -> Found:
+    if jumps:
+        return base.without_interval("it jumps from value to value: no interval")
+    if not without:
+        return base.without_interval("one item says nothing about the error")
+    if any(cell not in each for each in without):
+        return base.without_interval("without some items it has no value: no interval")
+    differences = [b.value - a.value for a, b in (each[cell] for each in without)]
+    many = len(differences)
+    mean = sum(differences) / many
+    error = math.sqrt((many - 1) / many * sum((each - mean) ** 2 for each in differences))
+    return base.without_interval(ALIKE) if error <= ROUNDING else with_t(base, error, many - 1)
+
+
+def _groups(items: Sequence[str], seed: int) -> list[list[str]]:
+    """The items, dealt into groups of one size or nearly so; the same ones for the same seed."""
+    order = sorted(items)
+    random.Random(seed).shuffle(order)
+    return [order[place::MOST_GROUPS] for place in range(min(MOST_GROUPS, len(order)))]
+
+
+def _differences(one: Half, two: Half, plan: Plan, measure: Measure) -> dict[Cell, tuple[_Value, _Value]]:
+    """By cell, the mean over models of what a measure comes to on either side."""
+    a = _values(one, plan, measure)
+    b = a if one.connection is two.connection else _values(two, plan, measure)
+    cells = list(dict.fromkeys(cell for cell, _ in b))
+    found = {}
+    for cell in cells:
+        before, after = [a.get((cell, model)) for model in one.models], [b.get((cell, model)) for model in two.models]
+        if all(before) and all(after):
+            found[cell] = (_mean(before), _mean(after))
+    return found
+
+
+def _values(half: Half, plan: Plan, measure: Measure) -> dict[tuple[Cell, str], _Value]:
+    rows = evaluate(half.connection, plan, measure).rows
+    return {(row.by, row.model): _Value(row.value, row.n, row.items) for row in rows if row.value is not None}
+
+
+def _mean(values: Sequence[_Value | None]) -> _Value:
+    there = [each for each in values if each is not None]
+    value = sum(each.value for each in there) / len(there)
+    return _Value(value, sum(each.n for each in there), max(each.items for each in there))
+
+
+@contextmanager
+def _narrowed(halves: Sequence[Half], items: Sequence[str]) -> Iterator[Any]:
+    """Shows of every side the given items only, and gives what takes a group of them away, in place of the one before;
+    at the end all is as it was."""
+    for half in halves:
+        _keep(half, items)
+
+    def leave_out(group: Sequence[str]) -> None:
+        gone = set(group)
+        for half in halves:
+            _keep(half, [item for item in items if item not in gone])
+
+    try:
+        for half in halves:
+            for view in VIEWS:
+                name = f"{sql.name(half.schema)}.{sql.name(view)}"
+                half.connection.execute(f"alter view {name} rename to {sql.name(f'{view} of all items')}")
+                every = f"{sql.name(half.schema)}.{sql.name(f'{view} of all items')}"
+                half.connection.execute(
+                    f"create view {name} as from {every} as every semi join main.{sql.name(KEPT)} as kept"
+                    " on kept.item_id = every.item_id"
+                )
+        yield leave_out
+    finally:
+        for half in halves:
+            for view in VIEWS:
+                every = f"{sql.name(half.schema)}.{sql.name(f'{view} of all items')}"
+                half.connection.execute(f"drop view if exists {sql.name(half.schema)}.{sql.name(view)}")
+                half.connection.execute(f"alter view {every} rename to {sql.name(view)}")
+
+
+def _keep(half: Half, items: Sequence[str]) -> None:
+    statement = f"create or replace table main.{sql.name(KEPT)} as select unnest(?::varchar[]) as item_id"
+    half.connection.execute(statement, [list(items)])
+
+
+def _jumps(plan: Plan, measure: Measure) -> bool:
+    """Whether a measure is made of something that jumps."""
+    figures: dict[Any, Any] = {each.name: each.figure.model_dump() for each in plan.measures}
+    waiting: list[Any] = [measure.figure.model_dump()]
+    while waiting:
+        match waiting.pop():
+            case {"function": str(function)} if function in JUMPING:
+                return True
+            case dict() as part:
+                waiting += [*part.values(), figures.pop(part.get("measure"), None)]
+            case list() | tuple() as parts:
+                waiting += parts
+    return False
