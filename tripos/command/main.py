@@ -56,6 +56,7 @@ def build_parser() -> argparse.ArgumentParser:
     _report(verbs.add_parser("report", help="the measures of a run, with intervals"))
     _compare(verbs.add_parser("compare", help="what differs between two runs, or two models of one, item by item"))
     _export(verbs.add_parser("export", help="training data, Every Eval Ever, and tables for other programs"))
+    _train(verbs.add_parser("train", help="train a model on what was exported"))
     _sql(verbs.add_parser("sql", help="ask the results in SQL; a shell without a query"))
     _import(verbs.add_parser("import", help="bring in scores by people, or replies produced elsewhere"))
     _list(verbs.add_parser("list", help="the runs in the store"))
@@ -185,6 +186,10 @@ def _export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scenario", metavar="NAME", action="append", default=[], help=help_)
     help_ = "replies whose axis has this value only; may be repeated"
     parser.add_argument("--only", metavar="AXIS=V[,V]", action="append", default=[], help=help_)
+    help_ = "leave out the items of these subsets (default: all of the spec's)"
+    parser.add_argument("--hold-out", metavar="NAME[,NAME]", action="append", default=[], help=help_)
+    help_ = "leave out the items of these runs, which may be of other benchmarks"
+    parser.add_argument("--apart-from", metavar="RUN[,RUN]", action="append", default=[], help=help_)
     help_ = "these tables only: items, samples, scores, measures"
     parser.add_argument("--table", metavar="NAME[,NAME]", action="append", default=[], help=help_)
     help_ = "write texts as they are, also those that a spreadsheet would take for formulas"
@@ -194,6 +199,39 @@ def _export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--secrets", action="store_true", help=help_)
     _store(parser)
     parser.add_argument("--json", action="store_true", help="print what was written as JSON")
+
+
+def _train(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
+    sft = actions.add_parser("sft", help="supervised fine-tuning: a model learns the replies of chats")
+    help_ = "chats as JSON Lines, or a spec: the export that it declares, of its last run"
+    sft.add_argument("source", metavar="FILE", help=help_)
+    sft.add_argument("--model", metavar="NAME", required=True, help="a name of the Hub, a folder or a .gguf file")
+    sft.add_argument("-o", "--output", metavar="DIR", required=True, help="the folder of the model that is made")
+    sft.add_argument("--epochs", type=_above_zero, default=1.0, metavar="N", help="times through the data (default: 1)")
+    sft.add_argument("--max-steps", type=_positive, metavar="N", help="end after so many steps")
+    help_ = "highest learning rate (default: 2e-5, with --lora 2e-4)"
+    sft.add_argument("--learning-rate", type=_above_zero, metavar="N", help=help_)
+    sft.add_argument("--batch", type=_positive, default=16, metavar="N", help="chats in a step (default: 16)")
+    help_ = "chats that go through the model together (default: 8 on a GPU, 1 on a CPU)"
+    sft.add_argument("--at-once", type=_positive, metavar="N", help=help_)
+    help_ = "leave out chats of more tokens (default: 2048)"
+    sft.add_argument("--max-tokens", type=_positive, default=2048, metavar="N", help=help_)
+    help_ = "train adapters of this rank, and merge them, instead of all weights"
+    sft.add_argument("--lora", type=_count, default=0, metavar="RANK", help=help_)
+    help_ = "share of the items that is held out, to see what was learned (default: 0.1)"
+    sft.add_argument("--held-out", type=_share, default=0.1, metavar="SHARE", help=help_)
+    sft.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of the split, the order and adapters (default: 0)"
+    )
+    sft.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help="where (default: a GPU if any)")
+    sft.add_argument("--export", metavar="NAME", help="of a spec: this export")
+    sft.add_argument("--run", metavar="RUN", help="of a spec: this run (default: the last)")
+    help_ = "of a spec: look for data files here too"
+    sft.add_argument("--data", metavar="DIR", action="append", default=[], help=help_)
+    _deny(sft)
+    _store(sft)
+    sft.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
 def _junit(parser: argparse.ArgumentParser) -> None:
@@ -361,6 +399,13 @@ def _amount(text: str) -> float:
     return value
 
 
+def _above_zero(text: str) -> float:
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return value
+
+
 def _seconds(text: str) -> float:
     value = float(text)
     if not 0 < value < math.inf:
@@ -370,7 +415,7 @@ def _seconds(text: str) -> float:
 
 _duration.__name__ = "time"
 _positive.__name__ = _count.__name__ = _port.__name__ = "whole number"
-_amount.__name__ = _share.__name__ = "number"
+_amount.__name__ = _share.__name__ = _above_zero.__name__ = "number"
 _seconds.__name__ = "number of seconds"
 
 

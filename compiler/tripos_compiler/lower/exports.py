@@ -19,7 +19,6 @@ from tripos_compiler.scope import Binding
 from tripos_compiler.syntax.tree import Name, Number, Syntax
 from tripos_compiler.types import axis_type
 
-
 CLAUSES = ("best", "pairs", "rows", "where", "format", "holds")
 """What begins a line of an export, and is no dimension or subset on another line."""
 
