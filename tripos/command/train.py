@@ -8,19 +8,20 @@ from pathlib import Path
 
 from tripos.command.opening import open_store
 from tripos.failure import GOOD, Failure
-from tripos.training.extra import need
+from tripos.training.extra import need, quieten
 from tripos.training.recipe import Recipe
+from tripos.training.report import BESIDE, DATA, NAME
 from tripos_warehouse.errors import StoreError
-
-DATA = "data.jsonl"
-"""What is exported of a spec, in the folder of the model that is trained on it."""
 
 
 def main(options: Namespace) -> int:
     """Trains a model, and says what came of it. Raises `Failure`."""
     need()
+    quieten()
     folder = Path(options.output)
-    if (folder.exists() and not folder.is_dir()) or (folder.is_dir() and any(folder.iterdir())):
+    if (folder.exists() and not folder.is_dir()) or (
+        folder.is_dir() and any(each.name not in BESIDE - {NAME} for each in folder.iterdir())
+    ):
         raise Failure("W0818", f"there is something in `{folder}`", "give a new folder with `-o DIR`")
     from tripos.training.chats import read_chats
     from tripos.training.devices import choose_device

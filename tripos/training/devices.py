@@ -25,7 +25,8 @@ class Device:
 
 
 def choose_device(wanted: str = "auto") -> Device:
-    """The device of that kind; `auto` is a GPU where there is one. Raises `Failure` W0816 for a GPU that is not there."""
+    """The device of that kind; `auto` is a GPU where there is one. Raises `Failure` W0816 for one that is not
+    there."""
     import torch
 
     there = torch.cuda.is_available()

@@ -32,8 +32,8 @@ def versions(libraries: Sequence[str] = LIBRARIES) -> dict[str, str]:
 
 
 def quieten() -> None:
-    """Makes the libraries print no bars and hints, and send nothing about their use to anybody. Before they are imported,
-    since some look at the environment only then."""
+    """Makes the libraries print no bars and hints, and send nothing about their use to anybody. To be called before
+    they are imported, since some look at the environment only then."""
     os.environ.setdefault("TQDM_DISABLE", "1")
     for name in ("HF_HUB_DISABLE_TELEMETRY", "HF_HUB_DISABLE_PROGRESS_BARS", "TRANSFORMERS_NO_ADVISORY_WARNINGS"):
         os.environ.setdefault(name, "1")

@@ -41,8 +41,8 @@ class Recipe:
         return LORA_RATE if self.lora else FULL_RATE
 
     def to_json(self) -> dict[str, Any]:
-        """The recipe as JSON values without the model, which the report names by what it is; with the learning rate that
-        holds."""
+        """The recipe as JSON values, with the learning rate that holds; without the model, which the report names by
+        what it is."""
         values = {**asdict(self), "learning_rate": self.rate}
         del values["model"]
         return values

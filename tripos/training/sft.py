@@ -13,7 +13,7 @@ from typing import Any
 from tripos.failure import SOME_FAILED, Failure
 from tripos.training.chats import Chats
 from tripos.training.devices import Device
-from tripos.training.extra import quieten, versions
+from tripos.training.extra import versions
 from tripos.training.language_models import LanguageModel, load_language_model, save_language_model
 from tripos.training.losses import loss_of
 from tripos.training.recipe import Recipe
@@ -60,16 +60,15 @@ def fine_tune(
     The loss is taken of the tokens of replies only. With adapters, these are merged into the weights that are written,
     so that the folder is a model like any other. Raises `Failure` W0813 to W0817.
     """
-    quieten()
     import transformers
 
     transformers.set_seed(recipe.seed)
     started = clock()
     loaded = load_language_model(recipe.model, half=bool(recipe.lora) and device.bf16)
     prepared = prepare(data, loaded.tokenizer, recipe)
-    at_once = min(recipe.at_once or device.at_once, recipe.batch)
+    at_once = _dividing(recipe.batch, recipe.at_once or device.at_once)
     steps = _steps(len(prepared.learned), recipe)
-    tell(_told(prepared, steps, device))
+    tell(_told(data, prepared, steps, device))
     pad = int(loaded.tokenizer.pad_token_id)
     if device.kind == "cuda":
         loaded.model.to("cuda")
@@ -107,6 +106,11 @@ def fine_tune(
     }
     write_report(folder, report)
     return report
+
+
+def _dividing(batch: int, most: int) -> int:
+    """The largest part of a batch of at most `most` lines that makes it up without a rest."""
+    return max(size for size in range(1, min(batch, most) + 1) if batch % size == 0)
 
 
 def _steps(lines: int, recipe: Recipe) -> int:
@@ -207,14 +211,11 @@ class _Teller:
         return Callback()
 
 
-def _told(prepared: Prepared, steps: int, device: Device) -> str:
-    held = (
-        f", {len(prepared.held_out):,} of {prepared.split.groups_held_out:,} items held out"
-        if prepared.held_out
-        else ""
-    )
+def _told(data: Chats, prepared: Prepared, steps: int, device: Device) -> str:
+    split, noun = prepared.split, f"{data.grouped_by}s"
+    held = f", {len(prepared.held_out):,} of {split.groups_held_out:,} {noun} held out" if prepared.held_out else ""
     long = f", {prepared.too_long:,} too long" if prepared.too_long else ""
-    chats = f"{len(prepared.learned):,} chats of {prepared.split.groups_learned:,} items"
+    chats = f"{len(prepared.learned):,} chats of {split.groups_learned:,} {noun}"
     return f"{chats}{held}{long}; {steps:,} steps on {device.kind} ({device.name})"
 
 

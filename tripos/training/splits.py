@@ -24,8 +24,8 @@ def split_by_group(groups: Sequence[str], share: float, seed: int) -> Split:
     """Holds out the `share` of the groups, of at least one where it is above 0, whose seeded digests are the smallest.
 
     `groups` has the group of every line. All lines of a group are on one side, so what is held out was not seen in
-    another form; and a group keeps its side when others come, unless it stands at the edge. Raises `Failure` W0815 where
-    nothing would be left to learn.
+    another form; and a group keeps its side when others come, unless it stands at the edge. Raises `Failure` W0815
+    where nothing would be left to learn.
 
     >>> split_by_group(["a", "a", "b", "c"], 0.3, seed=0)
     Split(learned=(0, 1, 2), held_out=(3,), groups_learned=2, groups_held_out=1)

@@ -31,8 +31,8 @@ class Tokens:
 
 
 def as_tokens(tokenizer: Any, chat: Chat) -> Tokens:
-    """A chat in the template of the tokenizer. The prompt and the reply are cut into tokens apart from each other, since
-    a model that is asked sees the prompt's tokens before there is a reply.
+    """A chat in the template of the tokenizer. The prompt and the reply are cut into tokens apart from each other,
+    since a model that is asked sees the prompt's tokens before there is a reply.
 
     Raises `Failure` W0814 where the template refuses the chat, or writes the prompt otherwise once it has a reply.
     """

@@ -26,8 +26,9 @@ def told(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
     if loss["held_out_after"] is not None:
         held = data["held_out"]
         over = f"{held['lines']:,} chats of {held['groups']:,} {data['grouped_by']}s"
-        yield f"loss on what was held out: {loss['held_out_before']:.3f} before, {loss['held_out_after']:.3f} after ({over})"
-        if loss["held_out_after"] >= loss["held_out_before"]:
+        before, after = loss["held_out_before"], loss["held_out_after"]
+        yield f"loss on what was held out: {before:.3f} before, {after:.3f} after ({over})"
+        if after >= before:
             yield "the model says what was held out no better than before: it learned nothing that carries over"
     else:
         yield "nothing was held out: whether it learned anything that carries over is not known"

@@ -49,8 +49,8 @@ def overlap(one: frozenset[str], two: frozenset[str]) -> float:
 class NearTexts(Generic[K]):
     """Texts that others are compared with, each under a key.
 
-    `alike` is the least overlap, above 0 and at most 1, at which a text is taken for another. Texts are added and looked
-    up in any order; every answer is confirmed by the true overlap, so MinHash (Broder 1997) can only miss a text. With
+    `alike` is the least overlap, above 0 and at most 1, at which a text is taken for another. Texts are added and
+    looked up in any order; every answer is confirmed by the true overlap, so MinHash (Broder 1997) can only miss a text. With
     `ALIKE` it misses one in a hundred at the very edge, and one in 20,000 at an overlap of 0.8.
 
     >>> kept = NearTexts[str]()
@@ -90,8 +90,8 @@ class NearTexts(Generic[K]):
         return max(self.all_like(text), key=lambda found: found[1], default=None)
 
     def all_like(self, text: str) -> Iterator[tuple[K, float]]:
-        """The keys of the texts that are alike, in the order in which they were added, and the overlap of each. Of texts
-        that are the same but for case, spaces and punctuation the first stands for all."""
+        """The keys of the texts that are alike, in the order in which they were added, and the overlap of each. Of
+        texts that are the same but for case, spaces and punctuation the first stands for all."""
         runs = runs_of(text)
         if not runs:
             return

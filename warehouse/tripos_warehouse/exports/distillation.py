@@ -13,7 +13,7 @@ import orjson
 from tripos_compiler.plan import Grade, Measure, Plan
 from tripos_warehouse import dimensions, sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.exports.held_out import HeldOut, read_held_out
+from tripos_warehouse.exports.held_out import NOTHING, HeldOut, read_held_out
 from tripos_warehouse.exports.replies import Replies, Reply, Wanted, place_columns, plain, read_replies
 from tripos_warehouse.measures import evaluate
 from tripos_warehouse.runs import Run
@@ -57,7 +57,7 @@ class Training:
     examples: tuple[Example, ...]
     left_out: Mapping[str, int]
     best: tuple[Best, ...] = ()
-    held: HeldOut = HeldOut()
+    held: HeldOut = NOTHING
 
 
 def distil(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: Wanted) -> Training:

@@ -44,8 +44,8 @@ class Likeness:
 
 @dataclass(frozen=True)
 class HeldOut:
-    """What is held out: the `subsets` and other `runs` by name, the `items` of this run that are in them, and those that
-    are `near` one of theirs."""
+    """What is held out: the `subsets` and other `runs` by name, the `items` of this run that are in them, and those
+    that are `near` one of theirs."""
 
     subsets: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
@@ -66,6 +66,9 @@ class HeldOut:
         return Replies(tuple(kept), dict(sorted(left_out.items())))
 
 
+NOTHING = HeldOut()
+
+
 def read_held_out(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: Wanted) -> HeldOut:
     """What `wanted` holds out of the items of `run`. `connection` shows `run` alone.
 
@@ -74,7 +77,7 @@ def read_held_out(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, w
     store has not.
     """
     if not wanted.hold_out and not wanted.apart_from:
-        return HeldOut()
+        return NOTHING
     scenarios = {each.name: each for each in plan.scenarios}
     rows = [row for row in _rows(connection, run.run_id) if row[0] in scenarios]
     all_placed = [placed(scenarios[name], item, context, fields) for name, item, context, fields in rows]

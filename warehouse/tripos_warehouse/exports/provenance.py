@@ -31,7 +31,7 @@ def beside(path: Path) -> Path:
 
 
 def provenance(plan: Plan, run: Run, wanted: Wanted, made: Training, written: Written) -> dict[str, Any]:
-    """The provenance as JSON values; `lines` has an entry for every line, in which the better of two replies is first."""
+    """The provenance as JSON values; `lines` has an entry for every line, the better of two replies first."""
     revealed = [each for each in plan.reveals if each.step in wanted.rows]
     return {
         "format": FORMAT,
