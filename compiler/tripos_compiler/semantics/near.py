@@ -50,8 +50,8 @@ class NearTexts(Generic[K]):
     """Texts that others are compared with, each under a key.
 
     `alike` is the least overlap, above 0 and at most 1, at which a text is taken for another. Texts are added and
-    looked up in any order; every answer is confirmed by the true overlap, so MinHash (Broder 1997) can only miss a text. With
-    `ALIKE` it misses one in a hundred at the very edge, and one in 20,000 at an overlap of 0.8.
+    looked up in any order; every answer is confirmed by the true overlap, so MinHash (Broder 1997) can only miss a
+    text. With `ALIKE` it misses one in a hundred at the very edge, and one in 20,000 at an overlap of 0.8.
 
     >>> kept = NearTexts[str]()
     >>> kept.add("a", "Ann has 12 apples and gives 5 of them to Ben. How many are left?")
