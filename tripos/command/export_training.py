@@ -134,7 +134,8 @@ def _told(plan: Plan, wanted: Wanted, made: Training, path: Path) -> Iterable[st
     if held:
         yield ""
         near = f", and {len(made.held.near):,} nearly the same" if made.held.near else ""
-        yield f"held out: {len(made.held.items):,} items of {', '.join(held)}{near}"
+        items = "1 item" if len(made.held.items) == 1 else f"{len(made.held.items):,} items"
+        yield f"held out: {items} of {', '.join(held)}{near}"
     if made.left_out:
         yield ""
         yield "left out:"
