@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from argparse import Namespace
 from pathlib import Path
 
@@ -32,7 +33,9 @@ def main(options: Namespace) -> int:
         given = Path(options.source)
         is_spec = given.is_dir() or given.suffix in ("", ".tripos")
         path = _exported(options, folder / DATA) if is_spec else given
-        report = fine_tune(read_chats(path), _recipe(options), device, folder, _tell)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what libraries say to those who build on them
+            report = fine_tune(read_chats(path), _recipe(options), device, folder, _tell)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if options.json:

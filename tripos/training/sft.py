@@ -148,13 +148,13 @@ def _trainer(
         bf16=device.bf16,
         use_cpu=device.kind == "cpu",
         dataloader_pin_memory=device.kind == "cuda",
-        gradient_checkpointing=device.kind == "cuda",
         logging_steps=max(1, steps // 20),
         logging_first_step=True,
         save_strategy="no",
         eval_strategy="no",
         report_to="none",
         disable_tqdm=True,
+        **({"gradient_checkpointing": True} if device.kind == "cuda" else {}),
     )
     adapters = None
     if recipe.lora:

@@ -28,7 +28,7 @@ def split_by_group(groups: Sequence[str], share: float, seed: int) -> Split:
     where nothing would be left to learn.
 
     >>> split_by_group(["a", "a", "b", "c"], 0.3, seed=0)
-    Split(learned=(0, 1, 2), held_out=(3,), groups_learned=2, groups_held_out=1)
+    Split(learned=(2, 3), held_out=(0, 1), groups_learned=2, groups_held_out=1)
     """
     order = sorted(set(groups), key=lambda group: digest([seed, group]))
     count = max(1, round(share * len(order))) if share > 0 else 0
