@@ -17,9 +17,9 @@ from tripos_compiler.plan import Plan
 from tripos_warehouse.dimensions import label
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.distillation import Training, distil, score_names
-from tripos_warehouse.exports.files import write_lines
+from tripos_warehouse.exports.files import beside, write_lines
 from tripos_warehouse.exports.preferences import pairs
-from tripos_warehouse.exports.provenance import beside, counts, provenance
+from tripos_warehouse.exports.provenance import counts, provenance
 from tripos_warehouse.exports.replies import Wanted, asked_steps
 from tripos_warehouse.grid import Column, decimals_of, grid
 from tripos_warehouse.report import PROVING

@@ -7,7 +7,6 @@ import warnings
 from argparse import Namespace
 from pathlib import Path
 
-from tripos.command.opening import open_store
 from tripos.failure import GOOD, Failure
 from tripos.training.extra import need, quieten
 from tripos.training.recipe import Recipe
@@ -72,6 +71,7 @@ def _exported(options: Namespace, path: Path) -> Path:
     """Writes the export of a spec, of a run in the store, and says where."""
     from tripos.command.check import compile_given
     from tripos.command.export_training import export_training
+    from tripos.command.opening import open_store
     from tripos.settings import chosen_settings
     from tripos_warehouse.views import connect_run
 

@@ -13,7 +13,7 @@ import orjson
 
 from tripos.failure import Failure
 from tripos_compiler.plan import digest
-from tripos_warehouse.exports.provenance import beside
+from tripos_warehouse.exports.files import beside
 
 Message = Mapping[str, str]
 

@@ -8,8 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from tripos_warehouse.exports.files import write_lines
-from tripos_warehouse.exports.provenance import beside
+from tripos_warehouse.exports.files import beside, write_lines
 
 NAME, DATA = "training.json", "data.jsonl"
 """What stands beside a model in its folder: the report, and the data where they were exported for it."""

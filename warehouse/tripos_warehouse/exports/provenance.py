@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from tripos_compiler.plan import Plan
@@ -13,21 +12,11 @@ from tripos_warehouse.exports.files import Written
 from tripos_warehouse.exports.replies import Wanted
 from tripos_warehouse.runs import Run
 
-SUFFIX = ".provenance.json"
 FORMAT = "tripos.training/2"
 TERMS = (
     "The replies were written by the models named here. Whether they may be used to train others is said by the terms"
     " of their providers and by the licence of the benchmark's data."
 )
-
-
-def beside(path: Path) -> Path:
-    """Where the provenance of a file stands.
-
-    >>> beside(Path("train.jsonl")).name
-    'train.jsonl.provenance.json'
-    """
-    return path.with_name(path.name + SUFFIX)
 
 
 def provenance(plan: Plan, run: Run, wanted: Wanted, made: Training, written: Written) -> dict[str, Any]:
