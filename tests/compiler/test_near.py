@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tripos_compiler.semantics.near import ALIKE, NearTexts, overlap, runs_of
@@ -55,6 +55,7 @@ def test_texts_without_letters_are_like_no_other() -> None:
     assert kept.find("…") is None
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_whatever_is_found_is_as_alike_as_it_must_be(one: str, two: str) -> None:
     kept = NearTexts[int]()

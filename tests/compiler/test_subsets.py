@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tripos_compiler.plan import Subset
@@ -48,6 +48,7 @@ def test_a_small_stratum_gives_all_that_it_has() -> None:
     assert len(draw(subset(10), few)) == 3
 
 
+@settings(deadline=None)
 @given(items, st.integers(1, 12), st.randoms(use_true_random=False))
 def test_the_order_of_the_items_does_not_matter(found: list[Placed], take: int, random: object) -> None:
     mixed = list(found)
@@ -55,6 +56,7 @@ def test_the_order_of_the_items_does_not_matter(found: list[Placed], take: int, 
     assert draw(subset(take), mixed) == draw(subset(take), found)
 
 
+@settings(deadline=None)
 @given(items, st.integers(1, 12), st.data())
 def test_an_item_of_the_subset_is_in_what_is_drawn_from_any_part(
     found: list[Placed], take: int, data: st.DataObject

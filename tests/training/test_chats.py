@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import Command
@@ -93,6 +93,7 @@ def test_pairs_are_not_taken_for_chats(tmp_path: Path) -> None:
         read_chats(path)
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from("abcdefgh"), min_size=8), st.floats(0.05, 0.5), st.integers(0, 5))
 def test_no_group_is_on_both_sides(groups: list[str], share: float, seed: int) -> None:
     if len(set(groups)) < 2:
