@@ -20,7 +20,10 @@ ALLOWED = {
     "tripos": tuple(PACKAGES),
     "tripos_compiler": ("tripos_compiler",),
     "tripos_runtime": ("tripos_runtime", *SHARED),
-    "tripos_warehouse": ("tripos_warehouse", "tripos_compiler.plan"),
+    "tripos_warehouse": (
+        *("tripos_warehouse", "tripos_compiler.plan"),
+        *("tripos_compiler.semantics.near", "tripos_compiler.semantics.subsets"),
+    ),
 }
 
 

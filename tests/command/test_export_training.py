@@ -33,6 +33,10 @@ def provenance(name: str) -> dict[str, Any]:
     return data
 
 
+def samples(name: str) -> list[list[str]]:
+    return [line["samples"] for line in provenance(name)["lines"]]
+
+
 def rows(tripos: Command, query: str) -> list[dict[str, Any]]:
     assert tripos("sql", query, "-o", "rows.json").code == 0
     found: list[dict[str, Any]] = json.loads(Path("rows.json").read_text("utf-8"))
@@ -72,7 +76,7 @@ def test_per_metric_a_reply_belongs_to_the_metrics_that_it_is_scored_on(quiz: Pa
     best = {each["cell"]["metric"]: each["model"] for each in done.data["best"]}
     assert set(best) == {"CLEAR", "RIGHT"}
     known = {each["sample_id"]: each for each in rows(tripos, "from quiz.samples")}
-    for (sample,) in provenance("t.jsonl")["lines"]:
+    for (sample,) in samples("t.jsonl"):
         metrics = ["CLEAR", "RIGHT"] if known[sample]["scenario"] == "sums" else ["CLEAR"]
         assert known[sample]["model"] in {best[metric] for metric in metrics}
 
@@ -102,7 +106,7 @@ def test_pairs_are_of_one_prompt_and_apart_by_the_margin(quiz: Path, tripos: Com
     replies = {each["sample_id"]: each for each in rows(tripos, "from quiz.samples")}
     found = lines("p.jsonl")
     assert found
-    for line, (good, bad) in zip(found, provenance("p.jsonl")["lines"], strict=True):
+    for line, (good, bad) in zip(found, samples("p.jsonl"), strict=True):
         assert set(line) == {"prompt", "chosen", "rejected", "margin"}
         assert marks[good]["mean"] - marks[bad]["mean"] == pytest.approx(line["margin"])
         assert line["margin"] >= 0.5
@@ -214,7 +218,7 @@ def test_replies_that_failed_or_were_cut_off_are_never_exported(quiz: Path, trip
         done = tripos("export", "distillation", "--models", model, "-o", "t.jsonl", "--json")
         if done.code:
             continue
-        exported = {sample for (sample,) in provenance("t.jsonl")["lines"]}
+        exported = {sample for (sample,) in samples("t.jsonl")}
         statuses = {each["sample_id"]: each for each in rows(tripos, "from quiz.samples")}
         assert all(statuses[sample]["status"] == "ok" for sample in exported)
         assert whole[0]["sample_id"] not in exported

@@ -25,6 +25,8 @@ OF: dict[str, tuple[str, ...]] = {
     "models": TRAINING,
     "scenario": TRAINING,
     "only": TRAINING,
+    "hold_out": TRAINING,
+    "apart_from": TRAINING,
     "table": TABLES,
     "raw": ("csv",),
     "organization": ("eee",),

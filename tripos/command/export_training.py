@@ -12,13 +12,14 @@ import duckdb
 from tripos.command.filters import chosen_filter
 from tripos.command.terminal import columns
 from tripos.failure import Failure
+from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
 from tripos_warehouse.dimensions import label
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.distillation import Training, distil, score_names
-from tripos_warehouse.exports.files import write_lines
+from tripos_warehouse.exports.files import beside, write_lines
 from tripos_warehouse.exports.preferences import pairs
-from tripos_warehouse.exports.provenance import beside, counts, provenance
+from tripos_warehouse.exports.provenance import counts, provenance
 from tripos_warehouse.exports.replies import Wanted, asked_steps
 from tripos_warehouse.grid import Column, decimals_of, grid
 from tripos_warehouse.report import PROVING
@@ -26,6 +27,8 @@ from tripos_warehouse.runs import Run
 
 REASONS = {
     "filtered": "what the filters leave out",
+    "held out": "replies to items that are held out",
+    "near held out": "replies to items that are nearly the same as these",
     "not the best": "replies of models that are not the best",
     "doubles": "doubles",
     "truncated": "replies that were cut off",
@@ -79,7 +82,21 @@ def wanted_of(options: Namespace, plan: Plan, run: Run, kind: str) -> Wanted:
         name=declared.name if declared is not None else None,
         keep=keep,
         told=told,
+        hold_out=_hold_out(options, plan, declared.holds_out if declared is not None else ()),
+        apart_from=_names(options.apart_from),
     )
+
+
+def _hold_out(options: Namespace, plan: Plan, declared: tuple[str, ...]) -> tuple[str, ...]:
+    """The subsets whose items are left out: those that are named, or all. Raises `StoreError` W0811 for another."""
+    known = [each.name for each in plan.subsets]
+    named = _names(options.hold_out)
+    if unknown := [name for name in named if name not in known]:
+        close = nearest(unknown[0], known)
+        some = ", ".join(f"`{name}`" for name in known) or "none"
+        hint = f"did you mean `{close}`?" if close else f"the subsets of the spec: {some}"
+        raise StoreError("W0811", f"there is no subset `{unknown[0]}` to hold out", hint)
+    return named or declared or tuple(known)
 
 
 def _by(plan: Plan, kind: str, per: tuple[str, ...]) -> str:
@@ -113,6 +130,12 @@ def _told(plan: Plan, wanted: Wanted, made: Training, path: Path) -> Iterable[st
     found = counts(plan, made)
     cells = tuple(f"{count:,}" for count in found.values())
     yield from grid([Column("scenario", tuple(found)), Column(noun, cells, right=True)], columns())
+    held = [*made.held.subsets, *made.held.runs]
+    if held:
+        yield ""
+        near = f", and {len(made.held.near):,} nearly the same" if made.held.near else ""
+        items = "1 item" if len(made.held.items) == 1 else f"{len(made.held.items):,} items"
+        yield f"held out: {items} of {', '.join(held)}{near}"
     if made.left_out:
         yield ""
         yield "left out:"
@@ -132,6 +155,8 @@ def _mend(wanted: Wanted, made: Training) -> str:
         return f"ask for less than `--margin {wanted.margin:g}`"
     if wanted.kind == "pairs" and "alone" in made.left_out:
         return "pairs need two models, or `samples 2` in the ask"
+    if "held out" in made.left_out:
+        return "run items that are in no subset, or hold out fewer: `--hold-out NAME`"
     if "filtered" in made.left_out:
         return "take out a filter"
     return "`tripos report` shows what became of the replies"

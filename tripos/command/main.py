@@ -34,6 +34,7 @@ VERBS = {
     "report": ("the measures of a run, with intervals", "results", "add_report"),
     "compare": ("what differs between two runs, or two models of one, item by item", "results", "add_compare"),
     "export": ("training data, Every Eval Ever, and tables for other programs", "results", "add_export"),
+    "train": ("train a model on what was exported", "training", "add_train"),
     "sql": ("ask the results in SQL; a shell without a query", "results", "add_sql"),
     "import": ("bring in scores by people, or replies produced elsewhere", "bringing", "add_import"),
     "list": ("the runs in the store", "results", "add_list"),

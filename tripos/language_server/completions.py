@@ -121,6 +121,8 @@ def _slot(view: View, cursor: Cursor, slot: Slot) -> Iterator[Proposal]:
             yield from names.dimensions()
         case "MEASURE":
             yield from names.of("measure")
+        case "SUBSETS":
+            yield from names.of("subset")
         case "STEP":
             yield from names.steps(cursor)
         case "LANGUAGES":

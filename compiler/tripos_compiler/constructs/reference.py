@@ -50,6 +50,7 @@ SLOTS: dict[str, str] = {
     "AXES": "axes, joined by `*`",
     "ARMS": "arms, joined by `*`",
     "DIMS": "what figures go by: axes, arms, `scenario`, `metric`, `dimension`, `evaluator`, a field of the rows",
+    "SUBSETS": "names of subsets",
     "ROLE": "the name of a role",
     "DATASET": "the name of a data set",
     "SOURCE": "a data set, or a list of values such as `leaves(syllabus)`",

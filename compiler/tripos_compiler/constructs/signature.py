@@ -25,6 +25,7 @@ KINDS = {
     "ALIAS": "a name",
     "LANGUAGES": "a language such as `en`",
     "DIMS": "a name",
+    "SUBSETS": "the name of a subset",
     "STEP": "the name of a step",
     "TREE": "the name of a tree",
     "MEASURE": "the name of a measure",
@@ -41,7 +42,7 @@ KINDS = {
 }
 """What fills a slot; a slot that is not listed takes any expression."""
 
-NAME_SLOTS = frozenset({"NAME", "ROLE", "DATASET", "SCORER", "ALIAS", "LANGUAGES", "STEP", "TREE"})
+NAME_SLOTS = frozenset({"NAME", "ROLE", "DATASET", "SCORER", "ALIAS", "LANGUAGES", "STEP", "TREE", "SUBSETS"})
 STRING_SLOTS = frozenset({"PATH", "STRING", "VERSION", "COLUMN"})
 
 

@@ -226,6 +226,9 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct("pairs", ("export",), "pairs of ROLE by MEASURE [margin NUMBER]", "better and worse replies", once=True),
     Construct("rows", ("export",), "rows STEP", "whose replies are exported", once=True),
     Construct("only", ("export",), "where FILTER", "which replies are exported", once=True, keyword="where"),
+    Construct(
+        "holds", ("export",), "holds out SUBSETS...", "whose items are left out (default: all subsets)", once=True
+    ),
     Construct("format", ("export",), "format chat|completion", "how a line is written", once=True),
 )
 

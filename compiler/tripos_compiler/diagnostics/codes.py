@@ -152,6 +152,14 @@ CODES: dict[str, str] = {
     "W0706": "not a file of grades",
     "W0707": "nothing to hand out",
     "W0708": "port not free",
+    "W0811": "unknown subset",
+    "W0812": "training is not installed",
+    "W0813": "training data unreadable",
+    "W0814": "model cannot be trained",
+    "W0815": "nothing left to learn",
+    "W0816": "no such device",
+    "W0817": "training failed",
+    "W0818": "something in the folder",
 }
 """Code to headline. A test requires a page for each, with a bad example and its mend."""
 

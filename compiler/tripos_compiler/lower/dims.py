@@ -80,7 +80,7 @@ def own_line(program: Program, written: Sequence[Syntax], words: Sequence[str]) 
     if found is None:
         return True
     message = f"`{found.text}` needs a line of its own"
-    program.diagnostics.error("E0106", message, found.span, help="the commas of this line part dimensions")
+    program.diagnostics.error("E0106", message, found.span, help="the commas of this line part what it lists")
     return False
 
 

@@ -19,6 +19,9 @@ from tripos_compiler.scope import Binding
 from tripos_compiler.syntax.tree import Name, Number, Syntax
 from tripos_compiler.types import axis_type
 
+CLAUSES = ("best", "pairs", "rows", "where", "format", "holds")
+"""What begins a line of an export, and is no dimension or subset on another line."""
+
 
 def lower_exports(program: Program) -> None:
     """Every `export`."""
@@ -34,7 +37,10 @@ def lower_exports(program: Program) -> None:
 def _export(program: Program, reading: Reading, statement: Statement) -> Export | None:
     name = statement.name()
     best, pairs, rows = (statement.one_of(word) for word in ("best", "pairs", "rows"))
-    if best is not None and not own_line(program, best.many("dims"), ("rows", "format", "where", "pairs")):
+    if best is not None and not own_line(program, best.many("dims"), CLAUSES):
+        return None
+    holds = statement.one_of("holds")
+    if holds is not None and not own_line(program, holds.many("subsets"), CLAUSES):
         return None
     if not _whole(program, statement, best, pairs, rows):
         return None
@@ -47,7 +53,8 @@ def _export(program: Program, reading: Reading, statement: Statement) -> Export 
         _best(reading, chosen) if best is not None else _pairs(reading, chosen, rows.name("step") if step else None)
     )
     margin = _margin(program, chosen)
-    if not role or not step or where is False or measure is None or margin is None:
+    held = _held_out(program, holds)
+    if not role or not step or where is False or measure is None or margin is None or held is None:
         return None
     format_: Literal["chat", "completion"] = "chat"
     written = statement.one_of("format")
@@ -63,6 +70,7 @@ def _export(program: Program, reading: Reading, statement: Statement) -> Export 
         rows=rows.name("step").text,
         format=format_,
         where=where if not isinstance(where, bool) else None,
+        holds_out=held,
     )
 
 
@@ -185,6 +193,15 @@ def _margin(program: Program, statement: Statement) -> float | None:
         program.diagnostics.error("E0301", message, written.span, help="write a margin above 0, or none")
         return None
     return float(written.value)
+
+
+def _held_out(program: Program, statement: Statement | None) -> tuple[str, ...] | None:
+    """The subsets that are named to be left out; None where one is wrong."""
+    if statement is None:
+        return ()
+    names = [each for each in statement.many("subsets") if isinstance(each, Name)]
+    known = [program.is_declared("subset", each) for each in names]
+    return tuple(dict.fromkeys(each.text for each in names)) if all(known) else None
 
 
 def _where(program: Program, statement: Statement | None) -> Expr | bool | None:

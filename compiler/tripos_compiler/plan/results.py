@@ -94,7 +94,8 @@ class Subset(Part):
 
 class Export(Part):
     """Training data out: the replies to `rows` of the model that is best by `measure` in each cell of `per`, or pairs
-    of a better and a worse reply, which differ by `margin` at least."""
+    of a better and a worse reply, which differ by `margin` at least. The items of the subsets `holds_out` are left out;
+    of all subsets where there are none."""
 
     name: str
     kind: Literal["best", "pairs"]
@@ -105,3 +106,4 @@ class Export(Part):
     rows: str
     format: Literal["chat", "completion"]
     where: Expr | None = None
+    holds_out: tuple[str, ...] = ()

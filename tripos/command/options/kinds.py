@@ -55,6 +55,14 @@ def amount(text: str) -> float:
     return value
 
 
+def above_zero(text: str) -> float:
+    """A number above 0."""
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return value
+
+
 def seconds(text: str) -> float:
     """A time above 0."""
     value = float(text)
@@ -66,5 +74,5 @@ def seconds(text: str) -> float:
 # What argparse calls them where a value is none.
 duration.__name__ = "time"
 positive.__name__ = count.__name__ = port.__name__ = "whole number"
-amount.__name__ = share.__name__ = "number"
+amount.__name__ = share.__name__ = above_zero.__name__ = "number"
 seconds.__name__ = "number of seconds"

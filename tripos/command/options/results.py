@@ -53,6 +53,10 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scenario", metavar="NAME", action="append", default=[], help=help_)
     help_ = "replies whose axis has this value only; may be repeated"
     parser.add_argument("--only", metavar="AXIS=V[,V]", action="append", default=[], help=help_)
+    help_ = "leave out the items of these subsets (default: all of the spec's)"
+    parser.add_argument("--hold-out", metavar="NAME[,NAME]", action="append", default=[], help=help_)
+    help_ = "leave out the items of these runs, which may be of other benchmarks"
+    parser.add_argument("--apart-from", metavar="RUN[,RUN]", action="append", default=[], help=help_)
     help_ = "these tables only: items, samples, scores, measures"
     parser.add_argument("--table", metavar="NAME[,NAME]", action="append", default=[], help=help_)
     help_ = "write texts as they are, also those that a spreadsheet would take for formulas"

@@ -13,6 +13,7 @@ import orjson
 from tripos_compiler.plan import Grade, Measure, Plan
 from tripos_warehouse import dimensions, sql
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.exports.held_out import NOTHING, HeldOut, read_held_out
 from tripos_warehouse.exports.replies import Replies, Reply, Wanted, place_columns, plain, read_replies
 from tripos_warehouse.measures import evaluate
 from tripos_warehouse.runs import Run
@@ -35,29 +36,36 @@ class Best:
 
 @dataclass(frozen=True)
 class Example:
-    """A line of training data, and the results that it is made of."""
+    """A line of training data, and where it comes from: the results that it is made of, the item that they answer, the
+    models that wrote them, and why it is there: `won` are the cells in which the model is best, `margin` by how much
+    the better reply of a pair is."""
 
     line: bytes
     sample_ids: tuple[str, ...]
     scenario: str
+    item_id: str
     models: tuple[str, ...]
+    won: tuple[Best, ...] = ()
+    margin: float | None = None
 
 
 @dataclass(frozen=True)
 class Training:
-    """Training data: `examples` in a stable order, the `best` models where they were chosen, and how many replies, or
-    pairs of them, were left out, by reason."""
+    """Training data: `examples` in a stable order, the `best` models where they were chosen, how many replies, or pairs
+    of them, were left out, by reason, and what was held out."""
 
     examples: tuple[Example, ...]
     left_out: Mapping[str, int]
     best: tuple[Best, ...] = ()
+    held: HeldOut = NOTHING
 
 
 def distil(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: Wanted) -> Training:
     """The replies of the best models. `connection` shows `run` alone.
 
     A model's value in a cell of `per` is the measure's there; where the measure goes by further dimensions, the mean
-    over those of their cells in which every model has a value. A model without any value there takes no part.
+    over those of their cells in which every model has a value. A model without any value there takes no part. What is
+    held out counts for which model is best, and is no example.
 
     Raises `StoreError` W0602 where there is no such measure, score or dimension.
     """
@@ -65,11 +73,12 @@ def distil(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: 
     best = choose_best(by, values, wanted.per, wanted.models)
     places = [dimensions.place(plan, name) for name in wanted.per]
     best.sort(key=lambda each: [place(value) for place, value in zip(places, each.cell, strict=True)])
-    winners = {each.cell: each.model for each in best}
-    found = read_replies(connection, plan, run, wanted)
+    winners = {each.cell: each for each in best}
+    held = read_held_out(connection, plan, run, wanted)
+    found = held.kept(read_replies(connection, plan, run, wanted))
     scored = _scored_cells(connection, run, wanted.per) if set(wanted.per) & set(SCORE_DIMS) else None
     examples, left_out = _examples(found, wanted, winners, scored)
-    return Training(tuple(examples), left_out, tuple(best))
+    return Training(tuple(examples), left_out, tuple(best), held)
 
 
 def choose_best(
@@ -197,7 +206,7 @@ def _scored_cells(connection: duckdb.DuckDBPyConnection, run: Run, per: Sequence
 
 
 def _examples(
-    found: Replies, wanted: Wanted, winners: Mapping[Cell, str], scored: Mapping[str, list[Cell]] | None
+    found: Replies, wanted: Wanted, winners: Mapping[Cell, Best], scored: Mapping[str, list[Cell]] | None
 ) -> tuple[list[Example], dict[str, int]]:
     examples: list[Example] = []
     seen: set[bytes] = set()
@@ -205,7 +214,8 @@ def _examples(
     left_out = Counter(found.left_out)
     for reply in found.replies:
         cells = scored.get(reply.sample_id, []) if scored is not None else [tuple(reply.place[n] for n in wanted.per)]
-        if not any(winners.get(cell) == reply.model for cell in cells):
+        won = tuple(winners[cell] for cell in cells if cell in winners and winners[cell].model == reply.model)
+        if not won:
             left_out["not the best"] += 1
             continue
         line = _line(reply, wanted)
@@ -214,7 +224,7 @@ def _examples(
             continue
         seen.add(line)
         taken.add(reply.sample_id)
-        examples.append(Example(line, (reply.sample_id,), reply.scenario, (reply.model,)))
+        examples.append(Example(line, (reply.sample_id,), reply.scenario, reply.item_id, (reply.model,), won))
     return examples, {reason: count for reason, count in sorted(left_out.items()) if count}
 
 

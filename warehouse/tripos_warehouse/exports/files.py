@@ -12,6 +12,8 @@ from pathlib import Path
 
 from tripos_warehouse.errors import StoreError
 
+SUFFIX = ".provenance.json"
+
 
 @dataclass(frozen=True)
 class Written:
@@ -62,3 +64,12 @@ def write_lines(path: Path, lines: Iterable[bytes]) -> Written:
             hashed.update(whole)
             rows += 1
     return Written(path, rows, hashed.hexdigest())
+
+
+def beside(path: Path) -> Path:
+    """Where the provenance of a file stands.
+
+    >>> beside(Path("train.jsonl")).name
+    'train.jsonl.provenance.json'
+    """
+    return path.with_name(path.name + SUFFIX)

@@ -12,6 +12,7 @@ import orjson
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.exports.distillation import Example, Training, metric_weights, no_such_score, score_condition
+from tripos_warehouse.exports.held_out import read_held_out
 from tripos_warehouse.exports.replies import Reply, Wanted, plain, read_replies
 from tripos_warehouse.runs import Run
 
@@ -30,14 +31,15 @@ def pairs(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: W
 
     Raises `StoreError` W0602 where no score is called so.
     """
-    found = read_replies(connection, plan, run, wanted)
+    held = read_held_out(connection, plan, run, wanted)
+    found = held.kept(read_replies(connection, plan, run, wanted))
     marks = _marks(connection, run, wanted.by)
     if not marks:
         raise no_such_score(plan, wanted.by)
     chosen, left_out = choose_pairs(found.replies, marks, metric_weights(plan), wanted.margin)
     left_out.update(found.left_out)
     examples = tuple(_example(*pair, wanted) for pair in chosen)
-    return Training(examples, {reason: count for reason, count in sorted(left_out.items()) if count})
+    return Training(examples, {reason: count for reason, count in sorted(left_out.items()) if count}, held=held)
 
 
 def choose_pairs(
@@ -110,7 +112,12 @@ def _example(better: Reply, worse: Reply, margin: float, wanted: Wanted) -> Exam
     else:
         chosen, rejected = ([{"role": "assistant", "content": each.text}] for each in (better, worse))
         line = {"prompt": list(better.prompt), "chosen": chosen, "rejected": rejected}
-    line["margin"] = round(margin, 6)
+    line["margin"] = margin = round(margin, 6)
     return Example(
-        orjson.dumps(line), (better.sample_id, worse.sample_id), better.scenario, (better.model, worse.model)
+        orjson.dumps(line),
+        (better.sample_id, worse.sample_id),
+        better.scenario,
+        better.item_id,
+        (better.model, worse.model),
+        margin=margin,
     )

@@ -3,36 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 from tripos_compiler.plan import Plan
-from tripos_warehouse.exports.distillation import Training
+from tripos_compiler.semantics.near import ALIKE
+from tripos_warehouse.exports.distillation import Example, Training
 from tripos_warehouse.exports.files import Written
 from tripos_warehouse.exports.replies import Wanted
 from tripos_warehouse.runs import Run
 
-SUFFIX = ".provenance.json"
+FORMAT = "tripos.training/2"
 TERMS = (
     "The replies were written by the models named here. Whether they may be used to train others is said by the terms"
     " of their providers and by the licence of the benchmark's data."
 )
 
 
-def beside(path: Path) -> Path:
-    """Where the provenance of a file stands.
-
-    >>> beside(Path("train.jsonl")).name
-    'train.jsonl.provenance.json'
-    """
-    return path.with_name(path.name + SUFFIX)
-
-
 def provenance(plan: Plan, run: Run, wanted: Wanted, made: Training, written: Written) -> dict[str, Any]:
-    """The provenance as JSON values; `lines` are the `sample_id`s of every line, better before worse."""
+    """The provenance as JSON values; `lines` has an entry for every line, the better of two replies first."""
     revealed = [each for each in plan.reveals if each.step in wanted.rows]
     return {
-        "format": "tripos.training/1",
+        "format": FORMAT,
         "file": written.path.name,
         "sha256": written.sha256,
         "examples": written.rows,
@@ -62,11 +53,40 @@ def provenance(plan: Plan, run: Run, wanted: Wanted, made: Training, written: Wr
         "by_scenario": counts(plan, made),
         "by_model": dict(Counter(each.models[0] for each in made.examples)),
         "left_out": dict(made.left_out),
+        "held_out": {
+            "subsets": list(made.held.subsets),
+            "runs": list(made.held.runs),
+            "items": len(made.held.items),
+            "alike": ALIKE,
+            "near": [
+                {
+                    "item": each.item[1],
+                    "scenario": each.item[0],
+                    "like": each.like[1],
+                    "overlap": round(each.overlap, 4),
+                }
+                for each in made.held.near.values()
+            ],
+        },
         "revealed": [{"scenario": each.scenario, "step": each.step, "secret": each.secret} for each in revealed],
         "licence": plan.benchmark.license,
         "terms": TERMS,
-        "lines": [list(each.sample_ids) for each in made.examples],
+        "lines": [_line(wanted, each) for each in made.examples],
     }
+
+
+def _line(wanted: Wanted, example: Example) -> dict[str, Any]:
+    """Where a line comes from, and why it is there."""
+    line = {
+        "samples": list(example.sample_ids),
+        "scenario": example.scenario,
+        "item": example.item_id,
+        "models": list(example.models),
+    }
+    if example.margin is not None:
+        return {**line, "margin": example.margin}
+    won = [{"cell": dict(zip(wanted.per, each.cell, strict=True)), "value": each.value} for each in example.won]
+    return {**line, "won": won}
 
 
 def counts(plan: Plan, made: Training) -> dict[str, int]:

@@ -30,7 +30,8 @@ Keep = Callable[[Mapping[str, str | None]], bool]
 class Wanted:
     """What training data is made of: the replies to the steps `rows` of the `models`, chosen `by` a measure or a score.
 
-    `name` is that of the `export` of the spec, where it is one. `keep` is its filter, and `told` says it in words.
+    `name` is that of the `export` of the spec, where it is one. `keep` is its filter, and `told` says it in words. The
+    items of the subsets `hold_out` and of the runs `apart_from` are left out, and what is nearly the same.
     """
 
     kind: Literal["best", "pairs"]
@@ -43,6 +44,8 @@ class Wanted:
     name: str | None = None
     keep: Keep = lambda place: True
     told: tuple[str, ...] = ()
+    hold_out: tuple[str, ...] = ()
+    apart_from: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,222 @@
+"""Items that models are graded on never become training data, and neither does what is nearly the same."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Command
+
+SPEC = """\
+benchmark facts "1.0.0" { languages en }
+role candidate compared
+role judge panel
+axis level { easy, hard }
+dataset item from "items.jsonl" { level, text text, note text secret }
+scorer quality(text: text) by judge { prompt "How good is this? {{ text }}", gives 1..10 }
+scenario tell {
+  context level
+  over item
+  ask reply by candidate { prompt "({{ level }}) Tell me about it: {{ item.text }}" }
+  score quality = quality(reply.text)
+}
+scenario ask {
+  context level
+  over item
+  ask reply by candidate { prompt "({{ level }}) Ask about it: {{ item.text }}" }
+  score quality = quality(reply.text)
+}
+measure best = mean(mean(quality) by evaluator, scenario) by scenario
+subset graded {
+  take 2 per scenario
+  spread over level
+}
+subset look {
+  take 1 per scenario
+  seed 5
+}
+"""
+
+SAYINGS = [
+    "The heart of a blue whale weighs as much as a small car and beats eight times a minute.",
+    "Honey that was sealed in a tomb three thousand years ago can still be eaten today.",
+    "A bolt of lightning is five times hotter than the surface of our sun.",
+    "Octopuses have three hearts, nine brains and blood that is blue from copper.",
+    "Bamboo of some kinds grows by nearly a metre on a single warm day.",
+    "The driest desert on the globe lies in Antarctica, where it never rains.",
+    "Glass is made of molten sand that cools too fast for crystals to form.",
+    "Sound travels four times faster through water than it does through air.",
+]
+MODELS = ("--model", "mock/careful,mock/careful:b", "--role", "judge=mock/careful:j")
+
+
+def write_items(*more: dict[str, str]) -> None:
+    items = [{"level": "hard" if n % 2 else "easy", "text": text, "note": f"n{n}"} for n, text in enumerate(SAYINGS)]
+    Path("items.jsonl").write_text("\n".join(map(json.dumps, [*items, *more])), "utf-8")
+
+
+@pytest.fixture
+def facts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    Path("facts.tripos").write_text(SPEC, "utf-8")
+    write_items()
+    return tmp_path
+
+
+def run(tripos: Command, *options: str) -> str:
+    done = tripos("run", "facts.tripos", *MODELS, *options, "--json")
+    assert done.code == 0, done.err
+    return str(done.data["run_id"])
+
+
+def export(tripos: Command, *options: str) -> dict[str, Any]:
+    done = tripos("export", "distillation", "--by", "best", "--per", "scenario", "-o", "t.jsonl", *options)
+    assert done.code == 0, done.err
+    told: dict[str, Any] = json.loads(Path("t.jsonl.provenance.json").read_text("utf-8"))
+    return told
+
+
+def lines() -> list[str]:
+    return Path("t.jsonl").read_text("utf-8").splitlines()
+
+
+def said_in(text: str) -> bool:
+    return any(text in line for line in lines())
+
+
+def test_an_item_of_a_subset_is_in_no_line_of_any_scenario(facts: Path, tripos: Command) -> None:
+    run(tripos)
+    everything = export(tripos, "--hold-out", "look")
+    told = export(tripos, "--hold-out", "graded")
+    exported = {line["item"] for line in told["lines"]}
+    held = {line["item"] for line in everything["lines"]} - exported
+    # Two of each scenario, and both scenarios run over the same rows.
+    assert told["held_out"]["subsets"] == ["graded"]
+    assert told["held_out"]["items"] % 2 == 0 and 4 <= told["held_out"]["items"] <= 8
+    assert held and len(exported) == 8 - told["held_out"]["items"] // 2
+    assert told["left_out"]["held out"] == 2 * told["held_out"]["items"]
+
+
+def test_all_subsets_are_held_out_where_nothing_is_said(facts: Path, tripos: Command) -> None:
+    run(tripos)
+    all_of_them = export(tripos)
+    assert all_of_them["held_out"]["subsets"] == ["graded", "look"]
+    assert export(tripos, "--hold-out", "look")["examples"] > all_of_them["examples"]
+
+
+def test_an_export_of_the_spec_says_what_is_held_out(facts: Path, tripos: Command) -> None:
+    text = SPEC + "export some {\n pairs of candidate by quality\n rows reply\n holds out look\n}\n"
+    Path("facts.tripos").write_text(text, "utf-8")
+    run(tripos)
+    done = tripos("export", "some", "-o", "p.jsonl", "--json")
+    assert done.code == 0, done.err
+    assert done.data["held_out"]["subsets"] == ["look"]
+
+
+def test_preferences_are_of_items_that_are_not_held_out(facts: Path, tripos: Command) -> None:
+    run(tripos)
+    distilled = {line["item"] for line in export(tripos)["lines"]}
+    done = tripos("export", "preferences", "--by", "quality", "-o", "p.jsonl")
+    assert done.code == 0, done.err
+    told = json.loads(Path("p.jsonl.provenance.json").read_text("utf-8"))
+    assert {line["item"] for line in told["lines"]} <= distilled
+    assert told["left_out"]["held out"] > 0
+
+
+def test_an_item_that_is_nearly_one_that_is_held_out_is_left_out_too(facts: Path, tripos: Command) -> None:
+    run(tripos)
+    kept = {line["item"] for line in export(tripos)["lines"]}
+    held = next(text for text in SAYINGS if not said_in(text))
+    twin = held.replace("The ", "the ").replace(".", "!").replace(" is ", " is really ").replace(" a ", " one ")
+    write_items({"level": "easy", "text": twin, "note": "another"})
+    run(tripos)
+    told = export(tripos)
+    assert not said_in(twin)
+    # It is left out in both scenarios, unless the draw took it, and then what it is like stays out as well.
+    assert told["held_out"]["near"] or not kept >= {line["item"] for line in told["lines"]}
+    assert all(0.7 <= each["overlap"] <= 1 for each in told["held_out"]["near"])
+    assert not said_in(held)
+
+
+def test_what_is_held_out_of_a_part_has_what_is_held_out_of_all(facts: Path, tripos: Command) -> None:
+    whole = run(tripos)
+    exported = {line["item"] for line in export(tripos)["lines"]}
+    run(tripos, "--limit", "5")
+    of_part = {line["item"] for line in export(tripos, "--hold-out", "graded,look")["lines"]}
+    assert of_part <= exported
+    done = tripos("export", "distillation", whole, "--by", "best", "--per", "scenario", "-o", "again.jsonl", "--json")
+    assert {line["item"] for line in json.loads(Path("again.jsonl.provenance.json").read_text())["lines"]} == exported
+    assert done.code == 0
+
+
+def test_the_items_of_another_run_can_be_held_out(facts: Path, tripos: Command) -> None:
+    first = run(tripos, "--limit", "3")
+    run(tripos)
+    told = export(tripos, "--apart-from", first, "--hold-out", "look")
+    assert told["held_out"]["runs"] == [first]
+    assert not any(said_in(text) for text in SAYINGS[:3])
+
+
+def test_scores_of_items_that_are_held_out_say_which_model_is_best(facts: Path, tripos: Command) -> None:
+    run(tripos)
+    told = export(tripos)
+    query = "select max_by(model, mean) from (select model, avg(value) as mean from facts.scores where scenario = 'tell' group by all)"
+    assert tripos("sql", query, "-o", "best.json").code == 0
+    [row] = json.loads(Path("best.json").read_text("utf-8"))
+    assert [each["model"] for each in told["best"] if each["cell"]["scenario"] == "tell"] == list(row.values())
+
+
+def test_people_and_judges_decide_together(facts: Path, tripos: Command) -> None:
+    run(tripos)
+    assert (
+        tripos("sql", "select sample_id, model from facts.samples where role = 'candidate'", "-o", "s.json").code == 0
+    )
+    samples = json.loads(Path("s.json").read_text("utf-8"))
+    judged = {each["cell"]["scenario"]: each["model"] for each in export(tripos)["best"]}
+    grades = "sample_id,metric,value\n" + "".join(
+        f"{each['sample_id']},quality,{1 if each['model'] == judged['tell'] else 10}\n" for each in samples
+    )
+    Path("grades.csv").write_text(grades, "utf-8")
+    done = tripos("import", "scores", "grades.csv", "--evaluator", "human/ann")
+    assert done.code == 0, done.err
+    # The judges' means differ by less than the nine points that the person sees between the two models.
+    together = {each["cell"]["scenario"]: each["model"] for each in export(tripos)["best"]}
+    assert together["tell"] != judged["tell"]
+
+
+def test_a_line_says_its_item_its_model_and_the_value_that_it_won_by(facts: Path, tripos: Command) -> None:
+    name = run(tripos)
+    told = export(tripos)
+    assert told["run_id"] == name and len(told["lines"]) == len(lines())
+    best = {each["cell"]["scenario"]: (each["model"], each["value"]) for each in told["best"]}
+    for line in told["lines"]:
+        [won] = line["won"]
+        assert (line["models"][0], won["value"]) == best[line["scenario"]]
+        assert won["cell"] == {"scenario": line["scenario"]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (("--hold-out", "grade"), "W0811", "did you mean `graded`?"),
+        (("--apart-from", "nothing"), "W0301", "no run `nothing`"),
+    ],
+)
+def test_what_cannot_be_held_out_is_said(
+    facts: Path, tripos: Command, arguments: tuple[str, ...], code: str, said: str
+) -> None:
+    run(tripos)
+    done = tripos("export", "distillation", "--by", "quality", "-o", "t.jsonl", *arguments)
+    assert done.code == 2
+    assert code in done.err and said in done.err
+
+
+def test_a_run_of_held_out_items_alone_has_nothing_to_export(facts: Path, tripos: Command) -> None:
+    run(tripos, "--limit", "1")
+    done = tripos("export", "distillation", "--by", "quality", "-o", "t.jsonl")
+    assert done.code == 2
+    assert "W0603" in done.err and "held out" in done.err and "--hold-out" in done.err

@@ -1,0 +1,82 @@
+"""Near-duplicates: found whatever the script, confirmed by the true overlap, none invented."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tripos_compiler.semantics.near import ALIKE, NearTexts, overlap, runs_of
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("Ann has 12 apples and gives 5 of them to Ben.", "ann has 12 apples — and gives 5 of them to Ben!"),
+        (
+            "Ann has 12 apples and gives 5 of them to Ben. How many are left?",
+            "Ann has 12 apples and gives 5 of them to Tom. How many are left?",
+        ),
+        ("小明有十二个苹果，给了小红五个，他还剩下几个苹果？", "小明有十二个苹果，给了小红五个。他还剩下几个苹果"),
+    ],
+)
+def test_a_text_that_hardly_differs_is_found(one: str, two: str) -> None:
+    kept = NearTexts[str]()
+    kept.add("it", one)
+    assert kept.find(two) is not None
+
+
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [
+        ("What is the capital of France?", "What is the capital of Norway, and how large is it?"),
+        ("请解释光合作用的过程。", "请解释牛顿第二定律的含义。"),
+    ],
+)
+def test_another_question_is_not_taken_for_it(one: str, two: str) -> None:
+    kept = NearTexts[str]()
+    kept.add("it", one)
+    assert kept.find(two) is None
+
+
+def test_the_most_similar_is_named_and_of_equals_the_first() -> None:
+    kept = NearTexts[str]()
+    kept.add("far", "a bolt of lightning is far hotter than the surface of our sun")
+    kept.add("same", "A bolt of lightning is hotter than the surface of our sun.")
+    kept.add("twin", "a bolt of lightning is hotter than the surface of our sun")
+    assert kept.find("A bolt of lightning is hotter than the surface of our sun!") == ("same", 1.0)
+
+
+def test_texts_without_letters_are_like_no_other() -> None:
+    kept = NearTexts[str]()
+    kept.add("none", "—!?")
+    assert kept.find("…") is None
+
+
+@settings(deadline=None)
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_whatever_is_found_is_as_alike_as_it_must_be(one: str, two: str) -> None:
+    kept = NearTexts[int]()
+    kept.add(1, one)
+    found = kept.find(two)
+    if found is not None:
+        assert found[1] == overlap(runs_of(one), runs_of(two)) >= ALIKE
+    if runs_of(one) == runs_of(two) and runs_of(one):
+        assert found == (1, 1.0)
+
+
+def test_few_that_are_alike_are_missed_among_many() -> None:
+    draw = random.Random(3)
+    words = ["".join(draw.choices("abcdefghijklmnop", k=draw.randint(2, 9))) for _ in range(500)]
+    texts = [draw.choices(words, k=30) for _ in range(400)]
+    kept = NearTexts[int]()
+    for place, text in enumerate(texts):
+        kept.add(place, " ".join(text))
+    changed = [" ".join([*text[:10], "other", *text[11:]]) for text in texts]
+    alike = [
+        place for place, text in enumerate(texts) if overlap(runs_of(" ".join(text)), runs_of(changed[place])) >= 0.8
+    ]
+    assert len(alike) > 300
+    assert [place for place in alike if kept.find(changed[place]) is None] == []

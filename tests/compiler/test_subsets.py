@@ -1,0 +1,66 @@
+"""Drawing a subset: even over what it is spread over, the same for everybody, known in any part of the benchmark."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tripos_compiler.plan import Subset
+from tripos_compiler.semantics.subsets import Placed, draw
+
+STRATA, LEVELS = "xy", "abcd"
+
+
+def item(number: int, stratum: str, level: str) -> Placed:
+    return Placed(stratum, f"{number}", {"scenario": stratum, "level": level})
+
+
+def subset(take: int, seed: int = 7) -> Subset:
+    return Subset(name="few", take=take, per=("scenario",), spread=("level",), seed=seed)
+
+
+WHOLE = [item(number, STRATA[number % 2], LEVELS[(number // 2) % 4]) for number in range(160)]
+items = st.lists(st.tuples(st.sampled_from(STRATA), st.sampled_from(LEVELS)), max_size=60).map(
+    lambda found: [item(number, *each) for number, each in enumerate(found)]
+)
+
+
+def test_each_stratum_gives_what_is_taken() -> None:
+    drawn = draw(subset(10), WHOLE)
+    assert Counter(scenario for scenario, _ in drawn) == {"x": 10, "y": 10}
+
+
+def test_items_are_even_over_what_they_are_spread_over() -> None:
+    levels = {(each.scenario, each.item_id): each.place["level"] for each in WHOLE}
+    drawn = draw(subset(10), WHOLE)
+    counts = Counter((scenario, levels[scenario, name]) for scenario, name in drawn)
+    assert len(counts) == 8 and set(counts.values()) == {2, 3}
+
+
+def test_another_seed_draws_other_items() -> None:
+    assert draw(subset(10, 7), WHOLE) != draw(subset(10, 8), WHOLE)
+
+
+def test_a_small_stratum_gives_all_that_it_has() -> None:
+    few = [item(number, "x", "a") for number in range(3)]
+    assert len(draw(subset(10), few)) == 3
+
+
+@settings(deadline=None)
+@given(items, st.integers(1, 12), st.randoms(use_true_random=False))
+def test_the_order_of_the_items_does_not_matter(found: list[Placed], take: int, random: object) -> None:
+    mixed = list(found)
+    random.shuffle(mixed)  # type: ignore[attr-defined]
+    assert draw(subset(take), mixed) == draw(subset(take), found)
+
+
+@settings(deadline=None)
+@given(items, st.integers(1, 12), st.data())
+def test_an_item_of_the_subset_is_in_what_is_drawn_from_any_part(
+    found: list[Placed], take: int, data: st.DataObject
+) -> None:
+    part = [each for each in found if data.draw(st.booleans())]
+    here = {(each.scenario, each.item_id) for each in part}
+    assert draw(subset(take), found) & here <= draw(subset(take), part)

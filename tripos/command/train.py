@@ -1,0 +1,96 @@
+"""`tripos train`: a model is trained on what was exported."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from argparse import Namespace
+from pathlib import Path
+
+from tripos.failure import GOOD, Failure
+from tripos.training.extra import need, quieten
+from tripos.training.recipe import Recipe
+from tripos.training.report import BESIDE, DATA, NAME
+from tripos_warehouse.errors import StoreError
+
+
+def main(options: Namespace) -> int:
+    """Trains a model, and says what came of it. Raises `Failure`."""
+    need()
+    quieten()
+    folder = Path(options.output)
+    if (folder.exists() and not folder.is_dir()) or (
+        folder.is_dir() and any(each.name not in BESIDE - {NAME} for each in folder.iterdir())
+    ):
+        raise Failure("W0818", f"there is something in `{folder}`", "give a new folder with `-o DIR`")
+    from tripos.training.chats import read_chats
+    from tripos.training.devices import choose_device
+    from tripos.training.sft import fine_tune
+
+    device = choose_device(options.device)
+    try:
+        given = Path(options.source)
+        is_spec = given.is_dir() or given.suffix in ("", ".tripos")
+        path = _exported(options, folder / DATA) if is_spec else given
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what libraries say to those who build on them
+            report = fine_tune(read_chats(path), _recipe(options), device, folder, _tell)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    if options.json:
+        import json
+
+        print(json.dumps(report, ensure_ascii=False, indent=2))
+    else:
+        from tripos.training.told import told
+
+        print("\n".join(told(report, folder)))
+    return GOOD
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _recipe(options: Namespace) -> Recipe:
+    return Recipe(
+        model=options.model,
+        seed=options.seed,
+        epochs=options.epochs,
+        max_steps=options.max_steps,
+        learning_rate=options.learning_rate,
+        batch=options.batch,
+        at_once=options.at_once,
+        max_tokens=options.max_tokens,
+        held_out=options.held_out,
+        lora=options.lora,
+    )
+
+
+def _exported(options: Namespace, path: Path) -> Path:
+    """Writes the export of a spec, of a run in the store, and says where."""
+    from tripos.command.check import compile_given
+    from tripos.command.export_training import export_training
+    from tripos.command.opening import open_store
+    from tripos.settings import chosen_settings
+    from tripos_warehouse.views import connect_run
+
+    spec = Namespace(**{**vars(options), "path": options.source})
+    plan = compile_given(spec, chosen_settings(options).config)[0].plan
+    if plan is None:
+        raise Failure("W0813", f"`{options.source}` has mistakes, so nothing is exported of it", "mend those above")
+    names = [each.name for each in plan.exports if each.kind == "best"]
+    name = options.export or (names[0] if len(names) == 1 else None)
+    if name is None or name not in names:
+        some = ", ".join(f"`{each}`" for each in names) or "none"
+        what = f"the spec has no export `{name}` of the best replies" if name else "nothing says which export to learn"
+        hint = f"`--export NAME`; there is {some}" if names else "declare one: `export NAME { best of … }`"
+        raise Failure("W0601", what, hint)
+    connection, run = connect_run(open_store(options), options.run, plan)
+    nothing: dict[str, list[str]] = {
+        each: [] for each in ("per", "rows", "models", "scenario", "only", "hold_out", "apart_from")
+    }
+    wanted = Namespace(what=name, output=str(path), by=None, margin=None, format=None, json=False, **nothing)
+    with connection:
+        export_training(connection, plan, run, wanted, "distillation")
+    return path

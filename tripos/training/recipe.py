@@ -1,0 +1,48 @@
+"""How a model is trained: everything that decides what comes out, besides the data and the model."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+FULL_RATE, LORA_RATE = 2e-5, 2e-4
+"""Learning rates where none is given: adapters are small and start at nothing, so they bear ten times as much."""
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A recipe. `batch` lines make a step, of which `at_once` go through the model together; `max_steps` ends training
+    early; `held_out` is the share of the items that are not learned; `lora` is the rank of adapters, 0 for training all
+    weights; `warmup` is the share of the steps in which the learning rate rises, before it falls as a cosine."""
+
+    model: str
+    seed: int = 0
+    epochs: float = 1.0
+    max_steps: int | None = None
+    learning_rate: float | None = None
+    batch: int = 16
+    at_once: int | None = None
+    max_tokens: int = 2048
+    held_out: float = 0.1
+    lora: int = 0
+    warmup: float = 0.03
+    weight_decay: float = 0.0
+    max_norm: float = 1.0
+
+    @property
+    def rate(self) -> float:
+        """The highest learning rate.
+
+        >>> Recipe("m").rate, Recipe("m", lora=16).rate, Recipe("m", learning_rate=1e-5).rate
+        (2e-05, 0.0002, 1e-05)
+        """
+        if self.learning_rate is not None:
+            return self.learning_rate
+        return LORA_RATE if self.lora else FULL_RATE
+
+    def to_json(self) -> dict[str, Any]:
+        """The recipe as JSON values, with the learning rate that holds; without the model, which the report names by
+        what it is."""
+        values = {**asdict(self), "learning_rate": self.rate}
+        del values["model"]
+        return values

@@ -1,0 +1,249 @@
+"""Supervised fine-tuning: a model learns the replies of chats, by the trainer of TRL."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tripos.failure import SOME_FAILED, Failure
+from tripos.training.chats import Chats
+from tripos.training.devices import Device
+from tripos.training.extra import versions
+from tripos.training.language_models import LanguageModel, load_language_model, save_language_model
+from tripos.training.losses import loss_of
+from tripos.training.recipe import Recipe
+from tripos.training.report import digest_of, write_report
+from tripos.training.splits import Split, split_by_group
+from tripos.training.tokens import Tokens, as_tokens, within
+
+FORMAT = "tripos.model/1"
+
+Tell = Callable[[str], None]
+"""Takes a line that says how training goes."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """The data as tokens: what is learned and what is held out, and how many chats were too long for either."""
+
+    split: Split
+    learned: tuple[Tokens, ...]
+    held_out: tuple[Tokens, ...]
+    too_long: int
+
+
+def prepare(data: Chats, tokenizer: Any, recipe: Recipe) -> Prepared:
+    """Parts the data by item and leaves out chats of more than `recipe.max_tokens` tokens: cut off, a reply would teach
+    to stop anywhere. Raises `Failure` W0815 where nothing is left to learn."""
+    split = split_by_group([chat.group for chat in data.chats], recipe.held_out, recipe.seed)
+    tokens = [as_tokens(tokenizer, chat) for chat in data.chats]
+    fitting = set(within(tokens, recipe.max_tokens))
+    learned = tuple(tokens[place] for place in split.learned if place in fitting)
+    held_out = tuple(tokens[place] for place in split.held_out if place in fitting)
+    if not learned:
+        shortest = min(len(each.ids) for each in tokens)
+        hint = f"allow more with `--max-tokens`: the shortest has {shortest:,}"
+        raise Failure("W0815", f"every chat has more than {recipe.max_tokens:,} tokens", hint)
+    return Prepared(split, learned, held_out, len(tokens) - len(fitting))
+
+
+def fine_tune(
+    data: Chats, recipe: Recipe, device: Device, folder: Path, tell: Tell, clock: Callable[[], float] = time.monotonic
+) -> dict[str, Any]:
+    """Trains the model of `recipe` on `data`, writes it to `folder` with its report beside it, and returns the report.
+
+    The loss is taken of the tokens of replies only. With adapters, these are merged into the weights that are written,
+    so that the folder is a model like any other. Raises `Failure` W0813 to W0817.
+    """
+    import transformers
+
+    transformers.set_seed(recipe.seed)
+    started = clock()
+    loaded = load_language_model(recipe.model, half=bool(recipe.lora) and device.bf16)
+    prepared = prepare(data, loaded.tokenizer, recipe)
+    at_once = _dividing(recipe.batch, recipe.at_once or device.at_once)
+    steps = _steps(len(prepared.learned), recipe)
+    tell(_told(data, prepared, steps, device))
+    pad = int(loaded.tokenizer.pad_token_id)
+    if device.kind == "cuda":
+        loaded.model.to("cuda")
+    with tempfile.TemporaryDirectory() as scratch:
+        trainer = _trainer(loaded, prepared.learned, recipe, device, at_once, Path(scratch), _Teller(steps, tell))
+        before = loss_of(trainer.model, prepared.held_out, at_once, pad)
+        began = clock()
+        _train(trainer)
+        trained_s = clock() - began
+        after = loss_of(trainer.model, prepared.held_out, at_once, pad)
+        curve = [
+            {"step": int(each["step"]), "loss": float(each["loss"])}
+            for each in trainer.state.log_history
+            if "loss" in each
+        ]
+        done = int(trainer.state.global_step)
+    if not all(math.isfinite(each["loss"]) for each in curve) or (after is not None and not math.isfinite(after)):
+        hint = "take a lower `--learning-rate`"
+        raise Failure("W0817", "the loss is not a number any more: nothing was written", hint, SOME_FAILED)
+    model = trainer.model.merge_and_unload() if recipe.lora else trainer.model
+    save_language_model(LanguageModel(model, loaded.tokenizer, loaded.plain), folder)
+    report = {
+        "format": FORMAT,
+        "kind": "sft",
+        "model_sha256": digest_of(folder),
+        "base": _base(recipe.model, loaded),
+        "data": _data(data, prepared),
+        "recipe": recipe.to_json(),
+        "steps": done,
+        "loss": {"held_out_before": before, "held_out_after": after, "learned": curve},
+        "device": {"kind": device.kind, "name": device.name, "bf16": device.bf16, "at_once": at_once},
+        "seconds": {"training": round(trained_s, 1), "all": round(clock() - started, 1)},
+        "tokens_a_second": round(_tokens_seen(prepared, done, recipe) / trained_s, 1) if trained_s else None,
+        "versions": versions(),
+    }
+    write_report(folder, report)
+    return report
+
+
+def _dividing(batch: int, most: int) -> int:
+    """The largest part of a batch of at most `most` lines that makes it up without a rest."""
+    return max(size for size in range(1, min(batch, most) + 1) if batch % size == 0)
+
+
+def _steps(lines: int, recipe: Recipe) -> int:
+    whole = math.ceil(math.ceil(lines / recipe.batch) * recipe.epochs)
+    return min(whole, recipe.max_steps) if recipe.max_steps is not None else whole
+
+
+def _trainer(
+    loaded: LanguageModel,
+    learned: Sequence[Tokens],
+    recipe: Recipe,
+    device: Device,
+    at_once: int,
+    scratch: Path,
+    teller: _Teller,
+) -> Any:
+    from datasets import Dataset
+    from trl import SFTConfig, SFTTrainer
+
+    steps = _steps(len(learned), recipe)
+    settings = SFTConfig(
+        output_dir=str(scratch),
+        seed=recipe.seed,
+        data_seed=recipe.seed,
+        max_steps=steps,
+        learning_rate=recipe.rate,
+        lr_scheduler_type="cosine",
+        warmup_steps=math.ceil(recipe.warmup * steps) if steps > 1 else 0,
+        weight_decay=recipe.weight_decay,
+        max_grad_norm=recipe.max_norm,
+        per_device_train_batch_size=at_once,
+        gradient_accumulation_steps=math.ceil(recipe.batch / at_once),
+        max_length=None,
+        packing=False,
+        bf16=device.bf16,
+        use_cpu=device.kind == "cpu",
+        dataloader_pin_memory=device.kind == "cuda",
+        logging_steps=max(1, steps // 20),
+        logging_first_step=True,
+        save_strategy="no",
+        eval_strategy="no",
+        report_to="none",
+        disable_tqdm=True,
+        **({"gradient_checkpointing": True} if device.kind == "cuda" else {}),
+    )
+    adapters = None
+    if recipe.lora:
+        from peft import LoraConfig
+
+        adapters = LoraConfig(
+            r=recipe.lora, lora_alpha=2 * recipe.lora, target_modules="all-linear", task_type="CAUSAL_LM"
+        )
+    rows = Dataset.from_dict(
+        {"input_ids": [list(each.ids) for each in learned], "labels": [list(each.labels) for each in learned]}
+    )
+    from transformers.trainer_callback import PrinterCallback
+
+    trainer = SFTTrainer(
+        model=loaded.model,
+        args=settings,
+        train_dataset=rows,
+        processing_class=loaded.tokenizer,
+        peft_config=adapters,
+        callbacks=[teller.callback()],
+    )
+    trainer.remove_callback(PrinterCallback)
+    return trainer
+
+
+def _train(trainer: Any) -> None:
+    import torch
+
+    try:
+        trainer.train()
+    except torch.OutOfMemoryError as error:
+        hint = "fewer lines `--at-once`, fewer `--max-tokens`, or adapters: `--lora 16`"
+        raise Failure("W0817", "the device has no memory left", hint, SOME_FAILED) from error
+
+
+class _Teller:
+    """Says how training goes, in lines of our own."""
+
+    def __init__(self, steps: int, tell: Tell) -> None:
+        self.steps = steps
+        self.tell = tell
+
+    def callback(self) -> Any:
+        """The callback of transformers that it is."""
+        from transformers import TrainerCallback
+
+        teller = self
+
+        class Callback(TrainerCallback):  # type: ignore[misc]
+            def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **rest: Any) -> None:
+                if logs and "loss" in logs:
+                    teller.tell(f"step {state.global_step:,} of {teller.steps:,}: loss {float(logs['loss']):.3f}")
+
+        return Callback()
+
+
+def _told(data: Chats, prepared: Prepared, steps: int, device: Device) -> str:
+    split, noun = prepared.split, f"{data.grouped_by}s"
+    held = f", {len(prepared.held_out):,} of {split.groups_held_out:,} {noun} held out" if prepared.held_out else ""
+    long = f", {prepared.too_long:,} too long" if prepared.too_long else ""
+    chats = f"{len(prepared.learned):,} chats of {split.groups_learned:,} {noun}"
+    return f"{chats}{held}{long}; {steps:,} steps on {device.kind} ({device.name})"
+
+
+def _base(name: str, loaded: LanguageModel) -> dict[str, Any]:
+    path = Path(name).expanduser()
+    return {
+        "name": path.name if path.exists() else name,
+        "sha256": digest_of(path) if path.exists() else None,
+        "commit": getattr(loaded.model.config, "_commit_hash", None),
+        "parameters": sum(each.numel() for each in loaded.model.parameters()),
+        "own_template": not loaded.plain,
+    }
+
+
+def _data(data: Chats, prepared: Prepared) -> dict[str, Any]:
+    told = data.provenance or {}
+    return {
+        "file": data.path.name,
+        "sha256": data.sha256,
+        "lines": len(data.chats),
+        "grouped_by": data.grouped_by,
+        "learned": {"lines": len(prepared.learned), "groups": prepared.split.groups_learned},
+        "held_out": {"lines": len(prepared.held_out), "groups": prepared.split.groups_held_out},
+        "too_long": prepared.too_long,
+        **{name: told.get(name) for name in ("run_id", "benchmark", "version", "plan_digest", "export", "licence")},
+    }
+
+
+def _tokens_seen(prepared: Prepared, steps: int, recipe: Recipe) -> float:
+    each = sum(len(tokens.ids) for tokens in prepared.learned) / len(prepared.learned)
+    return each * min(steps * recipe.batch, len(prepared.learned) * recipe.epochs)

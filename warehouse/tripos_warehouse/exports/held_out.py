@@ -1,0 +1,158 @@
+"""What training data must not have: the items that models are graded on, and items that are nearly the same."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import duckdb
+import orjson
+
+from tripos_compiler.plan import Plan
+from tripos_compiler.semantics.near import ALIKE, NearTexts, runs_of
+from tripos_compiler.semantics.subsets import draw, placed
+from tripos_warehouse import sql
+from tripos_warehouse.exports.replies import Replies, Wanted
+from tripos_warehouse.runs import Run, find_run
+
+SHORTEST = 24
+"""Runs of characters that a field has at least to be compared alone: below, it is a word or two, which items share."""
+
+Key = tuple[str, str]
+"""A scenario and an `item_id`."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """An item with its text, and the texts of its fields that are long enough to stand alone."""
+
+    key: Key
+    text: str
+    fields: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Likeness:
+    """An item that is left out for being like one that is held out: `like` is that one, `overlap` from 0 to 1."""
+
+    item: Key
+    like: Key
+    overlap: float
+
+
+@dataclass(frozen=True)
+class HeldOut:
+    """What is held out: the `subsets` and other `runs` by name, the `items` of this run that are in them, and those
+    that are `near` one of theirs."""
+
+    subsets: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+    items: frozenset[Key] = frozenset()
+    near: Mapping[Key, Likeness] = field(default_factory=dict)
+
+    def kept(self, found: Replies) -> Replies:
+        """The replies to items that are not held out; how many are goes to what is left out."""
+        left_out = dict(found.left_out)
+        kept = []
+        for reply in found.replies:
+            key = (reply.scenario, reply.item_id)
+            reason = "held out" if key in self.items else "near held out" if key in self.near else None
+            if reason is None:
+                kept.append(reply)
+            else:
+                left_out[reason] = left_out.get(reason, 0) + 1
+        return Replies(tuple(kept), dict(sorted(left_out.items())))
+
+
+NOTHING = HeldOut()
+
+
+def read_held_out(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: Wanted) -> HeldOut:
+    """What `wanted` holds out of the items of `run`. `connection` shows `run` alone.
+
+    The subsets are drawn from the items that the run had. These need not be all of the benchmark: what is drawn from
+    them has every item that is drawn from all (`semantics.subsets.draw`). Raises `StoreError` W0301 for a run that the
+    store has not.
+    """
+    if not wanted.hold_out and not wanted.apart_from:
+        return NOTHING
+    scenarios = {each.name: each for each in plan.scenarios}
+    rows = [row for row in _rows(connection, run.run_id) if row[0] in scenarios]
+    all_placed = [placed(scenarios[name], item, context, fields) for name, item, context, fields in rows]
+    held = {key for subset in plan.subsets if subset.name in wanted.hold_out for key in draw(subset, all_placed)}
+    axes = {axis.name for axis in plan.axes}
+    own = _items(rows, axes)
+    others: list[Item] = []
+    for other in (find_run(connection, name) for name in wanted.apart_from):
+        others += _items(_rows(connection, other.run_id), axes)
+    # A row that several scenarios run over has one name, and is the same item in all of them.
+    names = {item.key[1] for item in own if item.key in held and item.text} | {item.key[1] for item in others}
+    held |= {item.key for item in own if item.key[1] in names}
+    near = _near([item for item in own if item.key in held] + others, [item for item in own if item.key not in held])
+    return HeldOut(wanted.hold_out, wanted.apart_from, frozenset(held), {each.item: each for each in near})
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, run_id: str) -> list[tuple[str, str, dict[str, str], dict[str, Any]]]:
+    found = connection.execute(
+        f"""select item.scenario, item.item_id, any_value(map_entries(item.context)), any_value(item.language),
+          any_value(item.fields)
+        from main.items as item join main.run_items as listed
+          on listed.scenario = item.scenario and listed.item_id = item.item_id
+        join main.runs as run on run.run_id = listed.run_id and run.benchmark = item.benchmark
+        where listed.run_id = {sql.text(run_id)} group by all order by all"""
+    ).fetchall()
+    rows = []
+    for scenario, item, entries, language, fields in found:
+        context = {entry["key"]: entry["value"] for entry in entries or ()}
+        rows.append((scenario, item, {"language": language, **context}, orjson.loads(fields)))
+    return rows
+
+
+def _items(rows: list[tuple[str, str, dict[str, str], dict[str, Any]]], axes: set[str]) -> list[Item]:
+    """The items of `rows`. A field whose texts repeat, as that of a passage with several questions does or an
+    instruction, is what items have in common: it makes none like another by itself."""
+    texts = [(row, {name: _text(value) for name, value in row[3].items() if name not in axes}) for row in rows]
+    seen: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for (scenario, *_), of in texts:
+        for name, text in of.items():
+            seen[scenario, name].append(text)
+    telling = {key for key, found in seen.items() if 2 * len(set(found)) > len(found)}
+    found = []
+    for (scenario, item, _, _), of in texts:
+        alone = {
+            name: text for name, text in of.items() if (scenario, name) in telling and len(runs_of(text)) >= SHORTEST
+        }
+        found.append(Item((scenario, item), "\n".join(filter(None, of.values())), alone))
+    return found
+
+
+def _text(value: Any) -> str:
+    return "\n".join(_texts(value))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for inner in value.values():
+                yield from _texts(inner)
+        case list():
+            for inner in value:
+                yield from _texts(inner)
+
+
+def _near(held: list[Item], items: list[Item]) -> Iterator[Likeness]:
+    """Those of `items` that are like one that is held: as a whole, or in a field that says enough alone."""
+    known = NearTexts[tuple[int, str]](ALIKE)
+    for place, item in enumerate(held):
+        known.add((place, ""), item.text)
+        for name, text in item.fields.items():
+            known.add((place, name), text)
+    for item in items if len(known) else ():
+        likes = [found for text in (item.text, *item.fields.values()) if (found := known.find(text)) is not None]
+        if likes:
+            (place, _), overlap = max(likes, key=lambda found: found[1])
+            yield Likeness(item.key, held[place].key, overlap)
