@@ -72,7 +72,7 @@ class LeafSql:
             case "accuracy":
                 return self._mean(self._agreeing())
             case "sum" | "count":
-                return self._sum()
+                return self._sum(self._single())
             case "stdev":
                 return self._stdev()
             case "min" | "max" as function:
@@ -161,7 +161,8 @@ from {pairs}""",
 
     # --- sums ---
 
-    def _mean(self, rows: str) -> Node:
+    def _mean(self, rows: str, reason: str = "NULL::varchar") -> Node:
+        """The mean of rows; `reason` is the SQL of why there is none."""
         means = self.parts.add(
             "cells",
             f"""select {self._by},
@@ -169,15 +170,15 @@ from {pairs}""",
   sum("its weight") filter (value is not null) as "weight of cell",
   coalesce(bool_and(value in (0, 1)), false) and count(value) = count(distinct item_id) filter (value is not null)
     and count(distinct "its weight") = 1 as "is share",
-  count(*) filter ("has value") as n, count(*) as total, NULL::varchar as reason
+  count(*) filter ("has value") as n, count(*) as total,
+  {reason} as reason
 from {rows}
 group by {self._by}""",
         )
         pulls = 'sum("its weight" * (rows.value - cells.value)) / any_value("weight of cell")'
         return self._enlarged(means, self._pulls(rows, means, pulls))
 
-    def _sum(self) -> Node:
-        rows = self._single()
+    def _sum(self, rows: str) -> Node:
         value = "value" if self.figure.function == "sum" else '"has value"::integer'
         cells = self.parts.add(
             "cells",
@@ -375,6 +376,10 @@ from (
 from {rows}
 group by {self._by}""",
         )
+        return self._opened(found)
+
+    def _opened(self, found: str) -> Node:
+        """The tables of cells whose values were found by a function."""
         cells = self.parts.add(
             "cells",
             f"""select {self._by}, found.value as value, n, total, false as "is share", found.reason as reason
