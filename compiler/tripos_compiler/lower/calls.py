@@ -150,8 +150,9 @@ class _Counter:
                 yield self._count(step.name, self.scorers[step.scorer].role, span, times)
             case Compare():
                 compared = next((role.name for role in self.roles.values() if role.kind == "compared"), None)
-                others = tuple(role for role in times if role != compared)
-                count = self._count(step.name, self.scorers[step.scorer].role, span, others)
+                judge = self.scorers[step.scorer].role
+                others = tuple(role for role in times if role != compared or role == judge)
+                count = self._count(step.name, judge, span, others)
                 yield count.model_copy(update={"pairs": compared})
 
     def _count(self, step: str, role: str, span: Span, times: tuple[str, ...]) -> CallCount:
