@@ -20,7 +20,7 @@ ALLOWED = {
     "tripos": tuple(PACKAGES),
     "tripos_compiler": ("tripos_compiler",),
     "tripos_runtime": ("tripos_runtime", *SHARED),
-    "tripos_warehouse": ("tripos_warehouse", "tripos_compiler.plan"),
+    "tripos_warehouse": ("tripos_warehouse", "tripos_compiler.plan", "tripos_compiler.semantics.families"),
 }
 
 

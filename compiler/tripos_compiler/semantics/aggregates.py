@@ -243,8 +243,8 @@ _ALL: tuple[AggregateFunction, ...] = (
         "bradley_terry",
         (_COMPARE,),
         "the strength of a model in log-odds, 0 being the mean of all: one that is 1 stronger than another wins e "
-        "times as often as it loses; a tie is half a win for each",
-        "Bradley and Terry, Rank Analysis of Incomplete Block Designs, 1952; fitted as by Hunter, 2004",
+        "times as often as it loses; two that are alike tie as often as the verdicts show",
+        "Bradley and Terry, Rank Analysis of Incomplete Block Designs, 1952; ties as Davidson, 1970",
         _between(None, None),
         missing=_SKIP_ONLY,
     ),
