@@ -50,11 +50,14 @@ def self_preference(
     (0.5, 'no judge is of its family')
     """
     model, _, judge = about.partition(BETWEEN)
-    verdicts = verdicts_of(items, firsts, seconds, judges, values)
     own = [each for each in dict.fromkeys(map(str, judges)) if judge in ("", each) and is_kin(each, model)]
     if not own:
         return _nothing("the judge is not of its family" if judge else "no judge is of its family")
-    fond = fondness(verdicts, model, own, is_kin)
+    about_it = [
+        value if model in (first, second) else None
+        for first, second, value in zip(firsts, seconds, values, strict=True)
+    ]
+    fond = fondness(verdicts_of(items, firsts, seconds, judges, about_it), model, own, is_kin)
     count = len(fond.excesses)
     if not count:
         return _nothing(NOBODY_ELSE)
