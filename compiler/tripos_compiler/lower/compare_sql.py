@@ -15,6 +15,8 @@ from tripos_compiler.lower.sql_parts import Cut, columns, compared_sql, is_kept,
 ORDERS = ("position_bias", "flip_rate")
 """What looks at the two orders of the same replies."""
 
+SEEN = ("item_id", "first_model", "second_model", "evaluator", "value")
+"""What a statistic is told of every comparison."""
 NO_ORDERS = "case when count(value) = 0 then 'nothing was judged in both orders' end"
 
 
@@ -61,14 +63,14 @@ from (
         value = '"one way" + "other way" - 1' if function == "position_bias" else '("one way" + "other way" in (0, 2))'
         return self.parts.add(
             "rows",
-            f"""select {dims}unnest(models) as model, item_id, value is not null as "has value", value,
+            f"""select {dims}unnest("both models") as model, item_id, value is not null as "has value", value,
   1 as "its weight"
 from (
   select *, ({value})::double as value
   from (
     select * exclude (first_model, second_model, first_sample_id, second_sample_id, value),
-      [least(first_model, second_model), greatest(first_model, second_model)] as models,
-      [least(first_sample_id, second_sample_id), greatest(first_sample_id, second_sample_id)] as samples,
+      [least(first_model, second_model), greatest(first_model, second_model)] as "both models",
+      [least(first_sample_id, second_sample_id), greatest(first_sample_id, second_sample_id)] as "both samples",
       any_value(value) filter (first_sample_id < second_sample_id) as "one way",
       any_value(value) filter (first_sample_id > second_sample_id) as "other way"
     from {self._compared()}
@@ -83,24 +85,37 @@ from (
         alone = function == "self_preference" and "evaluator" in self.cut.dims
         dims = tuple(dim for dim in self.cut.dims if not (alone and dim == "evaluator"))
         compared = self._compared(dims)
-        about = f"concat_ws(chr(31), c.model, {'c.evaluator' if alone else 'NULL'})"
-        judged = " and r.evaluator = c.evaluator" if alone else ""
-        mine = f"c.model in (r.first_model, r.second_model){judged}"
-        lists = ", ".join(
-            f"list({each} order by r.item_id, r.first_model, r.second_model, r.evaluator, r.value)"
-            for each in ("r.item_id", "r.first_model", "r.second_model", "r.evaluator", "r.value")
+        cell = "".join(f"{named(dim)}, " for dim in dims)
+        every = self.parts.add(
+            "every",
+            f"""select {cell}list("one verdict" order by "one verdict") as "all verdicts"
+from (
+  select {cell}{_packed(SEEN)} as "one verdict"
+  from {compared}
+)
+group by all""",
         )
-        picked = columns(self.cut.dims, "c")
-        met = " and ".join([f"c.{named(dim)} is not distinct from r.{named(dim)}" for dim in dims] or ["true"])
         judges = ", evaluator" if alone else ""
+        counted = self.parts.add(
+            "counted",
+            f"""select {self._by}, count(value) as n, count(*) as total
+from (
+  select {cell}value, unnest([first_model, second_model]) as model{judges}
+  from {compared}
+)
+group by {self._by}""",
+        )
+        about = f"concat_ws(chr(31), c.model, {'c.evaluator' if alone else 'NULL'})"
+        lists = ", ".join(f'[each.{each} for each in e."all verdicts"]' for each in SEEN)
+        met = " and ".join([f"c.{named(dim)} is not distinct from e.{named(dim)}" for dim in dims] or ["true"])
         found = self.parts.add(
             "cells",
-            f"""select {picked}, count(r.value) filter ({mine}) as n, count(*) filter ({mine}) as total,
+            f"""select {columns(self.cut.dims, "c")}, c.n, c.total,
   tripos_statistic({quoted(function)}, {about}, {lists}) as found
-from (
-  select distinct {"".join(f"{named(dim)}, " for dim in dims)}unnest([first_model, second_model]) as model{judges}
-  from {compared}
-) as c join {compared} as r on {met}
-group by {picked}""",
+from {counted} as c join {every} as e on {met}""",
         )
         return self._opened(found)
+
+
+def _packed(names: tuple[str, ...]) -> str:
+    return "{" + ", ".join(f"'{name}': {name}" for name in names) + "}"

@@ -170,8 +170,7 @@ from {pairs}""",
   sum("its weight") filter (value is not null) as "weight of cell",
   coalesce(bool_and(value in (0, 1)), false) and count(value) = count(distinct item_id) filter (value is not null)
     and count(distinct "its weight") = 1 as "is share",
-  count(*) filter ("has value") as n, count(*) as total,
-  {reason} as reason
+  count(*) filter ("has value") as n, count(*) as total, {reason} as reason
 from {rows}
 group by {self._by}""",
         )

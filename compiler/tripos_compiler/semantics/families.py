@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 FAMILIES = {
     "gpt": r"gpt|chatgpt|davinci|o[1345](?:-|$)",
@@ -31,6 +32,7 @@ PEOPLE = "human/"
 """What the name of a judge begins with that is a person."""
 
 
+@lru_cache(maxsize=4096)
 def families(model: str) -> frozenset[str]:
     """The families that a model's name shows; a distilled model has two, a model of no known name none.
 
