@@ -21,10 +21,10 @@ from tripos_compiler.semantics.evaluate import calling
 from tripos_runtime.binding import Binding
 from tripos_runtime.calling import Caller, Halted, Sleep, Stopped
 from tripos_runtime.cases import Case, CaseSource, Selection, planned_calls
+from tripos_runtime.comparing import PairStepper
 from tripos_runtime.ledger import Ledger
 from tripos_runtime.lookup import Lookup, Task, wirings
 from tripos_runtime.shared import Shared, together
-from tripos_runtime.stepping import Stepper
 from tripos_runtime.tally import Tally
 
 FLUSH_S = 2.0
@@ -69,7 +69,7 @@ class Engine:
         chosen = self.selection.chosen(self.plan)
         self.lookup = Lookup(self.ledger, wirings(chosen, self.plan, self.binding), self.binding)
         work = self.ledger.work(work_name(self.plan, self.binding, self.selection))
-        self.stepper = Stepper(
+        self.stepper = PairStepper(
             self.plan, self.source.sources, self.callers, self.ledger, self.tally, work, self.run_id, self.now
         )
         flusher = asyncio.create_task(self._flush_often())
@@ -149,6 +149,8 @@ class Engine:
             self.stepper.reuse(unit, shared)
         if task.todo:
             await together([self.stepper.go_through(unit, shared) for unit in task.todo])
+        if task.pairs or task.paired:
+            await self.stepper.compare(task.pairs, task.paired, shared)
         await asyncio.sleep(0)  # let the others in where nothing had to be awaited
 
     def _add_case(self, task: Task) -> None:

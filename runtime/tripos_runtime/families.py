@@ -1,37 +1,13 @@
-"""Families of models: who trained them, as far as a name says it. Judges favour their own."""
+"""Judges that would grade their own: the model that they are, or another of its family."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tripos_compiler.plan import Compare, Grade, Plan, Verdict
+from tripos_compiler.semantics.families import families
 from tripos_runtime.binding import Binding
-
-FAMILIES = {
-    "gpt": r"gpt|chatgpt|davinci|o[1345](?:-|$)",
-    "claude": r"claude",
-    "gemini": r"gemini|gemma|palm",
-    "llama": r"llama|vicuna|alpaca",
-    "qwen": r"qwen|qwq|qvq",
-    "deepseek": r"deepseek",
-    "mistral": r"mistral|mixtral|codestral|ministral|magistral|pixtral",
-    "glm": r"glm",
-    "grok": r"grok",
-    "command": r"command-|c4ai|aya",
-    "phi": r"phi-?\d",
-    "kimi": r"kimi|moonshot",
-    "doubao": r"doubao|seed-",
-    "ernie": r"ernie",
-    "hunyuan": r"hunyuan",
-    "yi": r"yi-",
-    "internlm": r"internlm",
-    "nova": r"nova-",
-    "granite": r"granite",
-    "smollm": r"smollm",
-}
-"""Family to what the names of its models contain, from the start of a word on."""
 
 
 @dataclass(frozen=True)
@@ -49,18 +25,6 @@ class Kinship:
         if self.judge == self.model:
             return f"{self.role} {self.judge} grades its own replies"
         return f"{self.role} {self.judge} grades {self.model}: both are of the {self.family} family"
-
-
-def families(model: str) -> frozenset[str]:
-    """The families that a model's name shows; a distilled model has two, a model of no known name none.
-
-    >>> sorted(families("openrouter/deepseek/deepseek-r1-distill-qwen-32b"))
-    ['deepseek', 'qwen']
-    >>> families("azure/prod-7")
-    frozenset()
-    """
-    name = model.casefold()
-    return frozenset(family for family, pattern in FAMILIES.items() if re.search(rf"(?<![a-z0-9])(?:{pattern})", name))
 
 
 def kin(plan: Plan, binding: Binding) -> list[Kinship]:
@@ -91,3 +55,6 @@ def _of(role: str, judge: str, models: Sequence[str]) -> list[Kinship]:
         for model in models
         if judge == model or own & families(model)
     ]
+
+
+__all__ = ["Kinship", "families", "kin"]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
-from tripos_compiler.plan import Ask, Grade, Plan, Scenario
+from tripos_compiler.plan import Ask, Compare, Grade, Plan, Scenario
 from tripos_compiler.semantics.evaluate import Unavailable, calling
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case, CaseSource, Selection
@@ -21,11 +21,12 @@ from tripos_runtime.history import NO_HISTORY, History
 from tripos_runtime.ledger import Ledger, Row
 from tripos_runtime.lookup import BATCH, Lookup, wirings
 from tripos_runtime.models.base import Price
+from tripos_runtime.pairs import Pair, pairs_of, parts, split
 from tripos_runtime.reasons import Reason, Reasons
 from tripos_runtime.statuses import AGAIN, FAILED
 from tripos_runtime.units import Call, Unit
 
-TABLES = ("samples", "judgements", "scores")
+TABLES = ("samples", "judgements", "scores", "comparisons")
 
 
 @dataclass
@@ -164,36 +165,37 @@ class _Watcher:
     def _open_lines(self, scenario: Scenario, binding: Binding) -> None:
         for wiring in self.lookup.wirings[scenario.name]:
             for step in wiring.treatment.steps:
-                if isinstance(step, Ask | Grade):
+                if isinstance(step, Compare) and len(binding.of(binding.compared)) < 2:
+                    continue
+                if isinstance(step, Ask | Grade | Compare):
                     role = wiring.role_of(step)
-                    several = isinstance(step, Grade) or role == binding.compared
+                    several = isinstance(step, Grade | Compare) or role == binding.compared
                     for model in binding.of(role) if several else binding.of(role)[:1]:
                         line = self.lines.setdefault(self._where(scenario.name, step, role, model), Line())
                         line.load.open(step, self.foresight.question(step), scenario.name)
 
-    def _where(self, scenario: str, step: Ask | Grade, role: str, model: str) -> Where:
+    def _where(self, scenario: str, step: Ask | Grade | Compare, role: str, model: str) -> Where:
         return Where(scenario, self.arms[scenario][step.name, step.fingerprint], step.name, role, model)
 
     def watch(self) -> None:
         cases = self.source.cases(self.selection)
         while batch := list(itertools.islice(cases, BATCH)):
-            found = [(case, self.lookup.units(case)) for case in batch]
-            known = self._known([unit for _, units in found for unit in units])
+            units_of = [(case, self.lookup.units(case)) for case in batch]
+            found = [(case, units, pairs_of(units)) for case, units in units_of]
+            known = self._known([part for _, units, pairs in found for part in parts(units, pairs)])
             kept = {name: status for name, status in known.items() if status not in AGAIN}
-            todo = [unit for _, units in found for unit in units if any(call.name not in kept for call in unit.calls)]
+            todo = [part for _, units, pairs in found for part in split(units, pairs, kept).open]
             rows = self._rows("samples", {c.name for u in todo for c in u.calls if c.table == "samples"} & kept.keys())
             codes = self._codes({c.name: c for u in todo for c in u.calls if known.get(c.name) == FAILED})
-            for case, units in found:
-                self._count(case, units, kept, rows, codes)
+            for case, units, pairs in found:
+                self._count(case, units, pairs, kept, rows, codes)
 
-    def _known(self, units: Sequence[Unit]) -> dict[str, str]:
-        """The status of everything that the ledger has of these units, by name."""
+    def _known(self, every: Sequence[Unit | Pair]) -> dict[str, str]:
+        """The status of everything that the ledger has of these units and pairs, by name."""
         wanted: dict[str, dict[str, None]] = {table: {} for table in TABLES}
-        for unit in units:
-            for call in unit.calls:
-                wanted[call.table][call.name] = None
-            for names in unit.scores.values():
-                wanted["scores"].update(dict.fromkeys(names.values()))
+        for part in every:
+            for table, name in part.results:
+                wanted[table][name] = None
         known: dict[str, str] = {}
         for table, asked in wanted.items():
             ids = list(asked)
@@ -216,6 +218,7 @@ class _Watcher:
         self,
         case: Case,
         units: Sequence[Unit],
+        pairs: Sequence[Pair],
         kept: Mapping[str, str],
         rows: Mapping[str, Row],
         codes: Mapping[str, str],
@@ -223,7 +226,10 @@ class _Watcher:
         scenario = case.scenario.name
         self.items[scenario] += 1
         found = self.foresight.of(case, units, kept, rows)
-        self._count_scores(units, {seen.call.name for seen in found if seen.fate is not Fate.REUSED}, kept)
+        open_ = {seen.call.name for seen in found if seen.fate is not Fate.REUSED}
+        self._count_scores(units, open_, kept)
+        judged = {pair.comparisons[call.model]: call.name for pair in pairs for call in pair.calls}
+        self.scores += sum(name not in kept and call not in open_ for name, call in judged.items())
         for seen in found:
             call = seen.call
             line = self.lines[self._where(scenario, call.step, call.role, call.model)]

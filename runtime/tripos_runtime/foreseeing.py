@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripos_compiler.plan import Ask, Grade, Hole, Metric, Passage, Plan, Template
+from tripos_compiler.plan import Ask, Compare, Grade, Hole, Metric, Passage, Plan, Template
 from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
 from tripos_compiler.semantics.render import rubric, show
 from tripos_runtime.asking import Question, text_reader
@@ -22,6 +22,7 @@ from tripos_runtime.cases import Case
 from tripos_runtime.chats import chat_messages
 from tripos_runtime.grading import grade_schema
 from tripos_runtime.ledger import Row
+from tripos_runtime.pairs import Pair, is_kept, pairs_of
 from tripos_runtime.prompting import ask_messages, grade_messages
 from tripos_runtime.reading import format_note, read, schema_of
 from tripos_runtime.shots import shot_messages
@@ -83,7 +84,7 @@ class Foreseen:
     on that would be asked first, by the model that answers each."""
 
     call: Call
-    unit: Unit
+    unit: Unit | Pair
     fate: Fate
     size: Size = Size()
     awaits: Mapping[str, str] = field(default_factory=dict)
@@ -100,12 +101,16 @@ class Foresight:
     def of(self, case: Case, units: Sequence[Unit], kept: Mapping[str, str], rows: Mapping[str, Row]) -> list[Foreseen]:
         """Every call of a case once. `kept` has the statuses of what need not be asked again, `rows` the samples among
         them that calls may build on."""
+        pairs = pairs_of(units)
+        shown = {side for pair in pairs if not is_kept(pair, kept) for side in (pair.first, pair.second)}
         view = _View(self, case, kept, rows)
         for unit in units:
-            view.go_through(unit)
+            view.go_through(unit, shown=unit in shown)
+        for pair in pairs:
+            view.compare(pair)
         return list(view.found.values())
 
-    def question(self, step: Ask | Grade) -> Question:
+    def question(self, step: Ask | Grade | Compare) -> Question:
         """What is sent for a step, apart from who is asked."""
         if step.fingerprint not in self._questions:
             if isinstance(step, Ask):
@@ -118,7 +123,7 @@ class Foresight:
             self._questions[step.fingerprint] = made
         return self._questions[step.fingerprint]
 
-    def size(self, step: Ask | Grade, names: Mapping[str, Any], case: Case) -> Size:
+    def size(self, step: Ask | Grade | Compare, names: Mapping[str, Any], case: Case) -> Size:
         """The size of what is sent. Raises `Unavailable` where that needs what a kept reply did not yield."""
         question = self.question(step)
         try:
@@ -132,7 +137,7 @@ class Foresight:
             return self._outline(step, question, names, case)
         return _sum(Size.of(message.content) for message in sent)
 
-    def _outline(self, step: Ask | Grade, question: Question, names: Mapping[str, Any], case: Case) -> Size:
+    def _outline(self, step: Ask | Grade | Compare, question: Question, names: Mapping[str, Any], case: Case) -> Size:
         """The size of what is sent but for the replies that are not there yet."""
         seen = names if isinstance(step, Ask) else {**self.sources.names, **_arguments(step, names)}
         metrics = () if isinstance(step, Ask) else self._metrics(step)
@@ -153,8 +158,8 @@ class Foresight:
             size += Size(pending=(reason.step,))
         return size
 
-    def _metrics(self, step: Grade) -> tuple[Metric, ...]:
-        return tuple(self.plan.metric(each) for each in step.metrics)
+    def _metrics(self, step: Grade | Compare) -> tuple[Metric, ...]:
+        return tuple(self.plan.metric(each) for each in step.metrics) if isinstance(step, Grade) else ()
 
     def _printed(self, template: Template, names: Mapping[str, Any], language: str, metrics: Sequence[Metric]) -> Size:
         size = Size()
@@ -181,20 +186,24 @@ class _View:
         self.found: dict[str, Foreseen] = {}
         self.sizes: dict[tuple[object, ...], Size | str] = {}
         self.answers: dict[str, tuple[str | None, Any, str, str]] = {}
+        self.sides: dict[Unit, _Side] = {}
 
-    def go_through(self, unit: Unit) -> None:
-        if all(call.name in self.kept for call in unit.calls):
+    def go_through(self, unit: Unit, shown: bool) -> None:
+        """`shown`: what it comes to is compared."""
+        if not shown and all(call.name in self.kept for call in unit.calls):
             for call in unit.calls:
                 self._note(Foreseen(call, unit, Fate.REUSED))
             return
         names = Names(self.case.names)
         awaits: dict[str, str] = {}
         perhaps: set[str] = set()
+        self.sides[unit] = _Side(names, awaits, perhaps)
         calls = iter(unit.calls)
         for step in unit.wiring.treatment.steps:
             if isinstance(step, Ask):
                 call = next(calls)
-                fate, size = self._fate(unit, step, names, awaits, perhaps, call.name in self.kept)
+                key = _key(unit, step, awaits)
+                fate, size = self._fate(key, step, names, perhaps, call.name in self.kept)
                 if fate is Fate.RULED_OUT:
                     names.skipped(step, str(size))
                 elif fate is Fate.REUSED:
@@ -210,11 +219,28 @@ class _View:
             elif isinstance(step, Grade):
                 own_calls = [next(calls) for _ in unit.evaluators(step)]
                 there = all(call.name in self.kept for call in own_calls)
-                fate, size = self._fate(unit, step, names, awaits, perhaps, there)
+                fate, size = self._fate(_key(unit, step, awaits), step, names, perhaps, there)
                 mine = _awaited(step.needs, awaits)
                 for call in own_calls:
                     own = Fate.REUSED if call.name in self.kept and fate is not Fate.RULED_OUT else fate
                     self._note(Foreseen(call, unit, own, size if isinstance(size, Size) else Size(), mine))
+
+    def compare(self, pair: Pair) -> None:
+        """What becomes of the calls of a pair, once its sides were gone through."""
+        if is_kept(pair, self.kept):
+            for call in pair.calls:
+                self._note(Foreseen(call, pair, Fate.REUSED))
+            return
+        step, first, second = pair.step, self.sides[pair.first], self.sides[pair.second]
+        names = pair.names(first.names, second.names)
+        key = (_key(pair.first, step, first.awaits), _key(pair.second, step, second.awaits))
+        there = all(call.name in self.kept for call in pair.calls)
+        fate, size = self._fate(key, step, names, first.perhaps | second.perhaps, there)
+        # A reply that is awaited from either side counts as one of the first: in the other order it is the other's.
+        awaits = _awaited(step.needs, {**second.awaits, **first.awaits})
+        for call in pair.calls:
+            own = Fate.REUSED if call.name in self.kept and fate is not Fate.RULED_OUT else fate
+            self._note(Foreseen(call, pair, own, size if isinstance(size, Size) else Size(), awaits))
 
     def _note(self, seen: Foreseen) -> None:
         before = self.found.get(seen.call.name)
@@ -222,10 +248,10 @@ class _View:
             self.found[seen.call.name] = seen
 
     def _fate(
-        self, unit: Unit, step: Ask | Grade, names: Names, awaits: Mapping[str, str], perhaps: set[str], there: bool
+        self, key: tuple[object, ...], step: Ask | Grade | Compare, names: Names, perhaps: set[str], there: bool
     ) -> tuple[Fate, Size | str]:
-        """What becomes of a step, and the size of its prompt, or the status of what is not done. `there`: every reply
-        to it is."""
+        """What becomes of a step, and the size of its prompt, which is the same under the same key; or the status of
+        what is not done. `there`: every reply to it is."""
         fate = Fate.PERHAPS if perhaps.intersection(step.needs) else Fate.CERTAIN
         status = names.holds(step)
         if status == PENDING:
@@ -234,15 +260,12 @@ class _View:
             return Fate.RULED_OUT, status
         if there:
             return Fate.REUSED, Size()
-        # Prompts that take in the same replies are the same, and those still to come are as long for the same model.
-        needs = tuple(awaits.get(need) or unit.samples[need] for need in step.needs)
-        key = (step.fingerprint, *needs)
         if key not in self.sizes:
             self.sizes[key] = self._size(step, names)
         size = self.sizes[key]
         return (fate if isinstance(size, Size) else Fate.RULED_OUT), size
 
-    def _size(self, step: Ask | Grade, names: Names) -> Size | str:
+    def _size(self, step: Ask | Grade | Compare, names: Names) -> Size | str:
         try:
             return self.foresight.size(step, names.values, self.case)
         except Unavailable as reason:
@@ -263,7 +286,21 @@ class _View:
         names.answered(step, *self.answers[name])
 
 
-def _arguments(step: Grade, names: Mapping[str, Any]) -> dict[str, Any]:
+@dataclass(frozen=True)
+class _Side:
+    """What a unit came to that is compared with another."""
+
+    names: Names
+    awaits: Mapping[str, str]
+    perhaps: set[str]
+
+
+def _key(unit: Unit, step: Ask | Grade | Compare, awaits: Mapping[str, str]) -> tuple[object, ...]:
+    """Prompts that take in the same replies are the same, and those still to come are as long for the same model."""
+    return (step.fingerprint, *(awaits.get(need) or unit.samples[need] for need in step.needs))
+
+
+def _arguments(step: Grade | Compare, names: Mapping[str, Any]) -> dict[str, Any]:
     """The values that a scorer is given; what waits for a reply is missing."""
     values: dict[str, Any] = {}
     for param, expr in step.args.items():

@@ -90,6 +90,11 @@ def judgement_id(fingerprint: str, samples: Sequence[str], evaluator: str) -> st
     return digest(["judgement", fingerprint, evaluator, *samples])
 
 
+def comparison_id(fingerprint: str, samples: Sequence[str], evaluator: str) -> str:
+    """The name of what came of comparing two replies: of the samples those of the one shown first come first."""
+    return digest(["comparison", fingerprint, evaluator, *samples])
+
+
 def score_id(fingerprint: str, samples: Sequence[str], metric: str, evaluator: str | None) -> str:
     """The name of a score of some samples."""
     return digest(["score", fingerprint, metric, evaluator, *samples])

@@ -10,6 +10,7 @@ from tripos_compiler.plan import Plan, Scenario, digest
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case
 from tripos_runtime.ledger import Ledger, Row
+from tripos_runtime.pairs import Pair, is_kept, pairs_of, parts, split
 from tripos_runtime.statuses import AGAIN
 from tripos_runtime.units import Unit, Wiring
 
@@ -29,6 +30,10 @@ class Task:
     kept: Mapping[str, str]
     rows: Mapping[str, Row]
     drafts: Mapping[str, Row]
+    pairs: list[Pair] = field(default_factory=list)
+    """What is to be compared once the units were gone through."""
+    paired: list[Pair] = field(default_factory=list)
+    """Of which the ledger has everything."""
 
 
 @dataclass
@@ -69,24 +74,24 @@ class Lookup:
             self.ledger.release(task.key)
 
     def _looked_up(self, found: list[tuple[Case, list[Unit]]]) -> Iterator[Task]:
-        kept = self._kept(unit for _, units in found for unit in units)
-        open_: list[tuple[Case, list[Unit]]] = []
+        paired = [(case, units, pairs_of(units)) for case, units in found]
+        kept = self._kept(part for _, units, pairs in paired for part in parts(units, pairs))
+        open_: list[tuple[Case, list[Unit], list[Pair]]] = []
         done: list[Task] = []
-        for case, units in found:
-            if all(_complete(unit, kept) for unit in units):
-                done.append(Task(case, _key(units), [], units, kept, {}, {}))
+        for case, units, pairs in paired:
+            if all(is_kept(part, kept) for part in parts(units, pairs)):
+                done.append(Task(case, _key(units), [], units, kept, {}, {}, [], pairs))
             elif self._claimed(_key(units)):
-                open_.append((case, units))
+                open_.append((case, units, pairs))
         if open_ and self.ledger.refresh():  # what another process did before it let go of the claim
-            kept = {**kept, **self._kept(unit for _, units in open_ for unit in units)}
-        todo = [unit for _, units in open_ for unit in units if not _complete(unit, kept)]
+            kept = {**kept, **self._kept(part for _, units, pairs in open_ for part in parts(units, pairs))}
+        splits = [(case, _key(units), split(units, pairs, kept)) for case, units, pairs in open_]
+        todo = [part for _, _, parted in splits for part in parted.open]
         rows = self._rows(todo, kept)
-        drafts = self.ledger.drafts({call.name for unit in todo for call in unit.calls if call.name not in kept})
+        drafts = self.ledger.drafts({call.name for part in todo for call in part.calls if call.name not in kept})
         yield from done
-        for case, units in open_:
-            complete = [unit for unit in units if _complete(unit, kept)]
-            todo = [unit for unit in units if not _complete(unit, kept)]
-            yield Task(case, _key(units), todo, complete, kept, rows, drafts)
+        for case, key, parted in splits:
+            yield Task(case, key, parted.todo, parted.complete, kept, rows, drafts, parted.pairs, parted.paired)
 
     def _claimed(self, key: str) -> bool:
         """Whether a case is ours alone: another one of this run may also have the same questions."""
@@ -96,15 +101,12 @@ class Lookup:
         self.put_off.add(bytes.fromhex(key))
         return False
 
-    def _kept(self, units: Iterable[Unit]) -> dict[str, str]:
+    def _kept(self, every: Iterable[Unit | Pair]) -> dict[str, str]:
         """The status of what the ledger has and need not be done again, by name."""
-        wanted: dict[str, dict[str, None]] = {"samples": {}, "judgements": {}, "scores": {}}
-        for unit in units:
-            for call in unit.calls:
-                wanted[call.table][call.name] = None
-            for names in unit.scores.values():
-                for name in names.values():
-                    wanted["scores"][name] = None
+        wanted: dict[str, dict[str, None]] = {}
+        for part in every:
+            for table, name in part.results:
+                wanted.setdefault(table, {})[name] = None
         kept: dict[str, str] = {}
         for table, asked in wanted.items():
             ids = list(asked)
@@ -113,10 +115,10 @@ class Lookup:
                     kept[name] = status
         return kept
 
-    def _rows(self, units: Iterable[Unit], kept: Mapping[str, str]) -> dict[str, Row]:
+    def _rows(self, every: Iterable[Unit | Pair], kept: Mapping[str, str]) -> dict[str, Row]:
         wanted: dict[str, set[str]] = {"samples": set(), "judgements": set()}
-        for unit in units:
-            for call in unit.calls:
+        for part in every:
+            for call in part.calls:
                 if call.name in kept:
                     wanted[call.table].add(call.name)
         rows: dict[str, Row] = {}
@@ -137,10 +139,3 @@ def _key(units: list[Unit]) -> str:
     first = units[0]
     about = first.calls[0].step.fingerprint if first.calls else first.case.scenario.name
     return digest([about, first.case.item_id])
-
-
-def _complete(unit: Unit, kept: Mapping[str, str]) -> bool:
-    """Whether the ledger has every result of a unit."""
-    return all(call.name in kept for call in unit.calls) and all(
-        name in kept for names in unit.scores.values() for name in names.values()
-    )

@@ -9,7 +9,6 @@ from tripos_compiler.plan import (
     Binary,
     Branches,
     Call,
-    Compare,
     Converse,
     Data,
     Expr,
@@ -59,7 +58,7 @@ def _missing(plan: Plan, scenario: Scenario) -> Iterator[str]:
             case Verdict():
                 what = "reward model" if scorers[step.scorer].reward else "judge"
                 yield f"the {what} `{step.scorer}` inside an expression {here}"
-            case Converse() | Retrieve() | Compare():
+            case Converse() | Retrieve():
                 yield f"the {step.step} `{step.name}` {here}"
             case Ask() if step.continues is not None:
                 yield f"the conversation that `{step.name}` continues {here}"

@@ -5,12 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tripos_runtime.asking import Answer
 from tripos_runtime.ledger import Row
 from tripos_runtime.models.base import Message
 from tripos_runtime.stopped import Halted
+
+if TYPE_CHECKING:
+    from tripos_runtime.units import Names, Unit
 
 
 @dataclass
@@ -28,6 +31,8 @@ class Shared:
     """What the units that came so far did not ask; another treatment may."""
     sent: dict[tuple[str, ...], tuple[Message, ...]] = field(default_factory=dict)
     """The messages of every step, by its fingerprint and the names of the replies that it builds on."""
+    names: dict[Unit, Names] = field(default_factory=dict)
+    """What the expressions of a unit saw in the end, for those that were gone through."""
 
     def reuses(self, name: str) -> bool:
         """Whether a reply of an earlier run is used for the first time."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from tripos_compiler.plan import Ask, Axis, Column, Grade, Metric, Plan, Score
+from tripos_compiler.plan import Ask, Axis, Column, Compare, Grade, Metric, Plan, Score
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_runtime.asking import Answer, Asking, Draft, Outcome, Question, Reader, text_reader
 from tripos_runtime.calling import Called, Caller
@@ -71,6 +71,7 @@ class Stepper:
                     self._column(unit, step, names, shared)
                 case Grade():
                     await self._grade(unit, step, names, shared)
+        shared.names[unit] = names
 
     async def _ask(self, unit: Unit, step: Ask, names: Names, shared: Shared) -> None:
         name = unit.samples[step.name]
@@ -239,7 +240,7 @@ class Stepper:
             "sample_number": numbers[name],
         }
 
-    def _judgement(self, unit: Unit, step: Grade, evaluator: str, name: str) -> dict[str, Any]:
+    def _judgement(self, unit: Unit, step: Grade | Compare, evaluator: str, name: str) -> dict[str, Any]:
         return {
             "judgement_id": name,
             "sample_id": unit.samples[step.of],

@@ -10,6 +10,9 @@ from typing import Any
 from tripos_runtime.asking import Answer, Lane
 from tripos_runtime.statuses import FAILED
 
+KINDS = ("samples", "judgements", "scores", "comparisons")
+"""The results that are counted by status."""
+
 
 @dataclass
 class Tally:
@@ -30,6 +33,8 @@ class Tally:
     """Replies of judges by status."""
     scores: Counter[str] = field(default_factory=Counter)
     """Scores by status."""
+    comparisons: Counter[str] = field(default_factory=Counter)
+    """Comparisons of two replies by status."""
     errors: Counter[str] = field(default_factory=Counter)
     """Failed calls by the code of their error."""
     repaired: int = 0
@@ -62,7 +67,7 @@ class Tally:
         calls = [
             [*lane, self.planned[lane], self.skipped[lane], self.asked[lane] + self.reused[lane]] for lane in lanes
         ]
-        statuses = {name: dict(getattr(self, name)) for name in ("samples", "judgements", "scores")}
+        statuses = {name: dict(getattr(self, name)) for name in KINDS}
         return {"calls": calls, **statuses}
 
     def reuse(self, summed: Mapping[str, Any]) -> None:
@@ -70,8 +75,8 @@ class Tally:
         for role, scenario, planned, skipped, answered in summed["calls"]:
             lane = (role, scenario)
             self.planned[lane], self.skipped[lane], self.reused[lane] = planned, skipped, answered
-        for name in ("samples", "judgements", "scores"):
-            getattr(self, name).update(summed[name])
+        for name in KINDS:
+            getattr(self, name).update(summed.get(name, {}))
 
     def count(self, lane: Lane, model: str, answer: Answer) -> None:
         """Counts what came of a call that this run made."""

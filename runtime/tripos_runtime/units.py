@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tripos_compiler.plan import Ask, Column, Grade, Plan, Scenario, Score, Treatment
+from tripos_compiler.plan import Ask, Column, Compare, Grade, Plan, Scenario, Score, Treatment
 from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case
@@ -15,13 +15,13 @@ from tripos_runtime.ledger import judgement_id, sample_id, score_id
 
 
 class Call(NamedTuple):
-    """One model call of a unit: the table that keeps it, its name there, and who makes it."""
+    """One model call of a unit or of a pair: the table that keeps it, its name there, and who makes it."""
 
     table: str
     name: str
     role: str
     model: str
-    step: Ask | Grade
+    step: Ask | Grade | Compare
 
 
 @dataclass(frozen=True)
@@ -39,6 +39,11 @@ class Wiring:
         return {step.name: step for step in self.treatment.steps if isinstance(step, Ask)}
 
     @cached_property
+    def compares(self) -> tuple[Compare, ...]:
+        """The steps that compare what two models replied."""
+        return tuple(step for step in self.treatment.steps if isinstance(step, Compare))
+
+    @cached_property
     def samples(self) -> int:
         """How many times a row is gone through for each model."""
         return max((ask.samples for ask in self.asks.values()), default=1)
@@ -54,7 +59,7 @@ class Wiring:
         """Whether every sample of an ask is sent the same, since nothing before it is sampled."""
         return {name: all(self.asks[need].samples == 1 for need in ask.needs) for name, ask in self.asks.items()}
 
-    def role_of(self, step: Ask | Grade) -> str:
+    def role_of(self, step: Ask | Grade | Compare) -> str:
         """Who makes the calls of a step."""
         return step.role if isinstance(step, Ask) else self.plan.scorer(step.scorer).role
 
@@ -109,6 +114,15 @@ class Unit:
     def _of(self, needs: Sequence[str]) -> list[str]:
         return [self.samples[name] for name in needs]
 
+    @property
+    def results(self) -> Iterator[tuple[str, str]]:
+        """The table and the name of everything that it yields."""
+        for call in self.calls:
+            yield call.table, call.name
+        for names in self.scores.values():
+            for name in names.values():
+                yield "scores", name
+
     def all_samples(self, ask: Ask) -> list[tuple[int, str]]:
         """Every sample of a step that is sent what this one is sent, with its name."""
         if ask.samples == 1 or not self.wiring.alone[ask.name]:
@@ -158,7 +172,7 @@ class Names:
         """Adds a step that was not asked, and why."""
         self.values[ask.name] = Missing(ask.name, status)
 
-    def holds(self, step: Ask | Score | Column | Grade) -> str | None:
+    def holds(self, step: Ask | Score | Column | Grade | Compare) -> str | None:
         """None where the step's condition holds, else the status of what is not done."""
         if step.when is None:
             return None

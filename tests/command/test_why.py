@@ -141,7 +141,7 @@ def test_hostile_text_is_shown_harmlessly(quiz: Path, tripos: Command) -> None:
 @pytest.mark.parametrize(
     ("key", "words"),
     [
-        ("ffffffffffff", "no sample, judgement or score"),
+        ("ffffffffffff", "no sample, judgement, score or comparison"),
         ("abc", "too short"),
         ("%%%%%%", "no sample"),
         ("\x1b[2Jabcdef", "\\x1b"),

@@ -250,3 +250,24 @@ def test_what_a_passage_takes_that_is_not_printed_is_not_waited_for(tmp_path: Pa
         "b candidate": (2, 2, 2),
         "c candidate": (0, 0, 0),
     }
+
+
+def test_judges_of_two_roles_are_counted_apart_also_where_they_are_sent_the_same(tmp_path: Path) -> None:
+    same = 'scorer other(a: text, b: text) by panel_ { prompt "{{ a }} or {{ b }}?", gives choice(x, y) }'
+    steps = """
+      over item
+      ask reply by candidate { prompt "{{ item.question }}" }
+      compare one using better(first.reply.text, second.reply.text)
+      compare two using other(first.reply.text, second.reply.text)"""
+    found = counted(tmp_path, steps, same)
+    assert found["one grader"] == [(3, 3, 3, (), 0)]
+    assert found["two panel_"] == [(3, 3, 3, ("panel_",), 0)]
+
+
+def test_where_the_compared_role_judges_pairs_each_of_its_models_does(tmp_path: Path) -> None:
+    own = 'scorer own(a: text, b: text) by candidate { prompt "{{ a }} or {{ b }}?", gives choice(x, y) }'
+    steps = """
+      over item
+      ask reply by candidate { prompt "{{ item.question }}" }
+      compare one using own(first.reply.text, second.reply.text)"""
+    assert counted(tmp_path, steps, own)["one candidate"] == [(3, 3, 3, ("candidate",), 0)]

@@ -413,7 +413,11 @@ def test_what_is_no_plain_mean_has_sql_too(value: str) -> None:
     assert duckdb.extract_statements(sql)[0].type.name == "SELECT"
 
 
-def test_a_comparison_is_not_kept_so_there_is_no_sql_of_it() -> None:
+@pytest.mark.parametrize(
+    "function", ["win_rate", "bradley_terry", "position_bias", "flip_rate", "self_preference", "count"]
+)
+@pytest.mark.parametrize("by", ["", " by evaluator", " by level, evaluator", " by scenario"])
+def test_what_is_taken_of_a_comparison_has_sql(function: str, by: str) -> None:
     head = HEAD.replace(
         "scorer marks",
         'scorer better(a: text, b: text) by judge { prompt "{{ a }} {{ b }}", gives choice(one, two, tie) }\nscorer marks',
@@ -421,8 +425,10 @@ def test_a_comparison_is_not_kept_so_there_is_no_sql_of_it() -> None:
     text = head.replace(
         "  score right", "  compare duel using better(a: first.answer.text, b: second.answer.text)\n  score right", 1
     )
-    found = plan_of(compile_text(text + "measure it = win_rate(sums.duel)"))
-    assert found.measures[-1].sql is None
+    sql = plan_of(compile_text(f"{text}measure it = {function}(sums.duel){by}")).measures[-1].sql
+    assert sql is not None
+    assert duckdb.extract_statements(sql)[0].type.name == "SELECT"
+    assert ".comparisons" in sql
 
 
 def test_a_measure_by_another_name_has_the_sql_of_that() -> None:

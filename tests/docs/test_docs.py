@@ -46,6 +46,11 @@ EDUBENCH_RUN = (
     "run specs/edubench --limit 2 --model mock/careful --role judge=mock/careful:a,mock/careless:b --store {store}"
 )
 
+BIAS_RUN = (
+    "run specs/edubench/bias.tripos --limit 2 --model mock/careful,mock/careless --role judge=mock/careful:a"
+    " --role reasoner=mock/careless:b --store {store}"
+)
+
 
 @dataclass(frozen=True)
 class Block:
@@ -95,6 +100,16 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("edubench") / "results"
     with heard() as said:
         code = run_command(EDUBENCH_RUN.format(store=root).split())
+    assert code == 0, said.getvalue()
+    return root
+
+
+@pytest.fixture(scope="session")
+def bias_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store of a small run of EduBench's checks of judges."""
+    root = tmp_path_factory.mktemp("bias") / "results"
+    with heard() as said:
+        code = run_command(BIAS_RUN.format(store=root).split())
     assert code == 0, said.getvalue()
     return root
 
@@ -237,7 +252,8 @@ def queries() -> list[Block]:
 
 
 @pytest.mark.parametrize("block", queries(), ids=lambda block: f"{block.page}:{block.line}")
-def test_a_query_has_an_answer(block: Block, store: Path) -> None:
+def test_a_query_has_an_answer(block: Block, request: pytest.FixtureRequest) -> None:
+    store = request.getfixturevalue("bias_store" if "edubench_bias." in block.text else "store")
     connection = connect(Store.open(store, create=False))
     try:
         answer = run_query(connection, block.text)

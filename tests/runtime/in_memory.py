@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-KEYS = {"samples": "sample_id", "judgements": "judgement_id", "scores": "score_id", "drafts": "unit_id"}
+KEYS = {
+    "samples": "sample_id",
+    "judgements": "judgement_id",
+    "scores": "score_id",
+    "comparisons": "comparison_id",
+    "drafts": "unit_id",
+}
 Row = Mapping[str, Any]
 
 

@@ -18,7 +18,12 @@ from tripos_warehouse import sql
 from tripos_warehouse.benchmark_views import read_plan
 from tripos_warehouse.errors import StoreError
 
-TABLES = {"samples": "sample_id", "judgements": "judgement_id", "scores": "score_id"}
+TABLES = {
+    "samples": "sample_id",
+    "judgements": "judgement_id",
+    "scores": "score_id",
+    "comparisons": "comparison_id",
+}
 SHORTEST = 6
 """So many characters of a name say enough to look for it."""
 MOST_NAMED = 4
@@ -63,7 +68,8 @@ class Told:
     sample: Reply | None = None
     """The reply that was judged, where the result is a judgement or its score."""
     others: tuple[Reply, ...] = ()
-    """Further replies that a score was computed from."""
+    """Further replies that a score was computed from; of a comparison the one shown second."""
+    comparison: Row | None = None
 
 
 def find(connection: duckdb.DuckDBPyConnection, text: str) -> Told:
@@ -77,7 +83,7 @@ def find(connection: duckdb.DuckDBPyConnection, text: str) -> Told:
 
 def _key_of(connection: duckdb.DuckDBPyConnection, text: str) -> tuple[str, str]:
     wanted = text.strip().casefold()
-    hint = 'ids stand in the columns sample_id, judgement_id and score_id: `tripos sql "from scores"` shows some'
+    hint = "ids stand in the columns sample_id, judgement_id, score_id and comparison_id of the tables: `tripos sql`"
     if len(wanted) < SHORTEST:
         raise StoreError(
             "W0302", f"`{harmless(text)}` is too short to look for", f"write {SHORTEST} characters of the id or more"
@@ -90,7 +96,7 @@ def _key_of(connection: duckdb.DuckDBPyConnection, text: str) -> tuple[str, str]
     if len(exact or found) == 1:
         return (exact or found)[0]
     if not found:
-        raise StoreError("W0302", f"no sample, judgement or score `{harmless(text)}` in the store", hint)
+        raise StoreError("W0302", f"no sample, judgement, score or comparison `{harmless(text)}` in the store", hint)
     some = ", ".join(f"`{key}` of {table}" for table, key in found[:MOST_NAMED])
     more = ", …" if len(found) > MOST_NAMED else ""
     raise StoreError("W0303", f"`{harmless(text)}` could be several: {some}{more}", "write more of the id")
@@ -105,6 +111,8 @@ class _Finder:
         [row] = self.rows(table, TABLES[table], [key])
         if table == "samples":
             return Told(table, key, self.item(row), self.sample(row, upon=True))
+        if table == "comparisons":
+            return self.compared(row)
         if table == "judgements":
             sample = self.sample_of(row["sample_id"])
             return Told(table, key, self.item_of(sample), self.judgement(row, upon=True), sample=sample)
@@ -121,6 +129,15 @@ class _Finder:
         stamp, of = row["fingerprint"], scored.of if isinstance(scored, Score) else ""
         others = self.before(key, row, row, scored, lambda ids: score_id(stamp, ids, row["metric"], None), of)
         return Told(table, key, item, sample, row, metric, None, others=others)
+
+    def compared(self, row: Row) -> Told:
+        """What two replies were seen side by side, and what the judge said, where one was asked."""
+        sides = [self.sample_of(row[f"{side}_sample_id"]) for side in ("first", "second")]
+        judgements = self.rows("judgements", "judgement_id", [row["judgement_id"]]) if row["judgement_id"] else []
+        reply = self.judgement(judgements[0]) if judgements else None
+        others = tuple(each for each in sides[1:] if each is not None)
+        item = self.item(row)
+        return Told("comparisons", row["comparison_id"], item, reply, sample=sides[0], others=others, comparison=row)
 
     def sample_of(self, key: str) -> Reply | None:
         rows = self.rows("samples", "sample_id", [key])

@@ -87,7 +87,13 @@ def _details(ended: Ended) -> Iterator[tuple[str, str]]:
     if ended.elapsed_s >= SHORT_S:
         calls = tally.asked.total() + tally.failed.total()
         yield "took", f"{duration(ended.elapsed_s)}, {per_second(calls / ended.elapsed_s)}"
-    for label, statuses in (("replies", tally.samples), ("judges", tally.judgements), ("scores", tally.scores)):
+    counted = (
+        ("replies", tally.samples),
+        ("judges", tally.judgements),
+        ("scores", tally.scores),
+        ("compared", tally.comparisons),
+    )
+    for label, statuses in counted:
         if any(number and status not in GOOD for status, number in statuses.items()):
             yield label, shares(statuses)
     if tally.repaired:
@@ -171,6 +177,7 @@ def summary(ended: Ended) -> dict[str, Any]:
         "samples": dict(sorted(tally.samples.items())),
         "judgements": dict(sorted(tally.judgements.items())),
         "scores": dict(sorted(tally.scores.items())),
+        "comparisons": dict(sorted(tally.comparisons.items())),
         "errors": dict(sorted(tally.errors.items())),
         "repaired": tally.repaired,
         "functions": [without_keys(text) for text in ended.functions],

@@ -30,6 +30,7 @@ def to_data(told: Told) -> dict[str, Any]:
         "id": told.key,
         "item": _item(told.item),
         "score": told.score,
+        "comparison": told.comparison,
         "metric": None if told.metric is None else told.metric.model_dump(mode="json"),
         "rubric": told.rubric,
         "made_from": None if told.reply is None else _reply(told.reply),
@@ -69,8 +70,9 @@ class _View:
         self.width, self.most = width, most
 
     def told(self, told: Told) -> Iterator[str]:
-        title = {"samples": "sample", "judgements": "judgement", "scores": "score"}[told.table]
-        yield from self.line(title, told.key)
+        yield from self.line(told.table.removesuffix("s"), told.key)
+        if told.comparison is not None:
+            yield from self.compared(told.comparison)
         if told.score is not None:
             yield from self.score(told)
         yield from self.item(told.item)
@@ -92,6 +94,15 @@ class _View:
         yield from self.line("made", f"{_when(score)} by run {score['run_id']}, fingerprint {score['fingerprint']}")
         if told.rubric is not None:
             yield from self.text("rubric", told.rubric)
+
+    def compared(self, row: Row) -> Iterator[str]:
+        value = {None: "none", 1.0: "the first is better", 0.0: "the second is better"}.get(row["value"], "neither")
+        yield from self.line("value", f"{value} ({row['status']})")
+        yield from self.line("first", f"{row['first_model']}, sample {row['first_sample_id']}")
+        yield from self.line("second", f"{row['second_model']}, sample {row['second_sample_id']}")
+        yield from self.line("of", f"{row['step']} in {row['scenario']} of {row['benchmark']}")
+        yield from self.line("judge", f"scorer {row['scorer']} by {row['evaluator']}")
+        yield from self.line("made", f"{_when(row)} by run {row['run_id']}, fingerprint {row['fingerprint']}")
 
     def item(self, item: Row | None) -> Iterator[str]:
         if item is None:

@@ -61,11 +61,18 @@ _JUDGEMENTS = """
   sample.item_id, judgement.sample_id, judgement.judgement_id, judgement.run_id, judgement.fingerprint,
   judgement.created_at
 """
+_COMPARISONS = """
+  {context},
+  comparison.step, comparison.first_model, comparison.second_model, comparison.evaluator, comparison.round,
+  comparison.value, comparison.status,
+  comparison.item_id, comparison.first_sample_id, comparison.second_sample_id, comparison.judgement_id,
+  comparison.comparison_id, comparison.scorer, comparison.run_id, comparison.fingerprint, comparison.created_at
+"""
 _ITEMS = "{context}, item.dataset, item.item_id, item.fields"
 
 FIXED_COLUMNS = frozenset(
     word.rpartition(" as ")[2].rpartition(".")[2].strip(" {}\n")
-    for columns in (_SCORES, _COLUMNS, _SAMPLES, _JUDGEMENTS, _ITEMS, "scenario, reason")
+    for columns in (_SCORES, _COLUMNS, _SAMPLES, _JUDGEMENTS, _COMPARISONS, _ITEMS, "scenario, reason")
     for word in columns.replace("{context}", "").split(",")
 ) - {""}
 """What the views call their columns; no axis has such a name (`tripos_compiler.reserved`)."""
@@ -122,8 +129,8 @@ def axis_columns(plan: Plan) -> list[str]:
 
 def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = MappingProxyType({})) -> list[str]:
     """The statements that make the schema: its enumerations, `items`, `samples`, `judgements`, `metrics`, `scores`,
-    `columns`, `rationales`, and the macros. `values` are those that the data have in the columns that are
-    enumerations."""
+    `columns`, `rationales`, `comparisons`, and the macros. `values` are those that the data have in the columns that
+    are enumerations."""
     plan = current.plan
     schema = sql.name(plan.benchmark.name)
     axes, arms = axis_columns(plan), arm_columns(plan)
@@ -184,6 +191,10 @@ def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = Mapp
           from main.judgements where {fresh}
         ) as given on given.judgement_id = score.judgement_id and given.sample_id = score.sample_id
         where json_exists(given.parsed, {_ENTRY})""",
+        f"""create or replace view {schema}.comparisons as
+        select {_COMPARISONS.format(context=context("comparison", "item.context", arms))}
+        from (from main.comparisons where {fresh}{_compared(current)}) as comparison
+        left join main.items as item on {item_key.format("comparison")}{join_arms(plan, "comparison")}""",
         *benchmark_macros(
             plan.benchmark.name,
             [LANGUAGE, *axes, *arms],
@@ -261,6 +272,14 @@ def _only(current: Current) -> tuple[str, str, str]:
         f" {sql.name(current.plan.benchmark.name)}.samples)"
     )
     return _covered(current, "item"), samples, judgements
+
+
+def _compared(current: Current) -> str:
+    """Further conditions on comparisons where one run was asked for."""
+    if not current.exact:
+        return ""
+    both = " and ".join(_among(f"comparisons.{side}_model", current.models) for side in ("first", "second"))
+    return f"{_covered(current, 'comparisons')} and {both} and {_graded_by(current, 'comparisons')}"
 
 
 def _covered(current: Current, row: str) -> str:

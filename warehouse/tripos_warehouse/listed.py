@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from tripos_warehouse.preferred import OF_PAIRS
 from tripos_warehouse.raters import COMPLETE, find_statistic
 from tripos_warehouse.redrawn import LEAST_ITEMS, medians
 from tripos_warehouse.statistics.ratings import Floats
@@ -35,7 +36,8 @@ def statistic(
     what: str, level: str, items: Words, subjects: Words, raters: Words, keys: Words, values: Numbers
 ) -> dict[str, Any]:
     """A statistic of a list of ratings: of what belongs to `items`, `raters` said of `subjects` the number in `values`,
-    or the text in `keys` where classes are told apart.
+    or the text in `keys` where classes are told apart. Of comparisons `subjects` are the models shown first, `raters`
+    those shown second, and `keys` the judges (`preferred`).
 
     It gives `value`, or the `reason` why there is none, and `pulls` of `items`, so that the variance of the value is
     the sum of squared pulls times m / (m - 1) for m items. Of a `median` it also gives the `draws`.
@@ -47,6 +49,8 @@ def statistic(
     """
     if what == "median":
         return _median(items, values)
+    if what in OF_PAIRS:
+        return OF_PAIRS[what](level, items, subjects, raters, keys, values)
     found = _matrix(what, level, items, subjects, raters, keys, values)
     if isinstance(found, str):
         return _nothing(found)

@@ -1,4 +1,4 @@
-"""The report of a run: its samples and scores by status, and every measure of its plan with intervals."""
+"""The report of a run: its samples, scores and comparisons by status, and every measure of its plan with intervals."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ PROVING = ("local/", "mock/")
 
 @dataclass(frozen=True)
 class Report:
-    """What `report` found. `samples` and `scores` count by status, the good one first, then the most frequent."""
+    """What `report` found. `samples`, `scores` and `comparisons` count by status, the good one first, then the most
+    frequent."""
 
     plan: Plan
     run: Run
@@ -37,6 +38,7 @@ class Report:
     """How many of the scores people gave, by the name of the evaluator."""
     gates: tuple[Gate, ...] = ()
     """What the plan expects, each with what it came to."""
+    comparisons: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def held(self) -> bool:
@@ -67,6 +69,7 @@ class Report:
             },
             "samples": self.samples,
             "scores": self.scores,
+            "comparisons": dict(self.comparisons),
             "people": dict(self.people),
             "only_proves_the_pipeline": self.only_proves_the_pipeline,
             "measures": [
@@ -124,6 +127,7 @@ def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Repor
         tuple(evaluate(connection, plan, measure) for measure in plan.measures),
         people=_people(connection, schema),
         gates=tuple(expected(connection, plan, each, run.models) for each in plan.expectations),
+        comparisons=_by_status(connection, f"{schema}.comparisons", "comparison_id" if several else None, "scored"),
     )
 
 

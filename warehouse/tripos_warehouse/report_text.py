@@ -62,6 +62,7 @@ def _header(report: Report, width: int) -> list[str]:
         "cost": NOTHING if run.cost_usd is None else f"${run.cost_usd:,.4f}",
         "samples": _statuses(report.samples),
         "scores": _statuses(report.scores),
+        **({"comparisons": _statuses(report.comparisons)} if report.comparisons else {}),
     }
     room = max(map(len, told))
     for name, value in told.items():
@@ -215,13 +216,20 @@ def _footer(report: Report, sql: bool, where: str) -> list[str]:
         *lines,
         "",
         "Ask more:",
-        f'  {command} "select model, language, avg(value) from {schema}.scores group by all"',
+        f'  {command} "{_further(report)}"',
         *(
             [f'  {command} "select value, metric, reason from {schema}.rationales order by 1 limit 5"']
             if judged
             else []
         ),
     ]
+
+
+def _further(report: Report) -> str:
+    """A query to begin with."""
+    if report.comparisons and not report.scores:
+        return f"select first_model, second_model, avg(value) from {report.run.benchmark}.comparisons group by all"
+    return f"select model, language, avg(value) from {report.run.benchmark}.scores group by all"
 
 
 def _wrapped(text: str, width: int) -> str:

@@ -234,6 +234,33 @@ SCORES = _table(
     _need("created_at", TIMESTAMP),
 )
 
+# What a judge said of two replies that it saw side by side, once for either order.
+COMPARISONS = _table(
+    "comparisons",
+    1,
+    "comparison_id",
+    "judgement_id run_id benchmark scenario item_id step scorer evaluator first_model second_model first_sample_id "
+    "second_sample_id status fingerprint",
+    _need("comparison_id", pa.string()),
+    _may("judgement_id", pa.string()),
+    _need("run_id", pa.string()),
+    _need("benchmark", pa.string()),
+    _need("scenario", pa.string()),
+    _need("item_id", pa.string()),
+    _need("step", pa.string()),
+    _need("scorer", pa.string()),
+    _need("evaluator", pa.string()),
+    _need("first_model", pa.string()),  # whose reply was shown first
+    _need("second_model", pa.string()),
+    _need("first_sample_id", pa.string()),
+    _need("second_sample_id", pa.string()),
+    _may("round", pa.int64()),
+    _may("value", pa.float64()),  # what it is worth to the first: 1 it is better, 0 the second is, 0.5 neither
+    _need("status", pa.string()),
+    _need("fingerprint", pa.string()),
+    _need("created_at", TIMESTAMP),
+)
+
 MEASURES = _table(
     "measures",
     2,
@@ -256,6 +283,9 @@ MEASURES = _table(
 )
 
 TABLES: Mapping[str, Table] = MappingProxyType(
-    {table.name: table for table in (RUNS, RUN_ENDS, RUN_ITEMS, ITEMS, SAMPLES, DRAFTS, JUDGEMENTS, SCORES, MEASURES)}
+    {
+        table.name: table
+        for table in (RUNS, RUN_ENDS, RUN_ITEMS, ITEMS, SAMPLES, DRAFTS, JUDGEMENTS, SCORES, COMPARISONS, MEASURES)
+    }
 )
 """Every table by its name."""

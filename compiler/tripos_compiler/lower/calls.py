@@ -102,13 +102,20 @@ class _Counter:
             for step in treatment.steps:
                 times[step.name] = self._times(step, times)
                 samples[step.name] = max([getattr(step, "samples", 1), *(samples[name] for name in step.needs)])
-                asked = shared.setdefault(_identity(step), Asked(step, times[step.name], samples[step.name]))
+                asked = shared.setdefault(self._identity(step), Asked(step, times[step.name], samples[step.name]))
                 asked.samples = max(asked.samples, samples[step.name])
                 asked.places.append((places, step))
                 asked.arms.extend([treatment.arms] if treatment.arms else [])
         for asked in shared.values():
             for count in self._of(asked):
                 yield count.model_copy(update={"arms": tuple(asked.arms)})
+
+    def _identity(self, step: Step) -> str:
+        """What is asked once is counted once: a judge's reply may serve several scores. Judges of two roles are two,
+        also where they are sent the same."""
+        if isinstance(step, Verdict | Grade | Compare):
+            return f"{step.judgement} {self.scorers[step.scorer].role}"
+        return step.fingerprint
 
     def _times(self, step: Step, times: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
         upstream = [role for name in step.needs for role in times[name]]
@@ -150,8 +157,9 @@ class _Counter:
                 yield self._count(step.name, self.scorers[step.scorer].role, span, times)
             case Compare():
                 compared = next((role.name for role in self.roles.values() if role.kind == "compared"), None)
-                others = tuple(role for role in times if role != compared)
-                count = self._count(step.name, self.scorers[step.scorer].role, span, others)
+                judge = self.scorers[step.scorer].role
+                others = tuple(role for role in times if role != compared or role == judge)
+                count = self._count(step.name, judge, span, others)
                 yield count.model_copy(update={"pairs": compared})
 
     def _count(self, step: str, role: str, span: Span, times: tuple[str, ...]) -> CallCount:
@@ -177,8 +185,3 @@ class _Counter:
             certain = sum(1 for each in found if True in each)
             most = sum(1 for each in found if set(each) != {False})
         return Span(most, certain if self.cases.certain else 0, most)
-
-
-def _identity(step: Step) -> str:
-    """What is asked once is counted once: a judge's reply may serve several scores."""
-    return step.judgement if isinstance(step, Verdict | Grade | Compare) else step.fingerprint

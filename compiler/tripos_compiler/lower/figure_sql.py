@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from tripos_compiler.lower.compare_sql import CompareSql
 from tripos_compiler.lower.drawn_sql import EACH_DRAW, bounded, draws_of, listed
 from tripos_compiler.lower.figured import Figured, Leaf, Missing, Reading
 from tripos_compiler.lower.leaf_sql import LeafSql, Node
@@ -83,7 +84,8 @@ class _Writer:
         key = (taken, tuple((scored.kind, scored.name, scored.within) for scored in leaf.scored), cut, missing)
         if key not in self.made:
             if figure.of is None:
-                node = LeafSql(self.reading.program, self.parts, figure, leaf, cut, missing).write()
+                of = CompareSql if leaf.scored[0].kind == "compare" else LeafSql
+                node = of(self.reading.program, self.parts, figure, leaf, cut, missing).write()
             else:
                 fixed = {name for name, _ in cut.fixed}
                 within = dict.fromkeys([*cut.dims, *(dim for dim in figure.of.by if dim not in fixed)])

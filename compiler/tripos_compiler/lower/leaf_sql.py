@@ -75,7 +75,7 @@ class LeafSql:
             case "accuracy":
                 return self._mean(self._agreeing())
             case "sum" | "count":
-                return self._sum()
+                return self._sum(self._single())
             case "stdev":
                 return self._stdev()
             case "min" | "max" as function:
@@ -164,7 +164,8 @@ from {pairs}""",
 
     # --- sums ---
 
-    def _mean(self, rows: str) -> Node:
+    def _mean(self, rows: str, reason: str = "NULL::varchar") -> Node:
+        """The mean of rows; `reason` is the SQL of why there is none."""
         means = self.parts.add(
             "cells",
             f"""select {self._by},
@@ -172,15 +173,14 @@ from {pairs}""",
   sum("its weight") filter (value is not null) as "weight of cell",
   coalesce(bool_and(value in (0, 1)), false) and count(value) = count(distinct item_id) filter (value is not null)
     and count(distinct "its weight") = 1 as "is share",
-  count(*) filter ("has value") as n, count(*) as total, NULL::varchar as reason
+  count(*) filter ("has value") as n, count(*) as total, {reason} as reason
 from {rows}
 group by {self._by}""",
         )
         pulls = 'sum("its weight" * (rows.value - cells.value)) / any_value("weight of cell")'
         return self._enlarged(means, self._pulls(rows, means, pulls))
 
-    def _sum(self) -> Node:
-        rows = self._single()
+    def _sum(self, rows: str) -> Node:
         value = "value" if self.figure.function == "sum" else '"has value"::integer'
         cells = self.parts.add(
             "cells",
@@ -364,7 +364,7 @@ from (
 )
 qualify row_number() over (partition by {self._by}, subject, rater order by round desc nulls last) = 1""",
             )
-        return self._split(self._called(function, rows, "subject", "rater", quoted(level)))
+        return self._opened(self._called(function, rows, "subject", "rater", quoted(level)))
 
     def _in_role(self, scored: Scored) -> str:
         """A condition that leaves scores by the raters of the role that the aggregate is taken across, where those of
@@ -376,7 +376,7 @@ qualify row_number() over (partition by {self._by}, subject, rater order by roun
     def _median(self) -> Node:
         found = self._called("median", self._single(), "item_id", "sample_id")
         drawn = self.parts.add("drawn", f"select {self._by}, found.draws as draws\nfrom {found}")
-        return replace(self._split(found), drawn=drawn)
+        return replace(self._opened(found), drawn=drawn)
 
     def _called(self, function: str, rows: str, subject: str, rater: str, level: str = "''") -> str:
         """A row a cell, with what a statistic of lists came to."""
@@ -393,8 +393,8 @@ from {rows}
 group by {self._by}""",
         )
 
-    def _split(self, found: str) -> Node:
-        """The two tables of what a statistic of lists came to."""
+    def _opened(self, found: str) -> Node:
+        """The tables of cells whose values were found by a function."""
         cells = self.parts.add(
             "cells",
             f"""select {self._by}, found.value as value, n, total, false as "is share", found.reason as reason

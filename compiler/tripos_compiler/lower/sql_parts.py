@@ -84,12 +84,12 @@ class Cut:
 def is_kept(program: Program, scored: Scored, dims: Sequence[str]) -> bool:
     """Whether the rows of something scored, and the dimensions, are in the views of its benchmark."""
     known = {*FIXED, *program.axes, *program.arms}
-    return program.benchmark is not None and scored.kind != "compare" and all(d in known or "." in d for d in dims)
+    return program.benchmark is not None and all(d in known or "." in d for d in dims)
 
 
 def condition(scored: Scored) -> str:
     """Which rows of the view are of something scored."""
-    column = "scorer" if scored.kind == "scorer" else "metric"
+    column = {"scorer": "scorer", "compare": "step"}.get(scored.kind, "metric")
     within = f" and scenario = {quoted(scored.within)}" if scored.within is not None else ""
     return f"{column} = {quoted(scored.name)}{within}"
 
@@ -125,6 +125,24 @@ def rows_sql(program: Program, scored: Scored, cut: Cut, more: Sequence[str] = (
     view = "columns" if scored.kind == "column" else "scores"
     given = "given" if scored.kind == "column" else "NULL::varchar as given"
     picked = [columns(cut.dims), "scenario", "metric", "item_id", "sample_id", "value", given, *more]
+    return _from_view(schema, view, picked, scored, cut)
+
+
+def compared_sql(program: Program, scored: Scored, cut: Cut) -> str:
+    """The rows of comparisons: the dimensions, the arms, and what tells whose replies were compared by whom."""
+    assert program.benchmark is not None
+    own = ["item_id", "evaluator", "first_model", "second_model", "first_sample_id", "second_sample_id", '"round"']
+    arms = [named(arm) for arm in program.arms]
+    picked = dict.fromkeys([*map(_plain, cut.dims), "scenario", *own, *arms, "value"])
+    return _from_view(named(program.benchmark.name), "comparisons", list(picked), scored, cut)
+
+
+def _plain(dim: str) -> str:
+    """A dimension as it is named beside columns that it may be one of."""
+    return dim if dim in FIXED else named(dim)
+
+
+def _from_view(schema: str, view: str, picked: Sequence[str], scored: Scored, cut: Cut) -> str:
     fields = dict.fromkeys(name for name in (*cut.dims, *(name for name, _ in cut.fixed)) if "." in name)
     lines = [f"select {', '.join(picked)}", f"from {schema}.{view}"]
     if fields:

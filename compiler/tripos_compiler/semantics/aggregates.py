@@ -243,23 +243,34 @@ _ALL: tuple[AggregateFunction, ...] = (
         "bradley_terry",
         (_COMPARE,),
         "the strength of a model in log-odds, 0 being the mean of all: one that is 1 stronger than another wins e "
-        "times as often as it loses; a tie is half a win for each",
-        "Bradley and Terry, Rank Analysis of Incomplete Block Designs, 1952; fitted as by Hunter, 2004",
+        "times as often as it loses; two that are alike tie as often as the verdicts show",
+        "Bradley and Terry, Rank Analysis of Incomplete Block Designs, 1952; ties as Davidson, 1970",
         _between(None, None),
         missing=_SKIP_ONLY,
     ),
     AggregateFunction(
         "position_bias",
         (_COMPARE,),
-        "the share of verdicts for the reply that is shown first less the share for the second; 0 is no bias",
+        "the share of verdicts for the reply that is shown first less the share for the second, of replies that were "
+        "judged in both orders; 0 is no bias",
         "Wang et al., Large Language Models are not Fair Evaluators, 2023",
         _BOTH_WAYS,
         missing=_SKIP_ONLY,
     ),
     AggregateFunction(
+        "flip_rate",
+        (_COMPARE,),
+        "the share of comparisons in which the other model wins when the replies change places; a tie in one order is "
+        "no turn",
+        "Zheng et al., Judging LLM-as-a-Judge with MT-Bench and Chatbot Arena, 2023, there as (in)consistency",
+        _SHARE,
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
         "self_preference",
         (_COMPARE,),
-        "the win rate of a model where it is the judge itself less where others judge; 0 is no preference",
+        "the win rate of a model where judges of its own family judge it, itself among them, less where others do, on "
+        "the same replies; 0 is no preference",
         "Panickssery et al., LLM Evaluators Recognize and Favor Their Own Generations, 2024",
         _BOTH_WAYS,
         missing=_SKIP_ONLY,

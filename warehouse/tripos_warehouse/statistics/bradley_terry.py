@@ -38,6 +38,9 @@ class Strengths:
     draws: Floats | None = None
     """The log strengths of a bootstrap, of the shape (resamples, models)."""
     confidence: float = 0.95
+    pulls: Floats | None = None
+    """What every item adds to each log strength, of the shape (items, models), items in the order in which they come
+    up: where errors come from the spread between `items`."""
 
     def difference(self, first: str, second: str) -> Found:
         """The log odds that `first` is preferred to `second`, where they do not tie."""
@@ -103,8 +106,10 @@ def bradley_terry(
     fitted = _fit(counts.wins(), counts.ties(), ridge)
     items = int(counts.item.max()) + 1
     covariance, df, draws, trouble = _inverse(fitted.information, size), None, None, None
+    pulls: Floats | None = None
     if errors == "items":
-        covariance, df = _sandwich(counts, fitted, covariance, items), items - 1.0
+        pulls = _pulls(counts, fitted, covariance, items)
+        covariance, df = _sandwich(pulls, covariance), items - 1.0
     elif errors == "bootstrap" and items > 1:
         draws, trouble = _drawn(counts, fitted, items, ridge, resamples, seed)
         covariance = np.cov(draws.T) if trouble is None else covariance
@@ -127,7 +132,8 @@ def bradley_terry(
         ties = _exponential(parts[size])
     else:
         ties = replace(parts[size], value=math.exp(fitted.values[size]))
-    return Strengths(models, by_model, ties, covariance[:size, :size], df, kept, confidence)
+    own = None if pulls is None else pulls[:, :size]
+    return Strengths(models, by_model, ties, covariance[:size, :size], df, kept, confidence, own)
 
 
 @dataclass(frozen=True, eq=False)
@@ -210,10 +216,17 @@ def _inverse(information: Floats, size: int) -> Floats:
     return found
 
 
-def _sandwich(counts: Counts, fitted: Fit, bread: Floats, items: int) -> Floats:
-    """The covariance that the spread of the items' gradients shows."""
+def _sandwich(pulls: Floats, bread: Floats) -> Floats:
+    """The covariance that the spread of the items' pulls shows."""
+    items = len(pulls)
     if items < 2:
         return bread
+    found: Floats = items / (items - 1) * (pulls.T @ pulls)
+    return found
+
+
+def _pulls(counts: Counts, fitted: Fit, bread: Floats, items: int) -> Floats:
+    """What the gradient of every item adds to each parameter, to the first order."""
     size = len(counts.models)
     up, level = _probabilities(fitted.values, size)
     win, lose, tie = (table[counts.first, counts.second] for table in (up, up.T, level))
@@ -223,7 +236,7 @@ def _sandwich(counts: Counts, fitted: Fit, bread: Floats, items: int) -> Floats:
     np.add.at(scores, (counts.item, counts.second), -pull)
     if len(fitted.values) > size:
         np.add.at(scores, (counts.item, np.full(len(pull), size)), (counts.outcome == 0) - tie)
-    found: Floats = items / (items - 1) * bread @ (scores.T @ scores) @ bread
+    found: Floats = scores @ bread
     return found
 
 

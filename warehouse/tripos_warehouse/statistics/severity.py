@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,6 +12,8 @@ from tripos_warehouse.statistics.found import Found
 from tripos_warehouse.statistics.means import mean
 from tripos_warehouse.statistics.ratings import Clusters, Ratings, is_missing, read_ratings
 from tripos_warehouse.statistics.verdicts import Verdict
+
+NOBODY_ELSE = "nobody else judged what its model took part in"
 
 
 def judge_severity(ratings: Ratings, clusters: Clusters = None, *, confidence: float = 0.95) -> tuple[Found, ...]:
@@ -61,28 +63,54 @@ def self_preference(
     """
     judges = sorted({verdict.judge for verdict in verdicts if verdict.judge is not None})
     models = {judge: judge for judge in judges} if own is None else own
-    by_pair: dict[tuple[Hashable, tuple[str, str]], list[Verdict]] = defaultdict(list)
-    for verdict in verdicts:
-        if verdict.item is not None:
-            by_pair[verdict.item, verdict.models].append(verdict)
     found = {}
     taking_part = {model for verdict in verdicts for model in verdict.models}
     for judge in judges:
         mine = models.get(judge)
         if mine is None or mine not in taking_part:
             continue
-        excesses, items, left_out = [], [], 0
-        for (item, pair), given in by_pair.items():
-            by_self = [each.score_of(mine) for each in given if each.judge == judge] if mine in pair else []
-            others = _by_judge([each for each in given if models.get(str(each.judge)) not in pair], mine)
-            if by_self and others:
-                excesses.append(sum(by_self) / len(by_self) - sum(others) / len(others))
-                items.append(item)
-            left_out += bool(by_self and not others)
-        found[judge] = _over_items(
-            excesses, items, left_out, "nobody else judged what its model took part in", confidence
-        )
+        fond = fondness(verdicts, mine, [judge], lambda other, model: models.get(other) == model)
+        found[judge] = _over_items(fond.excesses, fond.items, fond.left_out, NOBODY_ELSE, confidence)
     return found
+
+
+@dataclass(frozen=True)
+class Fondness:
+    """How far the judges of a model are beyond others: an excess, −1 to 1, for every comparison, and the item of each.
+    `left_out` counts those that nobody else judged."""
+
+    excesses: list[float]
+    items: list[Hashable]
+    left_out: int
+
+
+def fondness(
+    verdicts: Sequence[Verdict], model: str, judges: Collection[str], is_own: Callable[[str, str], bool]
+) -> Fondness:
+    """How much more often `judges`, whose own `model` is, prefer it than others do, comparison by comparison.
+
+    `is_own` says of a judge and a model whether it is the judge's own. Those count for whom the other model is not
+    their own too, and of the others those for whom neither is. A judge who judged more often counts no more.
+
+    >>> verdicts = [Verdict("a", "b", "a", 1, "mine"), Verdict("a", "b", "b", 1, "x"), Verdict("a", "b", None, 1, "y")]
+    >>> fondness(verdicts, "a", ["mine"], lambda judge, model: (judge, model) == ("mine", "a")).excesses
+    [0.75]
+    """
+    by_pair: dict[tuple[Hashable, tuple[str, str]], list[Verdict]] = defaultdict(list)
+    for verdict in verdicts:
+        if verdict.item is not None and model in verdict.models:
+            by_pair[verdict.item, verdict.models].append(verdict)
+    found = Fondness([], [], 0)
+    left_out = 0
+    for (item, pair), given in by_pair.items():
+        own = {str(each.judge): [is_own(str(each.judge), side) for side in pair].count(True) for each in given}
+        mine = _by_judge([each for each in given if each.judge in judges and own[str(each.judge)] == 1], model)
+        others = _by_judge([each for each in given if own[str(each.judge)] == 0], model)
+        if mine and others:
+            found.excesses.append(sum(mine) / len(mine) - sum(others) / len(others))
+            found.items.append(item)
+        left_out += bool(mine and not others)
+    return replace(found, left_out=left_out)
 
 
 def _by_judge(verdicts: Sequence[Verdict], model: str) -> list[float]:

@@ -1,0 +1,56 @@
+"""Families of models: who trained them, as far as a name says it. Judges favour their own."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+FAMILIES = {
+    "gpt": r"gpt|chatgpt|davinci|o[1345](?:-|$)",
+    "claude": r"claude",
+    "gemini": r"gemini|gemma|palm",
+    "llama": r"llama|vicuna|alpaca",
+    "qwen": r"qwen|qwq|qvq",
+    "deepseek": r"deepseek",
+    "mistral": r"mistral|mixtral|codestral|ministral|magistral|pixtral",
+    "glm": r"glm",
+    "grok": r"grok",
+    "command": r"command-|c4ai|aya",
+    "phi": r"phi-?\d",
+    "kimi": r"kimi|moonshot",
+    "doubao": r"doubao|seed-",
+    "ernie": r"ernie",
+    "hunyuan": r"hunyuan",
+    "yi": r"yi-",
+    "internlm": r"internlm",
+    "nova": r"nova-",
+    "granite": r"granite",
+    "smollm": r"smollm",
+}
+"""Family to what the names of its models contain, from the start of a word on."""
+PEOPLE = "human/"
+"""What the name of a judge begins with that is a person."""
+
+
+@lru_cache(maxsize=4096)
+def families(model: str) -> frozenset[str]:
+    """The families that a model's name shows; a distilled model has two, a model of no known name none.
+
+    >>> sorted(families("openrouter/deepseek/deepseek-r1-distill-qwen-32b"))
+    ['deepseek', 'qwen']
+    >>> families("azure/prod-7")
+    frozenset()
+    """
+    name = model.casefold()
+    return frozenset(family for family, pattern in FAMILIES.items() if re.search(rf"(?<![a-z0-9])(?:{pattern})", name))
+
+
+def is_kin(judge: str, model: str) -> bool:
+    """Whether a judge is that model, or of a family that it is of. A person is of none.
+
+    >>> is_kin("openai/gpt-5", "azure/gpt-4o-mini"), is_kin("mock/careful", "mock/careful")
+    (True, True)
+    >>> is_kin("anthropic/claude-sonnet-4-5", "openai/gpt-5"), is_kin("human/claude", "anthropic/claude-sonnet-4-5")
+    (False, False)
+    """
+    return judge == model or (not judge.startswith(PEOPLE) and bool(families(judge) & families(model)))

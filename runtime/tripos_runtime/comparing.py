@@ -1,0 +1,128 @@
+"""Takes pairs of replies to their judges, and keeps which of the two was better."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tripos_compiler.plan import Compare, Scorer
+from tripos_compiler.semantics.evaluate import Unavailable
+from tripos_runtime.asking import Answer, Asking, Outcome, Question, Reader
+from tripos_runtime.grading import VERDICT, grade_schema
+from tripos_runtime.models.base import Message
+from tripos_runtime.pairs import Pair
+from tripos_runtime.prompting import grade_messages
+from tripos_runtime.reading import read
+from tripos_runtime.shared import Shared, together
+from tripos_runtime.statuses import SCORED, status_of_reply
+from tripos_runtime.stepping import Stepper
+from tripos_runtime.units import Call
+
+FIRST, SECOND, NEITHER = 1.0, 0.0, 0.5
+"""What a comparison is worth to the model whose reply was shown first."""
+
+
+class PairStepper(Stepper):
+    """Works on units, and then on the pairs that they make."""
+
+    async def compare(self, pairs: Sequence[Pair], kept: Sequence[Pair], shared: Shared) -> None:
+        """Judges pairs whose units were gone through, and counts those of which the ledger has everything."""
+        for pair in kept:
+            self._reuse_pair(pair, shared)
+        await together([self._compare(pair, shared) for pair in pairs])
+
+    def _reuse_pair(self, pair: Pair, shared: Shared) -> None:
+        for call in pair.calls:
+            if shared.reuses(call.name):
+                self.tally.reused[call.role, pair.case.scenario.name] += 1
+                self._count_status(call.table, shared.kept[call.name])
+        outcomes = [name for name in pair.comparisons.values() if shared.first(name)]
+        self.tally.comparisons.update(shared.kept[name] for name in outcomes)
+        self.work.add([name for _, name in pair.results])
+
+    async def _compare(self, pair: Pair, shared: Shared) -> None:
+        step, unit = pair.step, pair.first
+        names = pair.names(shared.names[pair.first], shared.names[pair.second])
+        question = self._question_of_pair(step)
+        status = names.holds(step)
+        sent: tuple[Message, ...] = ()
+        if status is None:
+            try:
+                sent = grade_messages(step, question, pair.case, names.values, self.sources, ())
+            except Unavailable as reason:
+                status = reason.status
+
+        async def judge(call: Call) -> None:
+            if status is not None:
+                self._skip(call.name, call.role, status, unit, shared)
+                self._keep_comparison(pair, call, None, (None, status), shared)
+                return
+
+            async def make(wanted: Sequence[str]) -> Mapping[str, Answer]:
+                lane = (call.role, pair.case.scenario.name)
+                asking = Asking(self.callers[call.model], question, sent, pair.case.language, lane)
+                calls, numbers = {call.name: call}, {call.name: 0}
+                return await self._answers(
+                    unit, asking, calls, shared, numbers, lambda name: self._judgement(unit, step, call.model, name)
+                )
+
+            answer = await shared.once(call.name, [call.name], make)
+            self._keep_comparison(pair, call, call.name, answer.value or (None, answer.status), shared)
+
+        await together([judge(call) for call in pair.calls])
+
+    def _keep_comparison(
+        self, pair: Pair, call: Call, judgement: str | None, found: tuple[float | None, str], shared: Shared
+    ) -> None:
+        """Keeps an outcome that the ledger has not yet."""
+        step, name = pair.step, pair.comparisons[call.model]
+        value, status = found
+        if not shared.first(name):
+            return
+        self.tally.comparisons[status] += 1
+        self._settled([name], status)
+        if name in shared.kept:
+            return
+        row: dict[str, Any] = {
+            "comparison_id": name,
+            "judgement_id": judgement,
+            **self._common(pair.first, step.fingerprint),
+            "item_id": pair.case.item_id,
+            "step": step.name,
+            "scorer": step.scorer,
+            "evaluator": call.model,
+            "first_model": pair.first.model,
+            "second_model": pair.second.model,
+            "first_sample_id": pair.first.samples[step.of],
+            "second_sample_id": pair.second.samples[step.of],
+            "value": value,
+            "status": status,
+        }
+        self.ledger.keep({"comparisons": [row]})
+
+    def _question_of_pair(self, step: Compare) -> Question:
+        """The question of a step, made once."""
+        if step.fingerprint not in self._questions:
+            scorer = self.plan.scorer(step.scorer)
+            schema, reader = grade_schema(scorer, ()), verdict_reader(scorer)
+            question = Question(scorer.system, scorer.prompt, scorer.settings, schema, reader)
+            self._questions[step.fingerprint] = question
+        return self._questions[step.fingerprint]
+
+
+def verdict_reader(scorer: Scorer) -> Reader:
+    """Reads the reply of a judge that gives a choice of which of two is better, to what that is worth to the first and
+    a status."""
+    gives = scorer.gives
+    assert gives is not None and gives.kind == "choice"
+    worth = dict(zip(gives.values, (FIRST, SECOND, NEITHER), strict=False))
+
+    def read_one(text: str, finish_reason: str | None) -> Outcome:
+        found = read(gives, text)
+        if found.error is not None:
+            status = status_of_reply(found.status, finish_reason)
+            return Outcome((None, status), {}, found.error, status)
+        value = worth[found.value]
+        return Outcome((value, SCORED), {VERDICT: {"score": value, "choice": found.value}})
+
+    return read_one
