@@ -13,6 +13,7 @@ from tripos_compiler.semantics.names import paths_in
 from tripos_runtime.asking import Answer
 from tripos_runtime.binding import Binding
 from tripos_runtime.making.asked import Asker, Found, MadeCall
+from tripos_runtime.making.outcomes import place_of
 from tripos_runtime.making.rejections import Reason, Rejection, note
 from tripos_runtime.making.slots import Slot
 from tripos_runtime.making.walks import walk
@@ -136,7 +137,18 @@ class Attempts:
     def call(self, ask: Ask, slot: Slot, item: str, number: int, upstream: tuple[str, ...]) -> MadeCall:
         """The call of a step about `item`."""
         model = self.binding.of(ask.role)[0]
-        return MadeCall(ask, self.made.name, item, slot.cell, self.language(slot), number, model, upstream)
+        return MadeCall(
+            ask,
+            ask is self.author,
+            self.made.name,
+            place_of(self.made),
+            item,
+            slot.cell,
+            self.language(slot),
+            number,
+            model,
+            upstream,
+        )
 
 
 class _Trial:
