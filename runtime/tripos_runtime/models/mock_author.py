@@ -1,8 +1,8 @@
 """The replies of `mock/author`: what writes data sets where no model is to be asked.
 
 It writes something else for every request, in the language of the request, and errs as authors do: about one reply in
-twenty repeats an earlier one word for word, one in twenty nearly so, and one in forty cannot be read. Asked whether
-something is so, it says yes nine times in ten.
+twenty is always the same, one in twenty is nearly that, and one in forty cannot be read. Asked whether something is so,
+it says yes nine times in ten.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ from tripos_runtime.models.mock_values import draw, value_of
 
 REPEATS, NEARLY, BROKEN, NO = 20, 20, 40, 10
 """Once in so many replies."""
-POOL = 3
-"""So many replies are what the others repeat."""
 LENGTH = 14
 ENGLISH = """
 account angle answer balance bridge calendar cell chapter circle climate colour compass current degree desert diagram
@@ -42,7 +40,7 @@ def author_text(schema: dict[str, Any] | None, key: str, *, chinese: bool) -> st
     kind = draw(REPEATS * NEARLY * BROKEN, key, "kind")
     near = kind % NEARLY == 1
     if kind % REPEATS == 0 or near:
-        key = f"again {draw(POOL, key, 'which')} {json.dumps(schema, sort_keys=True)}"
+        key = f"again {json.dumps(schema, sort_keys=True)}"
     if schema is None:
         return _nearly(written(key, chinese=chinese), near, chinese=chinese)
     value = _value(schema, key, near, chinese=chinese)
