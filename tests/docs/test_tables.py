@@ -21,7 +21,7 @@ from tripos_warehouse.views import connect
 
 PAGE = DOCS / "tables.md"
 BEGIN, END = "<!-- columns -->\n", "<!-- end of columns -->\n"
-VIEWS = ("scores", "columns", "rationales", "samples", "judgements", "items", "metrics")
+VIEWS = ("scores", "columns", "rationales", "samples", "judgements", "items", "slots", "metrics")
 TABLES = ("runs", "run_items", "items", "slots", "samples", "judgements", "scores", "drafts", "measures")
 
 
