@@ -58,12 +58,10 @@ class Attempts:
         """What expressions know the row as."""
         return self.made.name.rpartition(".")[2]
 
-    @cached_property
+    @property
     def asks(self) -> tuple[Ask, ...]:
         """The steps that ask somebody."""
-        return tuple(
-            step if isinstance(step, Ask) else step.ask for step in self.made.steps if not isinstance(step, Derived)
-        )
+        return self.made.asks
 
     @cached_property
     def author(self) -> Ask | None:
