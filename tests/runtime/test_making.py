@@ -10,7 +10,9 @@ from typing import Any
 
 import pytest
 
+from tests.runtime.in_memory import MemoryLedger
 from tests.runtime.small_runs import SmallRun, run_small
+from tripos_runtime.calling import Stopped
 from tripos_runtime.cases import Selection
 from tripos_runtime.models.base import ModelError, Request
 
@@ -406,3 +408,52 @@ def test_shots_are_taken_from_a_data_set_that_is_made_whole(tmp_path: Path) -> N
     run = make(tmp_path, text, unlike, selection=Selection(limit=1))
     assert run.asked == {"a": 1, "w": 2, "c": 0}
     assert len(run.sent("a")[0]) == 5
+
+
+def test_what_another_process_makes_is_left_to_it_and_then_taken_from_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused: list[str] = []
+
+    def claim(self: MemoryLedger, key: str) -> bool:
+        if len(refused) < 3:  # another process has it for a while
+            refused.append(key)
+            return False
+        self.claimed.append(key)
+        return True
+
+    monkeypatch.setattr(MemoryLedger, "claim", claim)
+    run = make(tmp_path, written(count=2), unlike)
+    assert len(refused) == 3
+    assert len(run.table("items")) == 4
+
+
+def test_where_a_model_cannot_be_had_nothing_after_it_is_asked(tmp_path: Path) -> None:
+    def refuse(request: Request) -> str:
+        raise Stopped("R0102", "no key", "")
+
+    run = make(tmp_path, written(count=5), refuse)
+    assert run.asked["a"] == 0
+    assert isinstance(run.engine.trouble, Stopped)
+    assert run.table("slots") == []
+
+
+def test_a_run_that_is_killed_between_replies_asks_for_no_reply_again(tmp_path: Path) -> None:
+    text = written(count=6, more="unique item.question")
+    left = 5
+
+    def dies(request: Request) -> str:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise Stopped("R0102", "no key", "")
+        return repeating(request)
+
+    killed = make(tmp_path / "cut", text, dies)
+    resumed = make(tmp_path / "cut", text, repeating, before=killed)
+    whole = make(tmp_path / "whole", text, repeating)
+    assert len({row["sample_id"] for row in resumed.table("samples")}) == len(resumed.table("samples"))
+    assert {row["sample_id"] for row in resumed.table("samples")} == {
+        row["sample_id"] for row in whole.table("samples")
+    }
+    assert resumed.asked["w"] == whole.asked["w"] - len(killed.table("samples"))
