@@ -113,6 +113,7 @@ def run_small(
     script: Script = echo,
     before: SmallRun | None = None,
     selection: Selection | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
     **roles: str,
 ) -> SmallRun:
     """Compiles `spec` beside `files` (JSON Lines of the rows given, or a text) and runs it. `roles` names the model of
@@ -142,6 +143,7 @@ def run_small(
         ledger=ledger,
         run_id="run",
         workers=4,
+        functions=functions or {},
         sleep=_no_sleep,
     )
     with contextlib.suppress(Stopped):  # a script may end the run

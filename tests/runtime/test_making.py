@@ -12,6 +12,7 @@ import pytest
 
 from tests.runtime.in_memory import MemoryLedger
 from tests.runtime.small_runs import SmallRun, run_small
+from tripos_compiler.semantics.evaluate import Unavailable
 from tripos_runtime.calling import Stopped
 from tripos_runtime.cases import Selection
 from tripos_runtime.models.base import ModelError, Request
@@ -359,6 +360,7 @@ def choosing(request: Request) -> str:
 def test_a_walk_keeps_every_path_that_was_chosen_down_to_a_leaf(tmp_path: Path) -> None:
     run = make(tmp_path, spec(WALKED, context=""), choosing)
     points = {json.loads(row["fields"])["stem"]: json.loads(row["fields"])["points"] for row in run.table("items")}
+    assert run.engine.tally.done == run.engine.tally.total
     assert points == {"one": ["Numbers / Fractions", "Shapes / Circles"], "two": [], "three": []}
     assert run.asked["w"] == 5
 
@@ -457,3 +459,16 @@ def test_a_run_that_is_killed_between_replies_asks_for_no_reply_again(tmp_path: 
         row["sample_id"] for row in whole.table("samples")
     }
     assert resumed.asked["w"] == whole.asked["w"] - len(killed.table("samples"))
+
+
+def test_a_row_whose_function_failed_is_not_rejected_and_looked_at_again_by_the_next_run(tmp_path: Path) -> None:
+    def broken(text: str) -> bool:
+        raise Unavailable("good", "function_error", "it failed")
+
+    tmp_path.joinpath("checks.py").write_text("def good(text: str) -> bool:\n    return True\n", "utf-8")
+    text = written(more="require good(item.question)") + 'function good from "checks.py:good"\n'
+    first = make(tmp_path, text, unlike, functions={"good": broken})
+    assert first.asked == {"a": 0, "w": 2, "c": 0}
+    assert first.table("slots") == []
+    again = make(tmp_path, text, unlike, before=first, functions={"good": lambda text: True})
+    assert again.asked == {"a": 2, "w": 0, "c": 0}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -46,7 +47,8 @@ class Maker:
     attempts: Attempts
     asker: Asker
     workers: int
-    functions: Mapping[str, Callable[..., Any]]
+    functions: Mapping[str, Callable[..., Any]] | None
+    """The plug-ins, or those that are there already."""
     sleep: Sleep
     stop: Callable[[], None]
     """Makes no further call; what is under way is finished."""
@@ -85,7 +87,7 @@ class Maker:
             for block in blocks:
                 await self._block(block)
 
-        with calling(self.functions):
+        with contextlib.nullcontext() if self.functions is None else calling(self.functions):
             count = min(max(1, -(-self.workers // BLOCK)) + 1, max(1, len(groups)))
             await together([work() for _ in range(count)])
 
@@ -153,12 +155,16 @@ class Maker:
         state.attempts = number + 1
         if attempt is None or (attempt.row is None and attempt.rejection is None):
             self.open.append(state.slot)
-            self._skip(0 if attempt is None else len(attempt.names) + 1)
+            self._skip(0 if attempt is None else attempt.asked)
             return
         rejection = attempt.rejection
         if attempt.row is not None:
-            rejection = block.pools[state.slot.group].rejection(state.slot, attempt.row)
-        self._skip(len(attempt.names))
+            try:
+                rejection = block.pools[state.slot.group].rejection(state.slot, attempt.row)
+            except Unasked:
+                self.open.append(state.slot)
+                return
+        self._skip(attempt.asked)
         if rejection is None:
             assert attempt.row is not None
             self._end(state, attempt.row, block)
