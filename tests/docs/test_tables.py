@@ -24,8 +24,8 @@ from tripos_warehouse.views import connect
 
 PAGE = DOCS / "tables.md"
 BEGIN, END = "<!-- columns -->\n", "<!-- end of columns -->\n"
-VIEWS = ("scores", "columns", "rationales", "samples", "judgements", "comparisons", "items", "metrics")
-TABLES = ("runs", "run_items", "items", "samples", "judgements", "scores", "comparisons", "drafts", "measures")
+VIEWS = ("scores", "columns", "rationales", "samples", "judgements", "comparisons", "items", "slots", "metrics")
+TABLES = ("runs", "run_items", "items", "slots", "samples", "judgements", "scores", "comparisons", "drafts", "measures")
 
 
 @pytest.fixture(scope="module")

@@ -11,6 +11,7 @@ KEYS = {
     "scores": "score_id",
     "comparisons": "comparison_id",
     "drafts": "unit_id",
+    "slots": "slot_id",
 }
 Row = Mapping[str, Any]
 
@@ -64,7 +65,7 @@ class MemoryLedger:
         found: dict[str, Row] = {}
         for row in self.table(table):
             name = row[KEYS[table]]
-            if name in ids and (name not in found or found[name]["status"] == "provider_error"):
+            if name in ids and (name not in found or found[name]["status"] == "provider_error" or table == "slots"):
                 found[name] = row
         return found
 

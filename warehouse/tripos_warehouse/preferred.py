@@ -19,7 +19,7 @@ Numbers = Sequence[float | None]
 
 def strength(model: str, items: Words, firsts: Words, seconds: Words, judges: Words, values: Numbers) -> dict[str, Any]:
     """The strength of a model among all that are compared, in log odds (`bradley_terry`): `value`, or the `reason` why
-    there is none, and what every one of `items` adds to it, `pulls`; there are no `draws`. `values` are 1 where the first won, 0 where the
+    there is none, and what every one of `items` adds to it, `pulls`. `values` are 1 where the first won, 0 where the
     second did, 0.5 for a tie.
 
     >>> firsts, seconds = ["a", "b"] * 4, ["b", "a"] * 4

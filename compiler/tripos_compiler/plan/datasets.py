@@ -96,3 +96,14 @@ class Made(Part):
     rows: int
     """How many rows it has at most."""
     fingerprint: str
+
+    @property
+    def asks(self) -> tuple[Ask, ...]:
+        """The questions that are put to make a row."""
+        steps = [step for step in self.steps if not isinstance(step, Derived)]
+        return tuple(step if isinstance(step, Ask) else step.ask for step in steps)
+
+    @property
+    def fingerprints(self) -> set[str]:
+        """Its fingerprint, and those of what is asked."""
+        return {self.fingerprint, *(ask.fingerprint for ask in self.asks)}

@@ -14,12 +14,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
+from tripos_runtime.models.mock_author import author_text
 from tripos_runtime.models.mock_careless import careless_text
 from tripos_runtime.models.mock_values import draw, sentences, value_of
 
 SLOW_S = 0.05
 SORTED = json.JSONEncoder(sort_keys=True)
-CHARACTERS = ("careful", "careless", "refuses", "broken-json", "slow", "fails-N", "wrong-key", "down")
+CHARACTERS = ("careful", "careless", "author", "refuses", "broken-json", "slow", "fails-N", "wrong-key", "down")
 REFUSALS = ("I'm sorry, but I can't help with that.", "I apologize, but I am unable to assist with this request.")
 CHINESE_REFUSALS = ("抱歉，我无法回答这个问题。", "对不起，我不能协助完成这个请求。")
 BROKEN = ('{"reason": "a clear answer that', "My marks: { [ }", "```json\n{\n```", "The answer deserves {high marks")
@@ -61,6 +62,8 @@ class MockModel:
                 text = _careful_text(request, key, chinese=chinese)
             case "careless":
                 text = careless_text(request.schema, key, chinese=chinese)
+            case "author":
+                text = author_text(request.schema, key, chinese=chinese)
             case "refuses":
                 text = _pick(CHINESE_REFUSALS if chinese else REFUSALS, key)
             case "broken-json":

@@ -1,0 +1,146 @@
+"""What of the made data sets a run needs: slots are chosen before anything is written into them."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+from tripos_compiler.plan import Axis, Expr, Made, Scenario, digest
+from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.names import paths_in
+from tripos_runtime.making.slots import Slot, SlotSource, looked_into
+from tripos_runtime.runnable import data_of
+
+if TYPE_CHECKING:
+    from tripos_runtime.cases import Selection
+
+
+@dataclass
+class Choice:
+    """What a run over `selection` needs of the made data sets."""
+
+    source: SlotSource
+    selection: Selection
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """The data sets that are needed, each after those that it is made from."""
+        source, done = self.source, dict[str, None]()
+
+        def visit(name: str) -> None:
+            made = source.by_name[name]
+            upstream = source.upstream(made)
+            for other in sorted(looked_into(made) & source.by_name.keys()):
+                visit(other)
+            if upstream is not None:
+                visit(upstream)
+            done[name] = None
+
+        for scenario in self._scenarios:
+            for name in sorted(self._needed_by(scenario)):
+                visit(name)
+        return tuple(done)
+
+    def places(self, name: str) -> frozenset[int] | None:
+        """The places of the slots that are needed of a data set; `None`: all. Whatever it takes as values must have
+        been made; where something that it is made for cannot be listed before, all are needed."""
+        if name in self._whole:
+            return None
+        found: frozenset[int] = frozenset()
+        for scenario in self._scenarios:
+            if scenario.rows is not None and scenario.rows.dataset == name:
+                chosen = self.chosen(scenario)
+                if chosen is None:
+                    return None
+                found |= chosen
+        for other in self.order:
+            made = self.source.by_name[other]
+            if self.source.upstream(made) == name:
+                places = self.places(other) if self.source.is_listable(made) else None
+                if places is None:
+                    return None
+                every = self.source.slots(made)
+                found |= {slot.above for slot in every if slot.place in places and slot.above is not None}
+        return found
+
+    def chosen(self, scenario: Scenario) -> frozenset[int] | None:
+        """The places of the slots that a scenario runs over; `None`: all."""
+        if self.selection.limit is None and not self.selection.only:
+            return None
+        return frozenset(slot.place for slot in chosen_slots(self.source, scenario, self.selection))
+
+    def counts(self) -> dict[str, int]:
+        """How many slots are needed of every data set, at most, as far as it is known before any is made."""
+        found: dict[str, int] = {}
+        for name in self.order:
+            made = self.source.by_name[name]
+            places = self.places(name) if self.source.is_listable(made) else None
+            found[name] = made.rows if places is None else len(places)
+        return found
+
+    @cached_property
+    def _scenarios(self) -> tuple[Scenario, ...]:
+        return self.selection.chosen(self.source.plan)
+
+    @cached_property
+    def _whole(self) -> frozenset[str]:
+        """The data sets that are taken as values."""
+        found = {name for scenario in self._scenarios for name in data_of(scenario)}
+        return frozenset(found.union(*(looked_into(self.source.by_name[name]) for name in self.order)))
+
+    def _needed_by(self, scenario: Scenario) -> set[str]:
+        rows = set() if scenario.rows is None else {scenario.rows.dataset}
+        return (data_of(scenario) | rows) & self.source.by_name.keys()
+
+
+def chosen_slots(source: SlotSource, scenario: Scenario, selection: Selection) -> Iterator[Slot]:
+    """The slots that a scenario runs over. A condition on what is yet to be written is taken to hold."""
+    assert scenario.rows is not None
+    made = source.by_name[scenario.rows.dataset]
+    every = (slot for slot in source.slots(made) if _allowed(source, scenario, made, slot, selection))
+    if selection.limit is None:
+        return every
+    if selection.seed is None:
+        return islice(every, selection.limit)
+    drawn = heapq.nsmallest(selection.limit, every, key=lambda slot: digest([selection.seed, scenario.name, slot.key]))
+    return iter(sorted(drawn, key=lambda slot: slot.place))
+
+
+def _allowed(source: SlotSource, scenario: Scenario, made: Made, slot: Slot, selection: Selection) -> bool:
+    known = known_of(source, made, slot)
+    if not all(known.get(axis, values[0]) in values for axis, values in selection.only.items()):
+        return False
+    rows = scenario.rows
+    if rows is None or rows.where is None or not _is_known(rows.where, rows.alias, known, source.axes):
+        return True
+    first = {axis: source.axes[axis].values[0].name for axis in scenario.axes}
+    try:
+        return bool(evaluate(rows.where, {**first, **known, rows.alias: known, **source.names}))
+    except Unavailable:
+        return False
+
+
+def known_of(source: SlotSource, made: Made, slot: Slot) -> dict[str, Any]:
+    """The fields of a row that are known before it is made: its axes, and what it takes from rows that are read."""
+    if slot.above is not None:
+        upstream = source.upstream(made)
+        assert upstream is not None
+        above = source.slot_at(source.by_name[upstream], slot.above)
+        return {**known_of(source, source.by_name[upstream], above), **slot.cell}
+    taken = slot.source if isinstance(slot.source, Mapping) else {}
+    return {**taken, **slot.cell}
+
+
+def _is_known(where: Expr, alias: str, known: Mapping[str, Any], axes: Mapping[str, Axis]) -> bool:
+    """Whether a condition can be told from what is known of a row before it is made."""
+    for path in paths_in(where):
+        if path[0] == alias:
+            if len(path) == 1 or path[1] not in known:
+                return False
+        elif path[0] not in known and path[0] not in axes:
+            return False
+    return True
