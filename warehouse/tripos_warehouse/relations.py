@@ -55,7 +55,7 @@ def reading(found: Any) -> Any:
     >>> relation = reading(duckdb.sql("select 1 as n"))
     >>> relation.filter("n = 1").fetchall()
     [(1,)]
-    >>> relation.write_csv("n.csv")
+    >>> relation.write_csv("n.csv")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     tripos_warehouse.errors.StoreError: W0205: ...
     """
