@@ -211,4 +211,4 @@ def run_row(
 
 
 def _fingerprints(plan: Plan) -> set[str]:
-    return {each for scenario in plan.scenarios for each in scenario.fingerprints}
+    return plan.fingerprints

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.plan import Plan
+from tripos_compiler.plan import Ask, Derived, Plan
 
 
 class BindingError(Exception):
@@ -36,6 +36,12 @@ class Binding:
         return tuple(sorted({model for models in self.models.values() for model in models}))
 
 
+def made_roles(plan: Plan) -> set[str]:
+    """The roles that make data sets."""
+    steps = [step for made in plan.made for step in made.steps if not isinstance(step, Derived)]
+    return {step.role if isinstance(step, Ask) else step.ask.role for step in steps}
+
+
 def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, ...]]) -> Binding:
     """Fills the roles of a plan: `compared` models the compared role, `others` the rest by name. A role that is not
     given a model takes the compared one, where there is only one of that.
@@ -54,6 +60,7 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
         raise BindingError("R0201", f"no model fills the role `{role.name}`", "give one: --model PROVIDER/MODEL")
     used = {step.role for scenario in plan.scenarios for step in scenario.steps if step.step == "ask"}
     used |= {scorer.role for scorer in plan.scorers}
+    used |= made_roles(plan)
     for name, other in known.items():
         if name == role.name:
             continue

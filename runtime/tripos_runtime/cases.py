@@ -6,19 +6,23 @@ import heapq
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from tripos_compiler.plan import Axis, Dataset, Plan, Rows, Scenario, digest
+from tripos_compiler.plan import Axis, Expr, Plan, Rows, Scenario, digest
 from tripos_compiler.semantics.contexts import cells
-from tripos_compiler.semantics.evaluate import evaluate
+from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_runtime.datasets import DataFolders
+from tripos_runtime.making.choosing import chosen_slots
+from tripos_runtime.making.kept import Origins
+from tripos_runtime.making.slots import SlotSource
 from tripos_runtime.sources import Origin, SourceRow, Sources
 
 
 @dataclass(frozen=True)
 class Case:
     """One row of one scenario: `context` maps each axis to a value, `names` is what expressions see. `origin` is where
-    the row stands, `None` where there are only axes."""
+    the row stands, `None` where there are only axes; `origins` how it was made, where it was."""
 
     scenario: Scenario
     item_id: str
@@ -27,6 +31,7 @@ class Case:
     dataset: str | None
     names: Mapping[str, Any]
     origin: Origin | None = None
+    origins: Origins | None = None
 
     @property
     def language(self) -> str:
@@ -84,7 +89,7 @@ class CaseSource:
     def of(self, scenario: Scenario, selection: Selection) -> Iterator[Case]:
         """The selected cases of one scenario."""
         every = (case for case in self._every(scenario) if selection.allows(case))
-        if selection.limit is None:
+        if selection.limit is None or self._is_made(scenario):  # which are made was chosen before they were
             yield from every
         elif selection.seed is None:
             for _, case in zip(range(selection.limit), every, strict=False):
@@ -97,6 +102,10 @@ class CaseSource:
 
     def count(self, scenario: Scenario, selection: Selection) -> int:
         """How many cases of a scenario are run. Where the plan does not say, they are read and counted."""
+        if self._is_made(scenario):
+            if scenario.rows is not None and scenario.rows.dataset not in self.sources.made.rows:
+                return sum(1 for _ in chosen_slots(self.slots, scenario, selection))
+            return sum(1 for _ in self.of(scenario, selection))
         if selection.only:
             return sum(1 for _ in self.of(scenario, selection))
         return scenario.row_count if selection.limit is None else min(selection.limit, scenario.row_count)
@@ -111,19 +120,39 @@ class CaseSource:
             for cell in cells(axes):
                 yield Case(scenario, digest(cell), cell, {}, None, {**cell, **self.sources.names})
             return
-        dataset = self.plan.dataset(scenario.rows.dataset)
-        for row in self.sources.stream(dataset):
-            case = self._case(scenario, scenario.rows, dataset, row)
+        for row in self.sources.rows_of(scenario.rows.dataset, scenario.name):
+            case = self._case(scenario, scenario.rows, row)
             if case is not None:
                 yield case
 
-    def _case(self, scenario: Scenario, rows: Rows, dataset: Dataset, row: SourceRow) -> Case | None:
+    def _case(self, scenario: Scenario, rows: Rows, row: SourceRow) -> Case | None:
         said = row.values
         context = {name: said[name] if name in said else self.axes[name].values[0].name for name in scenario.axes}
         names = {**context, rows.alias: said, **self.sources.names}
-        if rows.where is not None and not evaluate(rows.where, names):
+        if rows.where is not None and not self._holds(rows.where, names, row):
             return None
-        return Case(scenario, row.item_id, context, said, dataset.name, names, row.origin)
+        return Case(scenario, row.item_id, context, said, rows.dataset, names, row.origin, row.origins)
+
+    def _holds(self, where: Expr, names: Mapping[str, Any], row: SourceRow) -> bool:
+        try:
+            return bool(evaluate(where, names))
+        except Unavailable:
+            if row.origins is None:  # of a row that was read the compiler has seen that it has a value
+                raise
+            return False
+
+    def _is_made(self, scenario: Scenario) -> bool:
+        return scenario.rows is not None and scenario.rows.dataset in self.slots.by_name
+
+    @cached_property
+    def slots(self) -> SlotSource:
+        """The slots of the data sets that are made."""
+        sources = self.sources
+
+        def read(name: str) -> Iterator[Mapping[str, Any]]:
+            return (row.values for row in sources.rows_of(name))
+
+        return SlotSource(self.plan, self.axes, sources.names, read, sources.made)
 
 
 @dataclass(frozen=True)

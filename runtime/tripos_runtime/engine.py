@@ -21,8 +21,9 @@ from tripos_compiler.semantics.evaluate import calling
 from tripos_runtime.binding import Binding
 from tripos_runtime.calling import Caller, Halted, Sleep, Stopped
 from tripos_runtime.cases import Case, CaseSource, Selection, planned_calls
-from tripos_runtime.ledger import Ledger
+from tripos_runtime.ledger import Ledger, Work
 from tripos_runtime.lookup import Lookup, Task, wirings
+from tripos_runtime.making.data import DataMaker
 from tripos_runtime.shared import Shared, together
 from tripos_runtime.stepping import Stepper
 from tripos_runtime.tally import Tally
@@ -75,21 +76,41 @@ class Engine:
         flusher = asyncio.create_task(self._flush_often())
         every_case = False
         try:
+            await self._make(work)
             await self._passes()
             every_case = not self.stopping
         finally:
             flusher.cancel()
             await asyncio.gather(flusher, return_exceptions=True)
             self.ledger.flush()
-            if every_case and self.stepper.whole and self.trouble is None:
+            if every_case and self.stepper.whole and self._maker.whole and self.trouble is None:
                 work.finish({"run_id": self.run_id, "items": self._items, **self.tally.summed()})
             else:
                 work.abandon()
         if self.trouble is not None:
             raise self.trouble
 
+    async def _make(self, work: Work) -> None:
+        """Makes the data sets that are made."""
+        self._maker = DataMaker(
+            self.plan, self.binding, self.source, self.selection, self.callers, self.ledger, self.tally, work,
+            self.run_id, self.now, self.workers, self.functions, self.sleep, self.stop,
+        )  # fmt: skip
+        try:
+            await self._maker.make()
+        except Halted:
+            return
+        except Exception as error:  # as of a case
+            self.trouble = self.trouble or error
+            self.stop()
+            return
+        if self._maker.makers:
+            self._plan_calls()  # now it is known how many rows there are
+
     async def _passes(self) -> None:
         """Goes through all cases, then again through those that someone else worked on, until there are none."""
+        if self.stopping:
+            return
         await self._pass(self.lookup.tasks(self.source.cases(self.selection)))
         while self.lookup.put_off and not self.stopping:
             put_off, self.lookup.put_off = self.lookup.put_off, set()
@@ -123,7 +144,7 @@ class Engine:
         models = {role: len(names) for role, names in self.binding.models.items()}
         for scenario, by_role in planned_calls(self.plan, self.source.counts(self.selection), models).items():
             for role, calls in by_role.items():
-                self.tally.planned[role, scenario] += calls
+                self.tally.planned[role, scenario] = calls
 
     async def _work(self, tasks: Iterator[Task]) -> None:
         while not self.stopping:

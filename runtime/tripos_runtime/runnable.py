@@ -50,9 +50,6 @@ def check_runnable(plan: Plan, chosen: tuple[Scenario, ...]) -> None:
 
 def _missing(plan: Plan, scenario: Scenario) -> Iterator[str]:
     here = f"of scenario `{scenario.name}`"
-    made = {each.name for each in plan.made}
-    if scenario.rows is not None and scenario.rows.dataset in made:
-        yield f"the data set `{scenario.rows.dataset}`, which is made"
     scorers = {scorer.name: scorer for scorer in plan.scorers}
     for step in scenario.steps:
         match step:
@@ -65,30 +62,34 @@ def _missing(plan: Plan, scenario: Scenario) -> Iterator[str]:
                 yield f"the conversation that `{step.name}` continues {here}"
             case Grade() if scorers[step.scorer].reward:
                 yield f"the reward model `{step.scorer}` {here}"
-        for name in sorted(_looked_into(step) & made):
-            yield f"the data set `{name}`, which is made"
+
+
+def data_of(scenario: Scenario) -> set[str]:
+    """The data sets that a scenario takes as values, or shots from."""
+    own = scenario.rows.where if scenario.rows is not None else None
+    found = {part.dataset for part in parts_of(own) if isinstance(part, Data)} if own is not None else set()
+    return found.union(*(_looked_into(step) for step in scenario.steps))
 
 
 def _looked_into(step: Step) -> set[str]:
-    """The data sets that a step takes as a value, or shots from."""
-    found = {part.dataset for expr in _exprs(step) for part in parts_of(expr) if isinstance(part, Data)}
+    found = {part.dataset for expr in exprs_of(step) for part in parts_of(expr) if isinstance(part, Data)}
     return found | ({shots.dataset for shots in step.shots} if isinstance(step, Ask) else set())
 
 
-def _exprs(part: object) -> Iterator[Expr]:
+def exprs_of(part: object) -> Iterator[Expr]:
     """Every expression of a part of a plan, wherever in it."""
     match part:
         case Literal_() | Ref() | Call() | Unary() | Binary() | Items() | Get() | Data() | Branches():
             yield part
         case Part():
             for name in type(part).model_fields:
-                yield from _exprs(getattr(part, name))
+                yield from exprs_of(getattr(part, name))
         case dict():
             for value in part.values():
-                yield from _exprs(value)
+                yield from exprs_of(value)
         case tuple():
             for value in part:
-                yield from _exprs(value)
+                yield from exprs_of(value)
 
 
 def _listed(parts: list[str]) -> str:

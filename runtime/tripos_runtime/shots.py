@@ -60,7 +60,7 @@ def _holds(where: Expr, names: Mapping[str, Any]) -> bool:
 
 def _key(dataset: str | None, values: Mapping[str, Any], sources: Sources) -> Any:
     """What the row of a data set has in common with those it belongs to; `NONE` where the data set has no key."""
-    key = None if dataset is None else sources.plan.dataset(dataset).key
+    key = None if dataset is None else sources.key_of(dataset)
     if key is None:
         return NONE
     try:

@@ -11,11 +11,12 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from tripos_compiler.data import DataError
-from tripos_compiler.plan import Axis, Dataset, Plan, Tree
+from tripos_compiler.plan import Axis, Dataset, Expr, Plan, Tree
 from tripos_compiler.semantics.evaluate import DATA, TREES
 from tripos_compiler.semantics.rows import Misfit, item_id, read_row
 from tripos_compiler.semantics.trees import read_tree
 from tripos_runtime.datasets import DataFolders, files_of
+from tripos_runtime.making.kept import MadeData, Origins
 
 Value = TypeVar("Value")
 
@@ -29,6 +30,8 @@ class SourceRow:
 
     values: Mapping[str, Any]
     origin: Origin
+    origins: Origins | None = None
+    """How it was made, where it was."""
 
     @property
     def item_id(self) -> str:
@@ -45,6 +48,21 @@ class Sources:
     reader: DataFolders
     spec_files: tuple[str, ...]
     axes: Mapping[str, Axis]
+    made: MadeData = field(default_factory=MadeData)
+    """The rows of data sets that are made, once they are."""
+
+    def rows_of(self, name: str, scenario: str | None = None) -> Iterator[SourceRow]:
+        """The rows of a data set, whether it is read or was made; of one that was made those that a scenario runs
+        over."""
+        if not any(each.name == name for each in self.plan.made):
+            yield from self.stream(self.plan.dataset(name))
+            return
+        for row in self.made.of(name, scenario):
+            yield SourceRow(row.values, (name, row.place), row.origins)
+
+    def key_of(self, name: str) -> Expr | None:
+        """What rows of a data set that belong together have in common."""
+        return next(each.key for each in (*self.plan.datasets, *self.plan.made) if each.name == name)
 
     def stream(self, dataset: Dataset) -> Iterator[SourceRow]:
         """The rows of a data set in the order of its files, those that repeat another left out. Nothing is kept."""
@@ -62,7 +80,7 @@ class Sources:
     @cached_property
     def rows(self) -> Mapping[str, tuple[SourceRow, ...]]:
         """The rows of every data set by its name, each read when it is first asked for."""
-        return Kept(lambda name: tuple(self.stream(self.plan.dataset(name))))
+        return Kept(lambda name: tuple(self.rows_of(name)))
 
     @cached_property
     def names(self) -> Mapping[str, Any]:

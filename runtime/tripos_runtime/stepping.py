@@ -333,7 +333,7 @@ class Stepper:
         if name not in self._questions:
             if isinstance(step, Ask):
                 schema = schema_of(step.returns) if step.returns is not None else None
-                reader = _reply_reader(step, tuple(self.sources.axes.values()))
+                reader = reply_reader(step, tuple(self.sources.axes.values()))
                 self._questions[name] = Question(step.system, step.prompt, step.settings, schema, reader)
             else:
                 scorer = self.plan.scorer(step.scorer)
@@ -342,7 +342,8 @@ class Stepper:
         return self._questions[name]
 
 
-def _reply_reader(step: Ask, axes: Sequence[Axis]) -> Reader:
+def reply_reader(step: Ask, axes: Sequence[Axis]) -> Reader:
+    """Reads a reply as what the step returns."""
     returns = step.returns
     if returns is None:
         return text_reader

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tripos_runtime.asking import Answer, Lane
+from tripos_runtime.making.progress import Making
 from tripos_runtime.statuses import FAILED
 
 
@@ -43,6 +44,8 @@ class Tally:
     """The models of those calls."""
     waiting: int = 0
     """Items that another process works on."""
+    makings: dict[str, Making] = field(default_factory=dict)
+    """How the data sets that are made are coming along, by name."""
     notes: list[str] = field(default_factory=list)
     """What whoever watches should know, in the order in which it came up."""
 
@@ -56,6 +59,10 @@ class Tally:
         """All planned calls."""
         return sum(self.planned.values())
 
+    def making(self, dataset: str) -> Making:
+        """How a data set is coming along."""
+        return self.makings.setdefault(dataset, Making())
+
     def summed(self) -> dict[str, Any]:
         """What a finished run came to, as JSON, for a later one that has nothing to add."""
         lanes = sorted(self.planned.keys() | self.skipped.keys() | self.asked.keys() | self.reused.keys())
@@ -63,7 +70,8 @@ class Tally:
             [*lane, self.planned[lane], self.skipped[lane], self.asked[lane] + self.reused[lane]] for lane in lanes
         ]
         statuses = {name: dict(getattr(self, name)) for name in ("samples", "judgements", "scores")}
-        return {"calls": calls, **statuses}
+        makings = {name: each.to_json() for name, each in self.makings.items()}
+        return {"calls": calls, **statuses, "makings": makings}
 
     def reuse(self, summed: Mapping[str, Any]) -> None:
         """Counts everything of a finished run as reused."""
@@ -72,6 +80,8 @@ class Tally:
             self.planned[lane], self.skipped[lane], self.reused[lane] = planned, skipped, answered
         for name in ("samples", "judgements", "scores"):
             getattr(self, name).update(summed[name])
+        for name, told in summed.get("makings", {}).items():
+            self.making(name).add(told)
 
     def count(self, lane: Lane, model: str, answer: Answer) -> None:
         """Counts what came of a call that this run made."""

@@ -69,7 +69,7 @@ def foresee(
         if store is None:
             return forecast(plan, source, selection, binding, NothingKept(), prices, NO_HISTORY)
         history = read_history(store, plan.benchmark.name)
-        ledger = _open(store, {each for scenario in plan.scenarios for each in scenario.fingerprints})
+        ledger = _open(store, plan.fingerprints)
         try:
             return forecast(plan, source, selection, binding, ledger, prices, history)
         finally:

@@ -95,7 +95,7 @@ def record(
 def _record(table: Table, plan: Plan, source: CaseSource, root: Path, replies: Replies, binding: Binding) -> Recorded:
     now = datetime.now(UTC)
     run_id = new_run_id(now)
-    fingerprints = {each for scenario in plan.scenarios for each in scenario.fingerprints}
+    fingerprints = plan.fingerprints
     ledger: Any = open_ledger(Store.open(root, create=False), fingerprints) if _is_there(root) else _NoLedger()
     recorder = Recorder(plan, source.sources, ledger, run_id, lambda: now)
     rows = recorder.collected.kept

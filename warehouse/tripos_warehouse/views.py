@@ -223,7 +223,7 @@ def _currents(connection: duckdb.DuckDBPyConnection, run_id: str | None, plan: P
             raise StoreError("W0301", f"the store has no run `{run_id}`", "`tripos list` shows the runs")
         chosen[found[1]] = Current.of_row(found, exact=True)
         if plan is not None:
-            prints = {each for scenario in plan.scenarios for each in scenario.fingerprints}
+            prints = plan.fingerprints
             chosen[found[1]] = replace(chosen[found[1]], plan=plan, fingerprints=tuple(sorted(prints)))
     return [chosen[benchmark] for benchmark in sorted(chosen)]
 

@@ -96,3 +96,9 @@ class Made(Part):
     rows: int
     """How many rows it has at most."""
     fingerprint: str
+
+    @property
+    def asked(self) -> set[str]:
+        """The fingerprints of the steps that ask somebody."""
+        steps = [step for step in self.steps if not isinstance(step, Derived)]
+        return {step.fingerprint if isinstance(step, Ask) else step.ask.fingerprint for step in steps}

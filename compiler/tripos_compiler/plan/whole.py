@@ -68,6 +68,13 @@ class Plan(Part):
         """The plan's name, 64 hexadecimal digits."""
         return digest(self.model_dump(mode="json"), size=32)
 
+    @property
+    def fingerprints(self) -> set[str]:
+        """The fingerprints of everything that a run asks and scores: of the steps of all scenarios, and of those that
+        make data sets."""
+        own = {each for scenario in self.scenarios for each in scenario.fingerprints}
+        return own.union(*(made.asked for made in self.made))
+
     def to_json(self) -> str:
         """The plan as indented JSON with sorted keys, ending in a line feed."""
         options = orjson.OPT_SORT_KEYS | orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE

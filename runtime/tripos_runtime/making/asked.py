@@ -1,0 +1,154 @@
+"""Asks the roles that make rows. What the ledger has is not asked again; what arrives is in it before it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from tripos_compiler.plan import Ask, Plan
+from tripos_runtime.asking import Answer, Asking, Draft, Question, as_one_text
+from tripos_runtime.calling import Caller
+from tripos_runtime.ledger import Ledger, Listing, Row, sample_id
+from tripos_runtime.models.base import Message
+from tripos_runtime.reading import schema_of
+from tripos_runtime.sources import Sources
+from tripos_runtime.statuses import AGAIN, OK, TRUNCATED
+from tripos_runtime.stepping import DRAFT, reply_reader
+from tripos_runtime.tally import Tally
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the ledger has of some replies, by their names."""
+
+    names: frozenset[str] = frozenset()
+    """Those that were looked up."""
+    rows: Mapping[str, Row] = field(default_factory=dict)
+    drafts: Mapping[str, Row] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class MadeCall:
+    """A call that is made for a slot of a data set: `item` names the slot, `number` counts the attempts from 0, and
+    `upstream` are the names of what it builds on."""
+
+    step: Ask
+    dataset: str
+    item: str
+    context: Mapping[str, str]
+    language: str
+    number: int
+    model: str
+    upstream: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the reply."""
+        return sample_id(self.step.fingerprint, self.item, self.model, self.number, self.upstream)
+
+    @property
+    def lane(self) -> tuple[str, str]:
+        """The role and the data set that it is made for."""
+        return self.step.role, self.dataset
+
+
+class Unasked(Exception):
+    """A reply is not there, and nobody is to be asked."""
+
+
+@dataclass
+class Asker:
+    """Asks by `callers`, or nobody where there are none: then `Unasked` is raised for what is not kept."""
+
+    plan: Plan
+    sources: Sources
+    callers: Mapping[str, Caller] | None
+    ledger: Ledger
+    tally: Tally
+    work: Listing
+    run_id: str
+    now: Callable[[], datetime]
+    whole: bool = True
+    """Whether nothing failed that a later run would try again."""
+    _questions: dict[str, Question] = field(default_factory=dict)
+
+    def question(self, step: Ask) -> Question:
+        """The question of a step, made once."""
+        if step.fingerprint not in self._questions:
+            schema = schema_of(step.returns) if step.returns is not None else None
+            reader = reply_reader(step, tuple(self.sources.axes.values()))
+            self._questions[step.fingerprint] = Question(step.system, step.prompt, step.settings, schema, reader)
+        return self._questions[step.fingerprint]
+
+    async def ask(self, call: MadeCall, sent: tuple[Message, ...], found: Found) -> Answer:
+        """The answer to a call: the one that the ledger has, or a new one."""
+        question, name = self.question(call.step), call.name
+        if name not in found.names:
+            found = find(self.ledger, [name])
+        if name in found.rows:
+            return self._kept(found.rows[name], question, call, sent)
+        if self.callers is None:
+            raise Unasked
+        asking = Asking(self.callers[call.model], question, sent, call.language, call.lane)
+        row = self._row(call)
+        if name in found.drafts:
+            draft = found.drafts[name]
+            answer = await asking.settle(Draft({key: draft[key] for key in DRAFT}), _nothing, call.number)
+        else:
+            (first,) = await asking.first(1, call.number)
+            answer = await asking.settle(first, lambda draft: self._keep_draft(row, name, draft), call.number)
+        self.ledger.keep({"samples": [{**row, **answer.columns}]})
+        self.tally.count(call.lane, call.model, answer)
+        self.tally.samples[answer.status] += 1
+        if answer.status in AGAIN:
+            self.whole = False
+        else:
+            self.work.add([name])
+        return answer
+
+    def _kept(self, row: Row, question: Question, call: MadeCall, sent: tuple[Message, ...]) -> Answer:
+        text, value = row["reply"], None
+        if text is not None and row["status"] in (OK, TRUNCATED):
+            value = question.reader(text, row["finish_reason"]).value
+        self.tally.reused[call.lane] += 1
+        self.tally.samples[row["status"]] += 1
+        self.work.add([call.name])
+        return Answer(row["status"], text, value, as_one_text(sent), {"error": row["error"]})
+
+    def _keep_draft(self, row: Mapping[str, Any], name: str, draft: Draft) -> None:
+        own = {key: row[key] for key in ("run_id", "fingerprint", "created_at")}
+        self.ledger.keep({"drafts": [{"unit_id": name, **own, **draft.columns}]})
+        self.tally.repaired += 1
+
+    def _row(self, call: MadeCall) -> dict[str, Any]:
+        return {
+            "sample_id": call.name,
+            "run_id": self.run_id,
+            "benchmark": self.plan.benchmark.name,
+            "scenario": call.dataset,
+            "fingerprint": call.step.fingerprint,
+            "created_at": self.now(),
+            "step": call.step.name,
+            "item_id": call.item,
+            "context": dict(call.context),
+            "role": call.step.role,
+            "model": call.model,
+            "sample_number": call.number,
+        }
+
+
+def find(ledger: Ledger, names: Iterable[str]) -> Found:
+    """What a ledger has of these replies, without those that are to be asked for again."""
+    ids = list(dict.fromkeys(names))
+    statuses = zip(ids, ledger.statuses("samples", ids), strict=True)
+    kept = {name for name, status in statuses if status is not None and status not in AGAIN}
+    rows = ledger.rows("samples", kept) if kept else {}
+    absent = {name for name in ids if name not in kept}
+    drafts = ledger.drafts(absent) if absent and hasattr(ledger, "drafts") else {}
+    return Found(frozenset(ids), rows, drafts)
+
+
+def _nothing(draft: Draft) -> None:
+    """A draft that is kept need not be kept again."""

@@ -1,0 +1,257 @@
+"""One attempt at a row: the role that writes it, walks, computed fields, and those who look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, assert_never
+
+from tripos_compiler.plan import Ask, Derived, Expr, Made, Verify, Walk, digest
+from tripos_compiler.semantics.evaluate import TREES, Unavailable, evaluate
+from tripos_compiler.semantics.names import paths_in
+from tripos_runtime.asking import Answer
+from tripos_runtime.binding import Binding
+from tripos_runtime.making.asked import Asker, Found, MadeCall
+from tripos_runtime.making.rejections import Reason, Rejection, note
+from tripos_runtime.making.slots import Slot
+from tripos_runtime.making.walks import walk
+from tripos_runtime.models.base import Message
+from tripos_runtime.prompting import messages
+from tripos_runtime.sources import Sources
+from tripos_runtime.statuses import AGAIN, OK, REFUSED, TRUNCATED
+
+
+@dataclass(frozen=True)
+class Before:
+    """The attempt before: why it was rejected, and what whoever made the row had replied, with the names of that."""
+
+    rejection: Rejection
+    reply: str | None = None
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """What came of an attempt: a row, or why there is none; without either a call failed, and a later run tries again.
+    `reply` is the author's, `names` are those of all replies. `last`: another attempt would come to the same."""
+
+    row: dict[str, Any] | None = None
+    rejection: Rejection | None = None
+    reply: str | None = None
+    names: tuple[str, ...] = ()
+    last: bool = False
+
+
+@dataclass(frozen=True)
+class Attempts:
+    """Makes attempts at the slots of one data set."""
+
+    made: Made
+    asker: Asker
+    sources: Sources
+    binding: Binding
+
+    @cached_property
+    def own(self) -> str:
+        """What expressions know the row as."""
+        return self.made.name.rpartition(".")[2]
+
+    @cached_property
+    def asks(self) -> tuple[Ask, ...]:
+        """The steps that ask somebody."""
+        return tuple(
+            step if isinstance(step, Ask) else step.ask for step in self.made.steps if not isinstance(step, Derived)
+        )
+
+    @cached_property
+    def author(self) -> Ask | None:
+        """The step that writes the row, if any."""
+        return next((step for step in self.made.steps if isinstance(step, Ask)), None)
+
+    @property
+    def written(self) -> bool:
+        """Whether another attempt can come to another row: somebody writes it, or chooses paths for it."""
+        return any(isinstance(step, Ask | Walk) for step in self.made.steps)
+
+    @cached_property
+    def due(self) -> Mapping[int, tuple[tuple[int, Expr], ...]]:
+        """What is required, with its number, by the step after which it can be told; 0 is before the first. So nobody
+        is asked to verify a row that is rejected all the same."""
+        late: dict[str, int] = {}
+        for number, step in enumerate(self.made.steps, 1):
+            match step:
+                case Ask(returns=returns):
+                    late |= dict.fromkeys(
+                        returns.fields if returns is not None and returns.kind == "record" else (), number
+                    )
+                case Walk() | Derived():
+                    late[step.name] = number
+        found: dict[int, list[tuple[int, Expr]]] = {}
+        for number, expr in enumerate(self.made.require, 1):
+            after = [
+                len(self.made.steps) if len(path) == 1 else late.get(path[1], 0)
+                for path in paths_in(expr)
+                if path[0] == self.own
+            ]
+            found.setdefault(max(after, default=0), []).append((number, expr))
+        return {step: tuple(exprs) for step, exprs in found.items()}
+
+    def language(self, slot: Slot) -> str:
+        """The language in which those who make the row are asked."""
+        if "language" in slot.cell:
+            return slot.cell["language"]
+        said = slot.source.get("language") if isinstance(slot.source, Mapping) else None
+        languages = self.sources.plan.benchmark.languages
+        return said if said in languages else languages[0]
+
+    def first_row(self, slot: Slot) -> dict[str, Any]:
+        """The row before anybody was asked."""
+        row: dict[str, Any] = {}
+        if self.made.alias is not None:
+            row |= slot.source if isinstance(slot.source, Mapping) else {self.made.alias: slot.source}
+        return row | dict(slot.cell)
+
+    def names_at(self, slot: Slot, row: dict[str, Any]) -> dict[str, Any]:
+        """What expressions see of a slot and its row."""
+        names = {**slot.cell, **self.sources.names, self.own: row}
+        return names if self.made.alias is None else {**names, self.made.alias: slot.source}
+
+    def names_of(self, slot: Slot, number: int, before: Before | None) -> list[str]:
+        """The names of the replies that an attempt builds on, as far as they are known before it."""
+        upstream = _after(before)
+        names: list[str] = []
+        for step in self.made.steps:
+            if isinstance(step, Walk):
+                break
+            if not isinstance(step, Derived):
+                names.append(self.call(_ask_of(step), slot, slot.name, number, (*upstream, *names)).name)
+        return names
+
+    async def make(self, slot: Slot, number: int, before: Before | None, found: Found) -> Attempt:
+        """Makes attempt `number`, counted from 0, at a slot. Raises `Unasked` where it takes a reply that is not kept
+        and nobody is to be asked, and what callers raise."""
+        return await _Trial(self, slot, number, before, found).go()
+
+    def call(self, ask: Ask, slot: Slot, item: str, number: int, upstream: tuple[str, ...]) -> MadeCall:
+        """The call of a step about `item`."""
+        model = self.binding.of(ask.role)[0]
+        return MadeCall(ask, self.made.name, item, slot.cell, self.language(slot), number, model, upstream)
+
+
+class _Trial:
+    """One attempt, while it is made. `row` grows from step to step, `replies` are the names of what was replied."""
+
+    def __init__(self, attempts: Attempts, slot: Slot, number: int, before: Before | None, found: Found) -> None:
+        self.attempts, self.slot, self.number, self.before, self.found = attempts, slot, number, before, found
+        self.row = attempts.first_row(slot)
+        self.names = attempts.names_at(slot, self.row)
+        self.reply: str | None = None
+        self.replies: tuple[str, ...] = ()
+
+    async def go(self) -> Attempt:
+        made = self.attempts.made
+        try:
+            rejection = self._required(0)
+            for place, step in enumerate(made.steps, 1):
+                if rejection is not None:
+                    break
+                rejection = await self._step(step) or self._required(place)
+        except _NoReply:
+            return Attempt()
+        except Unavailable as reason:
+            rejection = Rejection("no_value", {"error": str(reason)})
+        if rejection is not None:
+            return Attempt(None, rejection, self.reply, self.replies, last=self._is_last(rejection))
+        return Attempt({each.name: self.row[each.name] for each in made.fields}, None, self.reply, self.replies)
+
+    async def _step(self, step: Ask | Walk | Derived | Verify) -> Rejection | None:
+        match step:
+            case Ask():
+                answer = await self._next(step, tell=True)
+                self.reply = answer.text
+                if answer.value is None:
+                    return Rejection(_reason(answer.status), {"step": step.name, "error": answer.columns["error"]})
+                self.row |= answer.value
+            case Walk():
+                return await self._walk(step)
+            case Derived():
+                self.row[step.name] = evaluate(step.value, self.names)
+            case Verify():
+                answer = await self._next(step.ask)
+                if answer.value is None:
+                    told = {"step": step.ask.name, "error": answer.columns["error"]}
+                    return Rejection("unverified", told)
+                said = {**self.names, **answer.value}
+                if not all(evaluate(expr, said) for expr in step.require):
+                    return Rejection("verify", {"step": step.ask.name})
+            case _:
+                assert_never(step)
+        return None
+
+    async def _walk(self, step: Walk) -> Rejection | None:
+        """Goes down a tree. Whoever walks is told of the attempt before where nobody else made the row."""
+        tell = self.attempts.author is None
+
+        async def choose(path: tuple[str, ...], branches: list[str]) -> tuple[Answer, str]:
+            item = digest([self.slot.name, step.name, path])
+            return await self.ask(step.ask, item, {**self.names, "branches": branches}, tell=tell)
+
+        walked = await walk(self.names[TREES][step.tree], choose)
+        self.replies = (*self.replies, *walked.replies)
+        if walked.unknown is not None:
+            return Rejection("unreadable", {"step": step.name, "error": walked.unknown})
+        self.row[step.name] = list(walked.paths)
+        return None
+
+    async def _next(self, ask: Ask, *, tell: bool = False) -> Answer:
+        """The answer to a step, on which what follows builds."""
+        answer, name = await self.ask(ask, self.slot.name, self.names, tell=tell)
+        self.replies = (*self.replies, name)
+        return answer
+
+    async def ask(self, ask: Ask, item: str, names: Mapping[str, Any], *, tell: bool) -> tuple[Answer, str]:
+        """The answer to a step about `item` and the name of the reply; with `tell`, it is said why the attempt before
+        was rejected. The value is `None` where the reply is of no use. Raises `_NoReply` where there is none."""
+        attempts = self.attempts
+        call = attempts.call(ask, self.slot, item, self.number, (*_after(self.before), *self.replies))
+        sent = messages(attempts.asker.question(ask), names, call.language, attempts.sources.axes)
+        if tell and self.before is not None:
+            sent = (*sent, *self._told(self.before, call.language))
+        answer = await attempts.asker.ask(call, sent, self.found)
+        if answer.status in AGAIN:
+            raise _NoReply
+        return (answer if answer.status in (OK, TRUNCATED) else replace(answer, value=None)), call.name
+
+    def _told(self, before: Before, language: str) -> tuple[Message, ...]:
+        said = note(before.rejection.reason, language, self.number + 1, self.attempts.made.retries + 1)
+        earlier = () if before.reply is None else (Message("assistant", before.reply),)
+        return (*earlier, Message("user", said))
+
+    def _required(self, place: int) -> Rejection | None:
+        for number, expr in self.attempts.due.get(place, ()):
+            if not evaluate(expr, self.names):
+                return Rejection("require", {"number": number})
+        return None
+
+    def _is_last(self, rejection: Rejection) -> bool:
+        """A row that nobody wrote stays the same. A role that reads it is asked again only where its own reply was of
+        no use: to ask until it says yes would be no review."""
+        return not self.attempts.written and (rejection.reason != "unverified" or not self.replies)
+
+
+class _NoReply(Exception):
+    """A call failed."""
+
+
+def _after(before: Before | None) -> tuple[str, ...]:
+    """What the first call of an attempt builds on: why the one before was rejected, and the reply that it is shown."""
+    return () if before is None else (before.rejection.reason, *before.names)
+
+
+def _ask_of(step: Ask | Walk | Verify) -> Ask:
+    return step if isinstance(step, Ask) else step.ask
+
+
+def _reason(status: str) -> Reason:
+    return "refused" if status == REFUSED else "truncated" if status == TRUNCATED else "unreadable"

@@ -1,0 +1,65 @@
+"""Makes the data sets that a run needs, each after those that it is made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from tripos_compiler.plan import Plan
+from tripos_runtime.binding import Binding
+from tripos_runtime.calling import Caller
+from tripos_runtime.cases import CaseSource, Selection
+from tripos_runtime.ledger import Ledger, Listing
+from tripos_runtime.making.asked import Asker
+from tripos_runtime.making.attempts import Attempts
+from tripos_runtime.making.choosing import wanted_slots
+from tripos_runtime.making.maker import Maker
+from tripos_runtime.tally import Tally
+from tripos_runtime.times import Sleep
+
+
+@dataclass
+class DataMaker:
+    """Makes what a run over `selection` needs, and puts it where `source` finds it. Without `callers` nobody is asked:
+    what is kept is gone through, and the rest is left open."""
+
+    plan: Plan
+    binding: Binding
+    source: CaseSource
+    selection: Selection
+    callers: Mapping[str, Caller] | None
+    ledger: Ledger
+    tally: Tally
+    work: Listing
+    run_id: str
+    now: Callable[[], datetime]
+    workers: int
+    functions: Mapping[str, Callable[..., Any]]
+    sleep: Sleep
+    stop: Callable[[], None]
+    makers: dict[str, Maker] = field(default_factory=dict)
+    _asker: Asker | None = None
+
+    async def make(self) -> None:
+        """Makes all of it. Raises what callers and the ledger raise."""
+        slots = self.source.slots
+        wanted, chosen = wanted_slots(slots, self.selection)
+        self.source.sources.made.chosen.update(chosen)
+        sources = self.source.sources
+        asker = self._asker = Asker(
+            self.plan, sources, self.callers, self.ledger, self.tally, self.work, self.run_id, self.now
+        )
+        for name, places in wanted.items():
+            made = slots.by_name[name]
+            attempts = Attempts(made, asker, sources, self.binding)
+            maker = self.makers[name] = Maker(
+                made, slots, attempts, asker, self.workers, self.functions, self.sleep, self.stop
+            )
+            await maker.make(places)
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing failed that a later run would try again."""
+        return self._asker is None or self._asker.whole

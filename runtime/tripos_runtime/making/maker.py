@@ -1,0 +1,242 @@
+"""Makes data sets: one after those that it is made from, its cells side by side, each attempt in the order of slots."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from tripos_compiler.plan import Made, digest
+from tripos_compiler.semantics.evaluate import Unavailable, calling, evaluate
+from tripos_compiler.semantics.rows import item_id
+from tripos_runtime.making.asked import Asker, Found, Unasked, find
+from tripos_runtime.making.attempts import Attempt, Attempts, Before
+from tripos_runtime.making.duplicates import Pool
+from tripos_runtime.making.kept import MadeRow, Origins, RowFile
+from tripos_runtime.making.rejections import Rejection
+from tripos_runtime.making.slots import Slot, SlotSource
+from tripos_runtime.shared import together
+from tripos_runtime.times import Sleep
+
+BLOCK = 64
+"""So many slots, of whole cells, are looked up and claimed at once."""
+WAIT_S = 0.5
+"""Between looks at what another process makes."""
+
+
+@dataclass
+class State:
+    """How things stand with a slot."""
+
+    slot: Slot
+    before: Before | None = None
+    rejections: list[Rejection] = field(default_factory=list)
+    attempts: int = 0
+
+
+@dataclass
+class Maker:
+    """Makes the rows of one data set. `open` counts slots of which nobody can tell what becomes of them, because calls
+    failed or nobody was asked."""
+
+    made: Made
+    source: SlotSource
+    attempts: Attempts
+    asker: Asker
+    workers: int
+    functions: Mapping[str, Callable[..., Any]]
+    sleep: Sleep
+    stop: Callable[[], None]
+    """Makes no further call; what is under way is finished."""
+    open: list[Slot] = field(default_factory=list)
+    _put_off: list[list[Slot]] = field(default_factory=list)
+
+    async def make(self, places: set[int] | None) -> None:
+        """Makes the rows of the slots of these places, or of all. Raises what callers raise."""
+        made = self.made
+        self.rows = self.source.made.rows[made.name] = RowFile()
+        self.tally = self.asker.tally.making(made.name)
+        groups: dict[str, list[Slot]] = {}
+        for slot in self.source.slots(made):
+            if places is None or slot.place in places:
+                filled = self.source.filled(made, slot)
+                if filled is not None:
+                    groups.setdefault(slot.group, []).append(filled)
+        for ask in self.attempts.asks:
+            self.asker.tally.planned[ask.role, made.name] += sum(map(len, groups.values()))
+        await self._pass(list(groups.values()))
+        while self._put_off:
+            waiting, self._put_off = self._put_off, []
+            self.asker.ledger.flush()
+            self.asker.ledger.refresh()
+            await self._pass(waiting)
+            self.asker.tally.waiting = sum(map(len, self._put_off))
+            if len(self._put_off) == len(waiting):
+                await self.sleep(WAIT_S)
+        self.asker.tally.waiting = 0
+
+    async def _pass(self, groups: list[list[Slot]]) -> None:
+        blocks = iter(_blocks(groups))
+
+        async def work() -> None:
+            for block in blocks:
+                await self._block(block)
+
+        with calling(self.functions):
+            count = min(max(1, -(-self.workers // BLOCK)) + 1, max(1, len(groups)))
+            await together([work() for _ in range(count)])
+
+    async def _block(self, groups: list[list[Slot]]) -> None:
+        """Makes the rows of some cells, those apart that another process makes."""
+        ours: list[list[Slot]] = []
+        keys: list[str] = []
+        for group in groups:
+            key = digest(["made", self._about, group[0].group])
+            if self._asks and not self._claimed(key):
+                self._put_off.append(group)
+                continue
+            keys.append(key)
+            ours.append(group)
+        if keys and self._asks and self.asker.callers is not None:
+            self.asker.ledger.refresh()
+        states = [State(slot) for group in ours for slot in group]
+        pools = {group[0].group: _Pools(self.attempts, len(group) > 1) for group in ours}
+        for number in range(self.made.retries + 1):
+            if not states:
+                break
+            states = await self._round(states, number, pools)
+        if self._asks and self.asker.callers is not None:
+            for key in keys:
+                self.asker.ledger.release(key)
+
+    async def _round(self, states: list[State], number: int, pools: Mapping[str, _Pools]) -> list[State]:
+        """Makes one attempt at each slot; those at which there is to be another."""
+        waiting = iter(self._looked_up(states, number))
+        done: dict[int, Attempt | None] = {}
+        again: list[State] = []
+        decided = 0
+
+        async def work() -> None:
+            nonlocal decided
+            for index, state, found in waiting:
+                try:
+                    done[index] = await self.attempts.make(state.slot, number, state.before, found)
+                except Unasked:
+                    done[index] = None
+                except BaseException:
+                    self.stop()
+                    raise
+                while decided in done:
+                    self._decide(states[decided], done.pop(decided), number, pools, again)
+                    decided += 1
+
+        await together([work() for _ in range(min(len(states), self.workers))])
+        return again
+
+    def _looked_up(self, states: list[State], number: int) -> Iterator[tuple[int, State, Found]]:
+        numbered = enumerate(states)
+        while batch := list(itertools.islice(numbered, BLOCK)):
+            wanted = [name for _, each in batch for name in self.attempts.names_of(each.slot, number, each.before)]
+            found = find(self.asker.ledger, wanted) if wanted else Found()
+            for index, state in batch:
+                yield index, state, found
+
+    def _decide(
+        self, state: State, attempt: Attempt | None, number: int, pools: Mapping[str, _Pools], again: list[State]
+    ) -> None:
+        """What becomes of an attempt, in the order of the slots."""
+        state.attempts = number + 1
+        if attempt is None or (attempt.row is None and attempt.rejection is None):
+            self.open.append(state.slot)
+            self._skip(0 if attempt is None else len(attempt.names) + 1)
+            return
+        rejection = attempt.rejection
+        if attempt.row is not None:
+            rejection = pools[state.slot.group].rejection(state.slot, attempt.row)
+        self._skip(len(attempt.names))
+        if rejection is None:
+            assert attempt.row is not None
+            self._accept(state, attempt.row)
+            return
+        state.rejections.append(rejection)
+        state.before = Before(rejection, attempt.reply, attempt.names)
+        self.tally.rejected[rejection.reason] += 1
+        last = attempt.last or (attempt.row is not None and not self.attempts.written)
+        if number < self.made.retries and not last:
+            for ask in self.attempts.asks:
+                self.asker.tally.planned[ask.role, self.made.name] += 1
+            again.append(state)
+        else:
+            self.tally.given_up += 1
+
+    def _accept(self, state: State, row: Mapping[str, Any]) -> None:
+        author = self.attempts.author
+        by = None if author is None else self.attempts.binding.of(author.role)[0]
+        told = tuple(each.to_json() for each in state.rejections)
+        self.rows.add(MadeRow(state.slot.place, row, Origins(by, state.attempts, told)))
+        self.tally.made += 1
+
+    def _skip(self, replies: int) -> None:
+        """Counts the calls of an attempt that were not made after so many."""
+        for ask in self.attempts.asks[replies:]:
+            self.asker.tally.skipped[ask.role, self.made.name] += 1
+
+    def _claimed(self, key: str) -> bool:
+        return self.asker.callers is None or self.asker.ledger.claim(key)
+
+    @property
+    def _asks(self) -> bool:
+        return bool(self.attempts.asks)
+
+    @property
+    def _about(self) -> str:
+        return self.attempts.asks[0].fingerprint if self.attempts.asks else self.made.name
+
+
+class _Pools:
+    """What was accepted in one cell. `several`: more than one row may be."""
+
+    def __init__(self, attempts: Attempts, several: bool) -> None:
+        self.attempts, self.several = attempts, several
+        self.unique = attempts.made.unique
+        self.pools = [Pool() for _ in self.unique]
+        self.rows: dict[str, int] = {}
+
+    def rejection(self, slot: Slot, row: dict[str, Any]) -> Rejection | None:
+        """Why a row is rejected, if it repeats one; else it is taken."""
+        if not self.several:
+            return None
+        name, place = item_id(row), slot.place
+        if name in self.rows:
+            return Rejection("duplicate", {"of": self.rows[name]})
+        values: list[Any] = []
+        for number, (expr, pool) in enumerate(zip(self.unique, self.pools, strict=True), 1):
+            try:
+                value = evaluate(expr, self.attempts.names_at(slot, row))
+            except Unavailable as reason:
+                return Rejection("no_value", {"error": str(reason)})
+            repeat = pool.repeats(value)
+            if repeat is not None:
+                told = {"number": number, "of": repeat.place}
+                if repeat.similarity < 1:
+                    return Rejection("near_duplicate", {**told, "similarity": round(repeat.similarity, 3)})
+                return Rejection("duplicate", told)
+            values.append(value)
+        self.rows[name] = place
+        for pool, value in zip(self.pools, values, strict=True):
+            pool.add(place, value)
+        return None
+
+
+def _blocks(groups: Iterable[list[Slot]]) -> Iterator[list[list[Slot]]]:
+    """Whole cells, together so many slots as are looked up at once."""
+    block: list[list[Slot]] = []
+    for group in groups:
+        block.append(group)
+        if sum(map(len, block)) >= BLOCK:
+            yield block
+            block = []
+    if block:
+        yield block

@@ -1,0 +1,91 @@
+"""Why a row is rejected, and what the author is told before the next attempt.
+
+What it is told is fixed: it names no row, no condition and nothing that another role said, so a secret of the spec, or
+one that a verifier was shown, cannot come back to the author by this way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final, Literal
+
+Reason = Literal[
+    "unreadable",
+    "truncated",
+    "refused",
+    "no_value",
+    "require",
+    "verify",
+    "unverified",
+    "duplicate",
+    "near_duplicate",
+]
+
+NOTES: Final[Mapping[str, Mapping[Reason, str]]] = {
+    "en": {
+        "unreadable": "it could not be read in the form that was asked for",
+        "truncated": "it was cut off before its end: be shorter",
+        "refused": "it holds no item",
+        "no_value": "it is not complete",
+        "require": "it does not keep to what is required of an item",
+        "verify": "it did not pass a review",
+        "unverified": "it could not be reviewed",
+        "duplicate": "it repeats an item that is there already: write a different one",
+        "near_duplicate": "it is almost the same as an item that is there already: write a different one",
+    },
+    "zh": {
+        "unreadable": "无法按所要求的格式读取",
+        "truncated": "内容未完即被截断，请写得更短",
+        "refused": "其中没有题目内容",
+        "no_value": "内容不完整",
+        "require": "不符合对内容的要求",
+        "verify": "未通过审核",
+        "unverified": "无法审核",
+        "duplicate": "与已有内容重复，请写一个不同的",
+        "near_duplicate": "与已有内容几乎相同，请写一个不同的",
+    },
+}
+NOTE: Final[Mapping[str, str]] = {
+    "en": "That was not accepted: {why}. Write another one. This is attempt {number} of {most}.",
+    "zh": "上面的内容未被采用：{why}。请重新写一个。这是第 {number} 次尝试，最多 {most} 次。",
+}
+WORDS: Final[Mapping[Reason, str]] = {
+    "unreadable": "unreadable",
+    "truncated": "cut off",
+    "refused": "refused by the author",
+    "no_value": "incomplete",
+    "require": "against a `require`",
+    "verify": "not verified",
+    "unverified": "without a readable verdict",
+    "duplicate": "duplicates",
+    "near_duplicate": "near-duplicates",
+}
+"""The reasons as summaries have them."""
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """Why an attempt came to nothing; `told` has more, as JSON values, for the tables."""
+
+    reason: Reason
+    told: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """As the tables have it.
+
+        >>> Rejection("require", {"number": 2}).to_json()
+        {'reason': 'require', 'number': 2}
+        """
+        return {"reason": self.reason, **self.told}
+
+
+def note(reason: Reason, language: str, number: int, most: int) -> str:
+    """What the author is told before attempt `number` of `most`, counted from 1. The number makes the request another
+    one each time, so an author that always answers the same to the same does not repeat itself for that.
+
+    >>> note("refused", "en", 2, 4)
+    'That was not accepted: it holds no item. Write another one. This is attempt 2 of 4.'
+    """
+    known = language if language in NOTES else "en"
+    return NOTE[known].format(why=NOTES[known][reason], number=number, most=most)
