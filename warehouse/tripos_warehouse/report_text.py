@@ -40,7 +40,7 @@ def render(report: Report, width: int = 80, sql: bool = False, where: str = "") 
             continue
         text.append(f"\n{_title(table)}\n", style="bold")
         lines = _measure(report.plan, table, report.run.models, report.measures, width)
-        text.append("\n".join([*lines, *_reasons(table.rows, width)]) + "\n")
+        text.append("\n".join([*lines, *_reasons(report.plan, table, width)]) + "\n")
     if alone:
         told = f"Of several evaluators, and here is one: {', '.join(table.measure.name for table in alone)}."
         text.append("\n" + _wrapped(told, width) + "\n")
@@ -59,7 +59,8 @@ def _needs_others(table: MeasureTable) -> bool:
 
 
 def _evaluators(report: Report) -> int:
-    return sum(map(len, report.run.evaluators.values())) + len(report.people)
+    judges = {scorer.role for scorer in report.plan.scorers}
+    return sum(len(models) for role, models in report.run.evaluators.items() if role in judges) + len(report.people)
 
 
 def _header(report: Report, width: int) -> list[str]:
@@ -154,8 +155,10 @@ def _models_below(plan: Plan, table: MeasureTable, models: Sequence[str]) -> lis
     return columns + _counts(rows)
 
 
-def _reasons(rows: Sequence[MeasureRow], width: int) -> list[str]:
-    """Why values, or their intervals, are not there: a line a reason."""
+def _reasons(plan: Plan, table: MeasureTable, width: int) -> list[str]:
+    """Why values, or their intervals, are not there: a line a reason. A figure of all models counts once."""
+    once = is_pooled(plan, table.measure.figure)
+    rows = [row for row in table.rows if not once or row.model == table.rows[0].model]
     found: dict[str, int] = {}
     for row in rows:
         if row.reason is not None:
