@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tripos.command.check import compile_given
-from tripos.command.choices import chosen_binding, chosen_cases, has_models, warn_of_kin
+from tripos.command.choices import chosen_binding, chosen_cases, has_models, warn_of_kin, with_subset
 from tripos.command.design import design_lines
 from tripos.command.terminal import columns
 from tripos.config import Config
@@ -38,7 +38,7 @@ def main(options: Namespace) -> int:
         print(plan.to_json(), end="")
         return GOOD
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
-    selection = chosen_cases(options, plan)
+    selection = with_subset(options, source, chosen_cases(options, plan))
     if not has_models(options, config):
         show_plan(plan, source.counts(selection), {role.name: 1 for role in plan.roles})
         return GOOD
@@ -123,7 +123,7 @@ def _wide(lines: Sequence[Line], roles: Sequence[str]) -> Table:
     from rich.table import Table
 
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("scenario", overflow="fold")
+    table.add_column("scenario", no_wrap=True)
     table.add_column("contexts", justify="right")
     table.add_column("items", justify="right")
     for role in roles:
