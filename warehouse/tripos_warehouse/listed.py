@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from tripos_warehouse.raters import COMPLETE, find_statistic
+from tripos_warehouse.raters import COMPLETE, find_statistic, find_value
 from tripos_warehouse.statistics.ratings import Floats
 from tripos_warehouse.statistics.tau_by_item import tau_by_item
 
@@ -56,7 +56,7 @@ def statistic(
     whole = find_statistic(what, level, matrix)
     if whole.value is None:
         return _nothing(str(whole.reason))
-    told, pulls = _left_out(lambda kept: find_statistic(what, level, matrix[:, kept]).value, owners, names)
+    told, pulls = _left_out(lambda kept: find_value(what, level, matrix[:, kept]), owners, names)
     return {"value": whole.value, "reason": told, "items": names, "pulls": pulls}
 
 

@@ -34,7 +34,7 @@ def render(report: Report, width: int = 80, sql: bool = False, where: str = "") 
         text.append(line + "\n")
     if report.only_proves_the_pipeline:
         text.append("\n" + _wrapped(CAUTION, width) + "\n", style="yellow")
-    alone = [table for table in report.measures if _needs_others(table) and _evaluators(report) < 2]
+    alone = [table for table in report.measures if _is_alone(table)]
     for table in report.measures:
         if table in alone:
             continue
@@ -53,14 +53,13 @@ def render(report: Report, width: int = 80, sql: bool = False, where: str = "") 
     return text
 
 
-def _needs_others(table: MeasureTable) -> bool:
-    """Whether a measure sets evaluators side by side."""
-    return not {"evaluator", "pair"}.isdisjoint(table.measure.by)
-
-
-def _evaluators(report: Report) -> int:
-    judges = {scorer.role for scorer in report.plan.scorers}
-    return sum(len(models) for role, models in report.run.evaluators.items() if role in judges) + len(report.people)
+def _is_alone(table: MeasureTable) -> bool:
+    """Whether a measure would set evaluators side by side, and there is one."""
+    by = table.measure.by
+    if "evaluator" in by:
+        place = by.index("evaluator")
+        return len({row.by[place] for row in table.rows}) == 1
+    return "pair" in by and not table.rows
 
 
 def _header(report: Report, width: int) -> list[str]:
