@@ -13,7 +13,7 @@ from tripos_compiler.plan import Axis, Expr, Plan, Rows, Scenario, Subset, diges
 from tripos_compiler.semantics.contexts import cells
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_runtime.datasets import DataFolders
-from tripos_runtime.making.choosing import chosen_slots, known_slots
+from tripos_runtime.making.choosing import Choice, chosen_slots, known_slots
 from tripos_runtime.making.kept import Origins
 from tripos_runtime.making.slots import SlotSource
 from tripos_runtime.sources import Origin, SourceRow, Sources
@@ -115,7 +115,7 @@ class CaseSource:
         """How many cases of a scenario are run. Where the plan does not say, they are read and counted."""
         if self._is_made(scenario):
             if scenario.rows is not None and scenario.rows.dataset not in self.sources.made.rows:
-                return sum(1 for _ in chosen_slots(self.slots, scenario, selection))
+                return self._expected(scenario, selection)
             return sum(1 for _ in self.of(scenario, selection))
         if selection.only or selection.drawn is not None:
             return sum(1 for _ in self.of(scenario, selection))
@@ -138,6 +138,10 @@ class CaseSource:
     def counts(self, selection: Selection) -> dict[str, int]:
         """How many cases of every chosen scenario are run."""
         return {scenario.name: self.count(scenario, selection) for scenario in selection.chosen(self.plan)}
+
+    def slot_counts(self, selection: Selection) -> dict[str, int]:
+        """How many slots of every made data set are needed, at most."""
+        return Choice(self.slots, selection).counts()
 
     def _every(self, scenario: Scenario) -> Iterator[Case]:
         if scenario.rows is None:
@@ -165,6 +169,14 @@ class CaseSource:
             if row.origins is None:  # of a row that was read the compiler has seen that it has a value
                 raise
             return False
+
+    def _expected(self, scenario: Scenario, selection: Selection) -> int:
+        """How many rows a scenario has, at most, before they are made."""
+        most = scenario.row_count if selection.limit is None else min(selection.limit, scenario.row_count)
+        assert scenario.rows is not None
+        if not selection.only or not self.slots.is_listable(self.slots.by_name[scenario.rows.dataset]):
+            return most
+        return sum(1 for _ in chosen_slots(self.slots, scenario, selection))
 
     def _is_made(self, scenario: Scenario) -> bool:
         return scenario.rows is not None and scenario.rows.dataset in self.slots.by_name
@@ -194,16 +206,19 @@ class Planned:
     most: int
 
 
-def planned_steps(plan: Plan, cases: Mapping[str, int], models: Mapping[str, int]) -> list[Planned]:
+def planned_steps(
+    plan: Plan, cases: Mapping[str, int], models: Mapping[str, int], slots: Mapping[str, int] | None = None
+) -> list[Planned]:
     """The model calls of every step, for so many cases of each scenario and so many models in each role; those of data
-    sets that are made first, whole."""
+    sets that are made first, for so many of their `slots`, or for all."""
     planned: list[Planned] = []
     rows = {scenario.name: max(scenario.row_count, 1) for scenario in plan.scenarios}
-    made = {each.name for each in plan.made}
+    rows |= {each.name: max(each.rows, 1) for each in plan.made}
+    parts = {**({each.name: each.rows for each in plan.made} if slots is None else slots), **cases}
     for count in plan.calls:
-        if count.scenario not in cases and count.scenario not in made:
+        if count.scenario not in parts:
             continue
-        part, whole = (1, 1) if count.scenario in made else (cases[count.scenario], rows[count.scenario])
+        part, whole = parts[count.scenario], rows[count.scenario]
         times = math.prod(models.get(role, 1) for role in count.times)
         if count.pairs is not None:
             several = models.get(count.pairs, 1)

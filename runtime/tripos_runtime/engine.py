@@ -24,6 +24,7 @@ from tripos_runtime.cases import Case, CaseSource, Selection, planned_calls
 from tripos_runtime.ledger import Ledger, Work
 from tripos_runtime.lookup import Lookup, Task, wirings
 from tripos_runtime.making.data import DataMaker
+from tripos_runtime.making.outcomes import origin_columns
 from tripos_runtime.shared import Shared, together
 from tripos_runtime.stepping import Stepper
 from tripos_runtime.tally import Tally
@@ -202,6 +203,7 @@ def item_row(plan: Plan, case: Case) -> dict[str, Any]:
         "language": case.language,
         "context": dict(case.context),
         "fields": orjson.dumps(case.fields, default=sorted, option=orjson.OPT_SORT_KEYS).decode(),
+        **origin_columns(case.origins),
     }
 
 

@@ -21,7 +21,7 @@ from typing import Any, Literal, NamedTuple
 
 from tripos_compiler.plan import Ask, Grade, Settings
 from tripos_runtime.asking import Question
-from tripos_runtime.foreseeing import Fate, Foreseen, Where
+from tripos_runtime.foreseeing import Fate, Foreseen, Size, Where
 from tripos_runtime.history import History, Place, Usage
 from tripos_runtime.models.base import Price
 
@@ -142,6 +142,15 @@ class Load:
         table, title = ("samples", step.name) if isinstance(step, Ask) else ("judgements", step.scorer)
         self.place = (table, scenario, title)
         self.settings, self.schema = question.settings, question.schema
+
+    def add_call(self, fate: Fate, size: Size, before: str) -> None:
+        """Takes in a call that would be made for a row of a data set; what it waits for is replied by `before`."""
+        kinds = self.waiting if size.pending else self.known
+        prompts = kinds.setdefault(fate, _Prompts())
+        prompts.calls += 1
+        prompts.narrow += size.narrow
+        prompts.wide += size.wide
+        prompts.pending.update((step, before) for step in size.pending)
 
     def add(self, seen: Foreseen) -> None:
         """Takes in a call that would be made."""

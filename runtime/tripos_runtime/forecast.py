@@ -20,8 +20,9 @@ from tripos_runtime.foreseeing import PENDING, Fate, Foreseen, Foresight, Where
 from tripos_runtime.history import NO_HISTORY, History
 from tripos_runtime.ledger import Ledger, Row
 from tripos_runtime.lookup import BATCH, Lookup, wirings
+from tripos_runtime.making.foreseen import foresee_making
 from tripos_runtime.models.base import Price
-from tripos_runtime.reasons import Reason, Reasons
+from tripos_runtime.reasons import Cause, Reason, Reasons
 from tripos_runtime.statuses import AGAIN, FAILED
 from tripos_runtime.units import Call, Unit
 
@@ -58,6 +59,8 @@ class Forecast:
     scores: int
     unpriced: tuple[str, ...]
     """The models of calls whose price is not known."""
+    unmade: Mapping[str, int] = field(default_factory=dict)
+    """How many items of a scenario are yet to be made. Calls about them are counted as if all are."""
 
     @property
     def reused(self) -> int:
@@ -109,6 +112,7 @@ def forecast(
         items=watcher.items,
         scores=watcher.scores,
         unpriced=tuple(model for model in models if prices.get(model) is None),
+        unmade=watcher.unmade,
     )
 
 
@@ -148,7 +152,7 @@ class _Watcher:
         ledger: Kept,
         history: History,
     ) -> None:
-        self.source, self.selection, self.ledger = source, selection, ledger
+        self.plan, self.source, self.selection, self.ledger = plan, source, selection, ledger
         chosen = selection.chosen(plan)
         # Of the lookup only its units are wanted: nothing is claimed.
         self.lookup = Lookup(cast("Ledger", ledger), wirings(chosen, plan, binding), binding)
@@ -158,6 +162,9 @@ class _Watcher:
         self.lines: dict[Where, Line] = {}
         self.items: Counter[str] = Counter({scenario.name: 0 for scenario in chosen})
         self.scores = 0
+        self.unmade: dict[str, int] = {}
+        self.making = foresee_making(plan, source, selection, binding, ledger)
+        self._open_making()
         for scenario in chosen:  # in the order of the plan, whatever the order of the cases
             self._open_lines(scenario, binding)
 
@@ -174,7 +181,36 @@ class _Watcher:
     def _where(self, scenario: str, step: Ask | Grade, role: str, model: str) -> Where:
         return Where(scenario, self.arms[scenario][step.name, step.fingerprint], step.name, role, model)
 
+    def _open_making(self) -> None:
+        """The calls that make data sets come first."""
+        for (dataset, _), made in self.making.calls.items():
+            call = made.call
+            line = self.lines[Where(call.place, "", call.title, call.step.role, call.model)] = Line(made.reused)
+            line.load.open(call.step, self.foresight.question(call.step), call.place)
+            line.load.place = ("samples", call.place, call.title)
+            for size in made.sizes:
+                line.certain += 1
+                line.load.add_call(Fate.CERTAIN, size, made.before)
+                self.reasons.note(Cause("rows", dataset), call.place, call.title)
+
+    def _count_unmade(self, scenario: Scenario) -> None:
+        """Counts the calls about rows that are yet to be made."""
+        for language, rows in self.making.unmade(scenario).items():
+            self.unmade[scenario.name] = self.unmade.get(scenario.name, 0) + rows
+            case = self.making.case(scenario, language)
+            for seen in self.foresight.of(case, self.lookup.units(case), {}, {}):
+                line = self.lines[self._where(scenario.name, seen.call.step, seen.call.role, seen.call.model)]
+                if seen.fate is Fate.PERHAPS:
+                    line.perhaps += rows
+                elif seen.fate is Fate.CERTAIN:
+                    line.certain += rows
+                for _ in range(rows if seen.fate in (Fate.PERHAPS, Fate.CERTAIN) else 0):
+                    line.load.add(seen)
+                    self.reasons.note(Cause("on_rows", case.dataset or ""), scenario.name, seen.call.step.name)
+
     def watch(self) -> None:
+        for scenario in self.selection.chosen(self.plan):
+            self._count_unmade(scenario)
         cases = self.source.cases(self.selection)
         while batch := list(itertools.islice(cases, BATCH)):
             found = [(case, self.lookup.units(case)) for case in batch]

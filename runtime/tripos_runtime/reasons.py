@@ -27,6 +27,8 @@ Kind = Literal[
     "samples",
     "items",
     "rest",
+    "rows",
+    "on_rows",
 ]
 
 
@@ -90,6 +92,10 @@ class Reasons:
         cause = self.cause(seen, failed)
         self._told.setdefault(cause, _Told()).add(case.scenario.name, seen.call.step.name, case.item_id)
 
+    def note(self, cause: Cause, scenario: str, step: str) -> None:
+        """Takes in a call that would be made for this cause."""
+        self._told.setdefault(cause, _Told()).add(scenario, step, "")
+
     def cause(self, seen: Foreseen, failed: str | None) -> Cause:
         """Why a call is made. The first of several reasons that a person would want to know."""
         call, case = seen.call, seen.unit.case
@@ -141,6 +147,10 @@ class Reasons:
                 return f"unknown: this version cannot read the plan of run {cause.detail}"
             case "builds_on":
                 return f"builds on `{cause.detail}`, which is asked again"
+            case "rows":
+                return f"rows of `{cause.detail}` to be made"
+            case "on_rows":
+                return f"about rows of `{cause.detail}`, which are yet to be made"
             case "model":
                 role, _, model = cause.detail.partition(" ")
                 compared = any(each.name == role and each.kind == "compared" for each in self.plan.roles)

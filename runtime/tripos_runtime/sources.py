@@ -62,7 +62,8 @@ class Sources:
 
     def key_of(self, name: str) -> Expr | None:
         """What rows of a data set that belong together have in common."""
-        return next(each.key for each in (*self.plan.datasets, *self.plan.made) if each.name == name)
+        read = {each.name: each.key for each in self.plan.datasets}
+        return {**read, **{each.name: each.key for each in self.plan.made}}[name]
 
     def stream(self, dataset: Dataset) -> Iterator[SourceRow]:
         """The rows of a data set in the order of its files, those that repeat another left out. Nothing is kept."""

@@ -22,7 +22,7 @@ from tripos_warehouse.views import connect
 PAGE = DOCS / "tables.md"
 BEGIN, END = "<!-- columns -->\n", "<!-- end of columns -->\n"
 VIEWS = ("scores", "columns", "rationales", "samples", "judgements", "items", "metrics")
-TABLES = ("runs", "run_items", "items", "samples", "judgements", "scores", "drafts", "measures")
+TABLES = ("runs", "run_items", "items", "slots", "samples", "judgements", "scores", "drafts", "measures")
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-KEYS = {"samples": "sample_id", "judgements": "judgement_id", "scores": "score_id", "drafts": "unit_id"}
+KEYS = {
+    "samples": "sample_id",
+    "judgements": "judgement_id",
+    "scores": "score_id",
+    "drafts": "unit_id",
+    "slots": "slot_id",
+}
 Row = Mapping[str, Any]
 
 
@@ -58,7 +64,7 @@ class MemoryLedger:
         found: dict[str, Row] = {}
         for row in self.table(table):
             name = row[KEYS[table]]
-            if name in ids and (name not in found or found[name]["status"] == "provider_error"):
+            if name in ids and (name not in found or found[name]["status"] == "provider_error" or table == "slots"):
                 found[name] = row
         return found
 

@@ -1,4 +1,4 @@
-"""Mock judges whose bias is known, and the mock that writes items."""
+"""Mock judges whose bias is known, and the lines of the mock that writes items."""
 
 from __future__ import annotations
 
@@ -40,13 +40,12 @@ def test_a_noisy_judge_is_off_either_way_and_on_average_right() -> None:
     assert grades("mock/noisy") != grades("mock/noisy:other")
 
 
-def test_the_author_writes_another_question_for_every_request() -> None:
+def test_the_author_writes_lettered_lines_where_lines_are_asked_for() -> None:
     schema = {"type": "object", "properties": {"question": {"type": "string"}}}
-    written = {asked("mock/author", f"context {number}", schema)["question"] for number in range(50)}
-    assert len(written) == 50
-    assert all([line[:2] for line in text.splitlines()[1:]] == ["A.", "B.", "C.", "D."] for text in written)
-
-
-def test_the_author_writes_in_the_language_of_the_request() -> None:
-    schema = {"type": "object", "properties": {"question": {"type": "string"}}}
-    assert not asked("mock/author", "请写一道题目。", schema)["question"].isascii()
+    plain = asked("mock/author", "Write a question.", schema)["question"]
+    lettered = asked("mock/author", "Write a question, each option on a line of its own.", schema)["question"]
+    chinese = asked("mock/author", "请出一道题，每项单独一行。", schema)["question"]
+    assert "\n" not in plain
+    for text in (lettered, chinese):
+        assert [line[:2] for line in text.splitlines()[1:]] == ["A.", "B.", "C.", "D."]
+    assert not chinese.isascii()

@@ -63,6 +63,7 @@ def test_as_many_calls_are_made_as_were_planned(path: Path) -> None:
     source = CaseSource(plan, spec.folders, tuple(each.path for each in compiled.sources))
     selection, ledger = Selection(limit=LIMIT), MemoryLedger()
     functions = load_plugins(plan, Path(compiled.sources[0].path).parent)
+    expected, slots = source.counts(selection), source.slot_counts(selection)
     engine = Engine(plan, binding, source, selection, callers, ledger, "run", workers=4, functions=functions)
     asyncio.run(engine.run())
     made: Counter[tuple[str, str]] = Counter((row["scenario"], row["role"]) for row in ledger.table("samples"))
@@ -70,7 +71,7 @@ def test_as_many_calls_are_made_as_were_planned(path: Path) -> None:
     least: Counter[tuple[str, str]] = Counter()
     most: Counter[tuple[str, str]] = Counter()
     counts = {name: len(models) for name, models in binding.models.items()}
-    for step in planned_steps(plan, source.counts(selection), counts):
+    for step in planned_steps(plan, expected, counts, slots):
         least[step.place, step.role] += step.least
         most[step.place, step.role] += step.most
     assert all(least[where] <= made[where] <= most[where] for where in {*most, *made}), (least, made, most)

@@ -21,7 +21,6 @@ from tripos.command.harmless import fold, harmless
 from tripos.command.opening import open_store
 from tripos.command.terminal import columns
 from tripos.failure import GOOD, SOME_FAILED, Failure
-from tripos_compiler.plan import Plan
 from tripos_runtime.subsets import Drawn
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.graded import Kept, keep_grades

@@ -67,6 +67,7 @@ def to_data(found: Forecast, budget: Budget | None = None) -> dict[str, Any]:
             for reason in found.reasons
         ],
         "items": dict(found.items),
+        "items_to_be_made": dict(found.unmade),
         "scores_from_kept_replies": found.scores,
         "unpriced": list(found.unpriced),
         "budget": of_budget(found, budget),

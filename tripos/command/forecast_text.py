@@ -63,6 +63,9 @@ def lines_of(found: Forecast, plan: Plan, width: int, budget: Budget | None = No
     if failed:
         codes = ", ".join(f"{count:,} with {code}" for code, count in sorted(failed.items()))
         lines.append(f"{_calls(sum(failed.values()))} failed before and tried again: {codes}.")
+    if unmade := sum(found.unmade.values()):
+        text = f"{unmade:,} {_many('item', unmade)} yet to be made: calls are counted as if none is rejected."
+        lines += _wrapped(text, width)
     if found.reasons:
         lines += ["", "why", *_why(found, width)]
     lines += ["", *_totals(found, width)]

@@ -21,6 +21,7 @@ AROUND = 8
 USUAL = 3
 """So many lines stand below the rows as a rule."""
 MOST_ENDPOINTS = 6
+MOST_MAKINGS = 3
 FEWEST = 3
 BAR = 24
 MOST_ERRORS = 3
@@ -126,6 +127,8 @@ def below(moment: Moment) -> list[str]:
     lines.append("; ".join(first))
     budget = of_budget(moment.budget)
     lines.append(f"cost {cost(tally)}" + (f"; budget {budget}" if budget else ""))
+    news = [f"{name}: {each.told()}" for name, each in tally.makings.items() if each.is_news]
+    lines += news[-MOST_MAKINGS:]
     if tally.errors:
         lines.append(failures(tally))
     told = [each for each in moment.endpoints or () if moment.verbose or each.state != "ready"]

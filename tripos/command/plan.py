@@ -40,12 +40,13 @@ def main(options: Namespace) -> int:
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
     selection = with_subset(options, source, chosen_cases(options, plan))
     if not has_models(options, config):
-        show_plan(plan, source.counts(selection), {role.name: 1 for role in plan.roles})
+        show_plan(plan, source.counts(selection), {role.name: 1 for role in plan.roles}, source.slot_counts(selection))
         return GOOD
     binding, cassette = chosen_binding(options, config, plan)
     recorded = cassette.models if cassette is not None else frozenset[str]()
     warn_of_kin(plan, binding, options, config)
-    show_plan(plan, source.counts(selection), {role: len(names) for role, names in binding.models.items()})
+    filled = {role: len(names) for role, names in binding.models.items()}
+    show_plan(plan, source.counts(selection), filled, source.slot_counts(selection))
     print()
     return _show_forecast(plan, source, selection, binding, config, recorded)
 
@@ -75,16 +76,16 @@ class Line:
     total: bool = False
 
 
-def show_plan(plan: Plan, items: dict[str, int], models: dict[str, int]) -> None:
+def show_plan(plan: Plan, items: dict[str, int], models: dict[str, int], slots: dict[str, int]) -> None:
     """Prints contexts, items and calls by data set, scenario and arm, and what is revealed."""
     from rich.console import Console
 
     console = Console(width=columns(), highlight=False, markup=False)
     benchmark = plan.benchmark
     console.print(f"{benchmark.title} {benchmark.version}   plan {plan.digest[:12]}", style="bold")
-    planned = planned_steps(plan, items, models)
+    planned = planned_steps(plan, items, models, slots)
     roles = [role.name for role in plan.roles if any(each.role == role.name for each in planned)]
-    lines = list(_lines(plan, planned, items))
+    lines = list(_lines(plan, planned, items, slots))
     console.print(_wide(lines, roles) if len(roles) <= MOST_COLUMNS else _long(lines, roles))
     filled = ", ".join(f"{models.get(role, 1)} for {role}" for role in roles)
     console.print(f"Calls for this many models: {filled}. A reply that cannot be read is asked for once more.")
@@ -98,11 +99,11 @@ def show_plan(plan: Plan, items: dict[str, int], models: dict[str, int]) -> None
             console.print(f"  {reveal.scenario}, {reveal.step}: {reveal.text}")
 
 
-def _lines(plan: Plan, planned: Sequence[Planned], items: dict[str, int]) -> Iterator[Line]:
+def _lines(plan: Plan, planned: Sequence[Planned], items: dict[str, int], slots: dict[str, int]) -> Iterator[Line]:
     for made in plan.made:
         own = tuple(each for each in planned if each.place == made.name)
-        if made.scenario is None or made.scenario in items:
-            yield Line(f"data set {made.name}", "", f"≤ {made.rows:,}", own)
+        if made.name in slots:
+            yield Line(f"data set {made.name}", "", f"≤ {slots[made.name]:,}", own)
     shown = [scenario for scenario in plan.scenarios if scenario.name in items]
     for scenario in shown:
         own = tuple(each for each in planned if each.place == scenario.name)

@@ -87,6 +87,9 @@ def _details(ended: Ended) -> Iterator[tuple[str, str]]:
     if ended.elapsed_s >= SHORT_S:
         calls = tally.asked.total() + tally.failed.total()
         yield "took", f"{duration(ended.elapsed_s)}, {per_second(calls / ended.elapsed_s)}"
+    for name, making in tally.makings.items():
+        if making.is_news:
+            yield "made", f"{name}: {making.told()}"
     for label, statuses in (("replies", tally.samples), ("judges", tally.judgements), ("scores", tally.scores)):
         if any(number and status not in GOOD for status, number in statuses.items()):
             yield label, shares(statuses)
@@ -171,6 +174,7 @@ def summary(ended: Ended) -> dict[str, Any]:
         "samples": dict(sorted(tally.samples.items())),
         "judgements": dict(sorted(tally.judgements.items())),
         "scores": dict(sorted(tally.scores.items())),
+        "made": {name: making.to_json() for name, making in tally.makings.items()},
         "errors": dict(sorted(tally.errors.items())),
         "repaired": tally.repaired,
         "functions": [without_keys(text) for text in ended.functions],

@@ -61,11 +61,16 @@ _JUDGEMENTS = """
   sample.item_id, judgement.sample_id, judgement.judgement_id, judgement.run_id, judgement.fingerprint,
   judgement.created_at
 """
-_ITEMS = "{context}, item.dataset, item.item_id, item.fields"
+_ITEMS = "{context}, item.dataset, item.item_id, item.fields, item.written_by, item.attempts, item.rejections"
+_SLOTS = """
+  {context},
+  slot.dataset, slot.number, slot.status, slot.written_by, slot.attempts, slot.rejections,
+  slot.item_id, slot.slot_id, slot.run_id, slot.fingerprint, slot.created_at
+"""
 
 FIXED_COLUMNS = frozenset(
     word.rpartition(" as ")[2].rpartition(".")[2].strip(" {}\n")
-    for columns in (_SCORES, _COLUMNS, _SAMPLES, _JUDGEMENTS, _ITEMS, "scenario, reason")
+    for columns in (_SCORES, _COLUMNS, _SAMPLES, _JUDGEMENTS, _ITEMS, _SLOTS, "scenario, reason")
     for word in columns.replace("{context}", "").split(",")
 ) - {""}
 """What the views call their columns; no axis has such a name (`tripos_compiler.reserved`)."""
@@ -121,8 +126,8 @@ def axis_columns(plan: Plan) -> list[str]:
 
 
 def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = MappingProxyType({})) -> list[str]:
-    """The statements that make the schema: its enumerations, `items`, `samples`, `judgements`, `metrics`, `scores`,
-    `columns`, `rationales`, and the macros. `values` are those that the data have in the columns that are
+    """The statements that make the schema: its enumerations, `items`, `slots`, `samples`, `judgements`, `metrics`,
+    `scores`, `columns`, `rationales`, and the macros. `values` are those that the data have in the columns that are
     enumerations."""
     plan = current.plan
     schema = sql.name(plan.benchmark.name)
@@ -147,6 +152,10 @@ def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = Mapp
         f"""create or replace view {schema}.items as
         select {_ITEMS.format(context=context("item", "item.context", []))}
         from main.items as item where {mine}{items}""",
+        f"""create or replace view {schema}.slots as
+        select {_SLOTS.format(context=context("slot", "slot.context", []))}
+        from (from main.slots where {fresh}) as slot
+        left join main.items as item on {item_key.format("slot")}""",
         f"""create or replace view {schema}.samples as
         select {_SAMPLES.format(context=context("sample", "sample.context", arms))}
         from (from main.samples where {fresh}{samples}) as sample

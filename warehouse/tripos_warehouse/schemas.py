@@ -128,9 +128,9 @@ RUN_ITEMS = _table(
 
 ITEMS = _table(
     "items",
-    1,
+    2,
     "benchmark scenario item_id",
-    f"benchmark scenario dataset language {_CONTEXT_LEAVES}",
+    f"benchmark scenario dataset language written_by {_CONTEXT_LEAVES}",
     _need("item_id", pa.string()),
     _need("benchmark", pa.string()),
     _need("scenario", pa.string()),
@@ -138,6 +138,32 @@ ITEMS = _table(
     _may("language", pa.string()),
     _need("context", CONTEXT),
     _need("fields", pa.string()),  # JSON
+    # Of items that were made: who wrote it, at which attempt, and why the earlier ones were rejected.
+    _may("written_by", pa.string()),
+    _may("attempts", pa.int64()),
+    _may("rejections", pa.string()),  # JSON, [{"reason": "duplicate"}]
+)
+
+# The places that data sets which are made have for items, with what became of each.
+SLOTS = _table(
+    "slots",
+    1,
+    "slot_id",
+    f"run_id benchmark scenario dataset fingerprint status written_by rejections {_CONTEXT_LEAVES}",
+    _need("slot_id", pa.string()),
+    _need("run_id", pa.string()),
+    _need("benchmark", pa.string()),
+    _need("scenario", pa.string()),  # or the data set, where it belongs to none
+    _need("dataset", pa.string()),
+    _need("fingerprint", pa.string()),
+    _need("context", CONTEXT),
+    _need("number", pa.int64()),  # which of the rows of one cell and row of the source, from 0
+    _need("status", pa.string()),  # made or given_up
+    _may("item_id", pa.string()),
+    _may("written_by", pa.string()),
+    _need("attempts", pa.int64()),
+    _need("rejections", pa.string()),  # JSON
+    _need("created_at", TIMESTAMP),
 )
 
 # `messages` repeats from model to model; where it does not, the encoder falls back by itself.
@@ -256,6 +282,9 @@ MEASURES = _table(
 )
 
 TABLES: Mapping[str, Table] = MappingProxyType(
-    {table.name: table for table in (RUNS, RUN_ENDS, RUN_ITEMS, ITEMS, SAMPLES, DRAFTS, JUDGEMENTS, SCORES, MEASURES)}
+    {
+        table.name: table
+        for table in (RUNS, RUN_ENDS, RUN_ITEMS, ITEMS, SLOTS, SAMPLES, DRAFTS, JUDGEMENTS, SCORES, MEASURES)
+    }
 )
 """Every table by its name."""

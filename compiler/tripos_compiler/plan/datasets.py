@@ -98,7 +98,9 @@ class Made(Part):
     fingerprint: str
 
     @property
-    def asked(self) -> set[str]:
-        """The fingerprints of the steps that ask somebody."""
+    def fingerprints(self) -> set[str]:
+        """Its fingerprint, and those of the steps that ask somebody."""
         steps = [step for step in self.steps if not isinstance(step, Derived)]
-        return {step.fingerprint if isinstance(step, Ask) else step.ask.fingerprint for step in steps}
+        return {self.fingerprint} | {
+            step.fingerprint if isinstance(step, Ask) else step.ask.fingerprint for step in steps
+        }

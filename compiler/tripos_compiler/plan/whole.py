@@ -73,7 +73,7 @@ class Plan(Part):
         """The fingerprints of everything that a run asks and scores: of the steps of all scenarios, and of those that
         make data sets."""
         own = {each for scenario in self.scenarios for each in scenario.fingerprints}
-        return own.union(*(made.asked for made in self.made))
+        return own.union(*(made.fingerprints for made in self.made))
 
     def to_json(self) -> str:
         """The plan as indented JSON with sorted keys, ending in a line feed."""

@@ -31,11 +31,13 @@ class Found:
 
 @dataclass(frozen=True)
 class MadeCall:
-    """A call that is made for a slot of a data set: `item` names the slot, `number` counts the attempts from 0, and
-    `upstream` are the names of what it builds on."""
+    """A call that is made for a slot of a data set, by its `author` or by another role: `item` names what it is about,
+    `number` counts the attempts from 0, `upstream` are the names of what it builds on."""
 
     step: Ask
+    author: bool
     dataset: str
+    place: str
     item: str
     context: Mapping[str, str]
     language: str
@@ -47,6 +49,12 @@ class MadeCall:
     def name(self) -> str:
         """The name of the reply."""
         return sample_id(self.step.fingerprint, self.item, self.model, self.number, self.upstream)
+
+    @property
+    def title(self) -> str:
+        """What the step is called in the tables: the author's as the data set, the others with their own name."""
+        own = self.dataset.rpartition(".")[2]
+        return own if self.author else f"{own}.{self.step.name}"
 
     @property
     def lane(self) -> tuple[str, str]:
@@ -72,6 +80,8 @@ class Asker:
     now: Callable[[], datetime]
     whole: bool = True
     """Whether nothing failed that a later run would try again."""
+    on_reused: Callable[[MadeCall], None] | None = None
+    on_unasked: Callable[[MadeCall, tuple[Message, ...]], None] | None = None
     _questions: dict[str, Question] = field(default_factory=dict)
 
     def question(self, step: Ask) -> Question:
@@ -88,8 +98,12 @@ class Asker:
         if name not in found.names:
             found = find(self.ledger, [name])
         if name in found.rows:
+            if self.on_reused is not None:
+                self.on_reused(call)
             return self._kept(found.rows[name], question, call, sent)
         if self.callers is None:
+            if self.on_unasked is not None:
+                self.on_unasked(call, sent)
             raise Unasked
         asking = Asking(self.callers[call.model], question, sent, call.language, call.lane)
         row = self._row(call)
@@ -127,12 +141,12 @@ class Asker:
             "sample_id": call.name,
             "run_id": self.run_id,
             "benchmark": self.plan.benchmark.name,
-            "scenario": call.dataset,
+            "scenario": call.place,
             "fingerprint": call.step.fingerprint,
             "created_at": self.now(),
-            "step": call.step.name,
+            "step": call.title,
             "item_id": call.item,
-            "context": dict(call.context),
+            "context": {"language": call.language, **call.context},
             "role": call.step.role,
             "model": call.model,
             "sample_number": call.number,

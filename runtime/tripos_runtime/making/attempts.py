@@ -13,7 +13,8 @@ from tripos_compiler.semantics.names import paths_in
 from tripos_runtime.asking import Answer
 from tripos_runtime.binding import Binding
 from tripos_runtime.making.asked import Asker, Found, MadeCall
-from tripos_runtime.making.rejections import Reason, Rejection, note
+from tripos_runtime.making.outcomes import place_of
+from tripos_runtime.making.rejections import Reason, Rejection, note, one_of_several
 from tripos_runtime.making.slots import Slot
 from tripos_runtime.making.walks import walk
 from tripos_runtime.models.base import Message
@@ -136,7 +137,18 @@ class Attempts:
     def call(self, ask: Ask, slot: Slot, item: str, number: int, upstream: tuple[str, ...]) -> MadeCall:
         """The call of a step about `item`."""
         model = self.binding.of(ask.role)[0]
-        return MadeCall(ask, self.made.name, item, slot.cell, self.language(slot), number, model, upstream)
+        return MadeCall(
+            ask,
+            ask is self.author,
+            self.made.name,
+            place_of(self.made),
+            item,
+            slot.cell,
+            self.language(slot),
+            number,
+            model,
+            upstream,
+        )
 
 
 class _Trial:
@@ -216,6 +228,9 @@ class _Trial:
         attempts = self.attempts
         call = attempts.call(ask, self.slot, item, self.number, (*_after(self.before), *self.replies))
         sent = messages(attempts.asker.question(ask), names, call.language, attempts.sources.axes)
+        if call.author and self.slot.number:
+            said = one_of_several(call.language, self.slot.number + 1)
+            sent = (*sent[:-1], replace(sent[-1], content=f"{sent[-1].content}\n\n{said}"))
         if tell and self.before is not None:
             sent = (*sent, *self._told(self.before, call.language))
         answer = await attempts.asker.ask(call, sent, self.found)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from tripos_compiler.plan import Axis, Expr, Made, Plan, Scenario, digest
+from tripos_compiler.plan import Axis, Expr, Made, Scenario, digest
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_compiler.semantics.names import paths_in
 from tripos_runtime.making.slots import Slot, SlotSource, looked_into
@@ -16,30 +18,84 @@ from tripos_runtime.runnable import data_of
 if TYPE_CHECKING:
     from tripos_runtime.cases import Selection
 
-Wanted = dict[str, set[int] | None]
-"""The places of the slots that are wanted of each data set; `None`: all."""
 
+@dataclass
+class Choice:
+    """What a run over `selection` needs of the made data sets."""
 
-def wanted_slots(source: SlotSource, selection: Selection) -> tuple[Wanted, dict[str, frozenset[int]]]:
-    """What is wanted of every made data set that a run needs, each after those that it is made from; and the places
-    that each scenario runs over, where those are not all."""
-    plan = source.plan
-    wanted: Wanted = {}
-    chosen: dict[str, frozenset[int]] = {}
-    for scenario in selection.chosen(plan):
-        for name in sorted(data_of(scenario) & source.by_name.keys()):
-            wanted[name] = None
-    for scenario in selection.chosen(plan):
-        if scenario.rows is None or scenario.rows.dataset not in source.by_name:
-            continue
-        name = scenario.rows.dataset
+    source: SlotSource
+    selection: Selection
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """The data sets that are needed, each after those that it is made from."""
+        source, done = self.source, dict[str, None]()
+
+        def visit(name: str) -> None:
+            made = source.by_name[name]
+            upstream = source.upstream(made)
+            for other in sorted(looked_into(made) & source.by_name.keys()):
+                visit(other)
+            if upstream is not None:
+                visit(upstream)
+            done[name] = None
+
+        for scenario in self._scenarios:
+            for name in sorted(self._needed_by(scenario)):
+                visit(name)
+        return tuple(done)
+
+    def places(self, name: str) -> frozenset[int] | None:
+        """The places of the slots that are needed of a data set; `None`: all. Whatever it takes as values must have
+        been made; where something that it is made for cannot be listed before, all are needed."""
+        if name in self._whole:
+            return None
+        found: frozenset[int] = frozenset()
+        for scenario in self._scenarios:
+            if scenario.rows is not None and scenario.rows.dataset == name:
+                chosen = self.chosen(scenario)
+                if chosen is None:
+                    return None
+                found |= chosen
+        for other in self.order:
+            made = self.source.by_name[other]
+            if self.source.upstream(made) == name:
+                places = self.places(other) if self.source.is_listable(made) else None
+                if places is None:
+                    return None
+                every = self.source.slots(made)
+                found |= {slot.above for slot in every if slot.place in places and slot.above is not None}
+        return found
+
+    def chosen(self, scenario: Scenario) -> frozenset[int] | None:
+        """The places of the slots that a scenario runs over; `None`: all."""
+        selection = self.selection
         if selection.limit is None and not selection.only and selection.drawn is None:
-            wanted[name] = None
-            continue
-        places = frozenset(slot.place for slot in chosen_slots(source, scenario, selection))
-        chosen[scenario.name] = places
-        _add(wanted, name, places)
-    return _with_sources(source, wanted), chosen
+            return None
+        return frozenset(slot.place for slot in chosen_slots(self.source, scenario, self.selection))
+
+    def counts(self) -> dict[str, int]:
+        """How many slots are needed of every data set, at most, as far as it is known before any is made."""
+        found: dict[str, int] = {}
+        for name in self.order:
+            made = self.source.by_name[name]
+            places = self.places(name) if self.source.is_listable(made) else None
+            found[name] = made.rows if places is None else len(places)
+        return found
+
+    @cached_property
+    def _scenarios(self) -> tuple[Scenario, ...]:
+        return self.selection.chosen(self.source.plan)
+
+    @cached_property
+    def _whole(self) -> frozenset[str]:
+        """The data sets that are taken as values."""
+        found = {name for scenario in self._scenarios for name in data_of(scenario)}
+        return frozenset(found.union(*(looked_into(self.source.by_name[name]) for name in self.order)))
+
+    def _needed_by(self, scenario: Scenario) -> set[str]:
+        rows = set() if scenario.rows is None else {scenario.rows.dataset}
+        return (data_of(scenario) | rows) & self.source.by_name.keys()
 
 
 def chosen_slots(source: SlotSource, scenario: Scenario, selection: Selection) -> Iterator[Slot]:
@@ -108,49 +164,3 @@ def _is_known(where: Expr, alias: str, known: Mapping[str, Any], axes: Mapping[s
         elif path[0] not in known and path[0] not in axes:
             return False
     return True
-
-
-def _with_sources(source: SlotSource, wanted: Wanted) -> Wanted:
-    """What is wanted with what that is made from, in an order in which it can be made."""
-    found: Wanted = {}
-
-    def visit(name: str, places: set[int] | None) -> None:
-        made = source.by_name[name]
-        for other in sorted(looked_into(made) & source.by_name.keys()):
-            visit(other, None)
-        upstream = source.upstream(made)
-        if upstream is not None:
-            needed: set[int] | None = None
-            if places is not None:
-                needed = {slot.above for slot in source.slots(made) if slot.place in places and slot.above is not None}
-            visit(upstream, needed)
-        _add(found, name, places)
-
-    for name in sorted(wanted):
-        visit(name, wanted[name])
-    # One that is needed whole by one and in part by another was met twice: sources first all the same.
-    order = [made.name for made in _sorted(source.plan, source)]
-    return {name: found[name] for name in order if name in found}
-
-
-def _sorted(plan: Plan, source: SlotSource) -> list[Made]:
-    done: dict[str, Made] = {}
-
-    def visit(made: Made) -> None:
-        if made.name in done:
-            return
-        upstream = source.upstream(made)
-        for other in sorted(looked_into(made) & source.by_name.keys()):
-            visit(source.by_name[other])
-        if upstream is not None:
-            visit(source.by_name[upstream])
-        done[made.name] = made
-
-    for each in plan.made:
-        visit(each)
-    return list(done.values())
-
-
-def _add(wanted: Wanted, name: str, places: set[int] | frozenset[int] | None) -> None:
-    before = wanted.get(name, set())
-    wanted[name] = None if places is None or before is None else before | places

@@ -12,10 +12,11 @@ from tripos_runtime.binding import Binding
 from tripos_runtime.calling import Caller
 from tripos_runtime.cases import CaseSource, Selection
 from tripos_runtime.ledger import Ledger, Listing
-from tripos_runtime.making.asked import Asker
+from tripos_runtime.making.asked import Asker, MadeCall
 from tripos_runtime.making.attempts import Attempts
-from tripos_runtime.making.choosing import wanted_slots
+from tripos_runtime.making.choosing import Choice
 from tripos_runtime.making.maker import Maker
+from tripos_runtime.models.base import Message
 from tripos_runtime.tally import Tally
 from tripos_runtime.times import Sleep
 
@@ -40,24 +41,31 @@ class DataMaker:
     sleep: Sleep
     stop: Callable[[], None]
     makers: dict[str, Maker] = field(default_factory=dict)
+    reused: Callable[[MadeCall], None] | None = None
+    unasked: Callable[[MadeCall, tuple[Message, ...]], None] | None = None
+    """Who is told of a reply that is kept, and of one that nobody was asked for."""
     _asker: Asker | None = None
 
     async def make(self) -> None:
         """Makes all of it. Raises what callers and the ledger raise."""
         slots = self.source.slots
-        wanted, chosen = wanted_slots(slots, self.selection)
-        self.source.sources.made.chosen.update(chosen)
-        sources = self.source.sources
+        sources, choice = self.source.sources, Choice(slots, self.selection)
         asker = self._asker = Asker(
             self.plan, sources, self.callers, self.ledger, self.tally, self.work, self.run_id, self.now
         )
-        for name, places in wanted.items():
+        asker.on_reused, asker.on_unasked = self.reused, self.unasked
+        for name in choice.order:
             made = slots.by_name[name]
             attempts = Attempts(made, asker, sources, self.binding)
             maker = self.makers[name] = Maker(
                 made, slots, attempts, asker, self.workers, self.functions, self.sleep, self.stop
             )
-            await maker.make(places)
+            await maker.make(choice.places(name))
+        for scenario in self.selection.chosen(self.plan):
+            if scenario.rows is not None and scenario.rows.dataset in self.makers:
+                chosen = choice.chosen(scenario)
+                if chosen is not None:
+                    sources.made.chosen[scenario.name] = chosen
 
     @property
     def whole(self) -> bool:

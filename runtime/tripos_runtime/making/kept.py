@@ -40,7 +40,7 @@ class RowFile:
     """
 
     def __init__(self) -> None:
-        self._file = tempfile.TemporaryFile()
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115  # it lives as long as its rows are looked into
         self._at: dict[int, int] = {}
         self._end = 0
 
@@ -68,7 +68,7 @@ class RowFile:
         self._file.flush()
         at, number = self._at[place], self._file.fileno()
         size = int.from_bytes(os.pread(number, 8, at), "big")
-        return MadeRow(*pickle.loads(os.pread(number, size, at + 8)))  # noqa: S301  # we wrote it
+        return MadeRow(*pickle.loads(os.pread(number, size, at + 8)))
 
 
 @dataclass

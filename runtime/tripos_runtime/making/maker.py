@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,6 +14,7 @@ from tripos_runtime.making.asked import Asker, Found, Unasked, find
 from tripos_runtime.making.attempts import Attempt, Attempts, Before
 from tripos_runtime.making.duplicates import Pool
 from tripos_runtime.making.kept import MadeRow, Origins, RowFile
+from tripos_runtime.making.outcomes import Outcome, keep
 from tripos_runtime.making.rejections import Rejection
 from tripos_runtime.making.slots import Slot, SlotSource
 from tripos_runtime.shared import together
@@ -53,11 +53,12 @@ class Maker:
     open: list[Slot] = field(default_factory=list)
     _put_off: list[list[Slot]] = field(default_factory=list)
 
-    async def make(self, places: set[int] | None) -> None:
+    async def make(self, places: Collection[int] | None) -> None:
         """Makes the rows of the slots of these places, or of all. Raises what callers raise."""
         made = self.made
         self.rows = self.source.made.rows[made.name] = RowFile()
         self.tally = self.asker.tally.making(made.name)
+        self.tally.asks = self._asks
         groups: dict[str, list[Slot]] = {}
         for slot in self.source.slots(made):
             if places is None or slot.place in places:
@@ -102,16 +103,20 @@ class Maker:
         if keys and self._asks and self.asker.callers is not None:
             self.asker.ledger.refresh()
         states = [State(slot) for group in ours for slot in group]
-        pools = {group[0].group: _Pools(self.attempts, len(group) > 1) for group in ours}
+        block = _Block({group[0].group: _Pools(self.attempts, len(group) > 1) for group in ours})
         for number in range(self.made.retries + 1):
             if not states:
                 break
-            states = await self._round(states, number, pools)
+            states = await self._round(states, number, block)
         if self._asks and self.asker.callers is not None:
+            asker = self.asker
+            row = {"run_id": asker.run_id, "benchmark": asker.plan.benchmark.name, "created_at": asker.now()}
+            models = [self.attempts.binding.of(ask.role)[0] for ask in self.attempts.asks]
+            keep(asker.ledger, self.made, models, block.outcomes, row)
             for key in keys:
                 self.asker.ledger.release(key)
 
-    async def _round(self, states: list[State], number: int, pools: Mapping[str, _Pools]) -> list[State]:
+    async def _round(self, states: list[State], number: int, block: _Block) -> list[State]:
         """Makes one attempt at each slot; those at which there is to be another."""
         waiting = iter(self._looked_up(states, number))
         done: dict[int, Attempt | None] = {}
@@ -129,7 +134,7 @@ class Maker:
                     self.stop()
                     raise
                 while decided in done:
-                    self._decide(states[decided], done.pop(decided), number, pools, again)
+                    self._decide(states[decided], done.pop(decided), number, block, again)
                     decided += 1
 
         await together([work() for _ in range(min(len(states), self.workers))])
@@ -143,9 +148,7 @@ class Maker:
             for index, state in batch:
                 yield index, state, found
 
-    def _decide(
-        self, state: State, attempt: Attempt | None, number: int, pools: Mapping[str, _Pools], again: list[State]
-    ) -> None:
+    def _decide(self, state: State, attempt: Attempt | None, number: int, block: _Block, again: list[State]) -> None:
         """What becomes of an attempt, in the order of the slots."""
         state.attempts = number + 1
         if attempt is None or (attempt.row is None and attempt.rejection is None):
@@ -154,11 +157,11 @@ class Maker:
             return
         rejection = attempt.rejection
         if attempt.row is not None:
-            rejection = pools[state.slot.group].rejection(state.slot, attempt.row)
+            rejection = block.pools[state.slot.group].rejection(state.slot, attempt.row)
         self._skip(len(attempt.names))
         if rejection is None:
             assert attempt.row is not None
-            self._accept(state, attempt.row)
+            self._end(state, attempt.row, block)
             return
         state.rejections.append(rejection)
         state.before = Before(rejection, attempt.reply, attempt.names)
@@ -169,14 +172,21 @@ class Maker:
                 self.asker.tally.planned[ask.role, self.made.name] += 1
             again.append(state)
         else:
-            self.tally.given_up += 1
+            self._end(state, None, block)
 
-    def _accept(self, state: State, row: Mapping[str, Any]) -> None:
-        author = self.attempts.author
+    def _end(self, state: State, row: Mapping[str, Any] | None, block: _Block) -> None:
+        """Notes what became of a slot."""
+        author, slot = self.attempts.author, state.slot
         by = None if author is None else self.attempts.binding.of(author.role)[0]
-        told = tuple(each.to_json() for each in state.rejections)
-        self.rows.add(MadeRow(state.slot.place, row, Origins(by, state.attempts, told)))
-        self.tally.made += 1
+        origins = Origins(by, state.attempts, tuple(each.to_json() for each in state.rejections))
+        if row is None:
+            self.tally.given_up += 1
+        else:
+            self.rows.add(MadeRow(slot.place, row, origins))
+            self.tally.made += 1
+        if self._asks:
+            name = None if row is None else item_id(row)
+            block.outcomes.append(Outcome(slot, self.attempts.language(slot), name, origins))
 
     def _skip(self, replies: int) -> None:
         """Counts the calls of an attempt that were not made after so many."""
@@ -195,6 +205,14 @@ class Maker:
         return self.attempts.asks[0].fingerprint if self.attempts.asks else self.made.name
 
 
+@dataclass
+class _Block:
+    """Cells that are made together: what was accepted in each, and what became of their slots."""
+
+    pools: Mapping[str, _Pools]
+    outcomes: list[Outcome] = field(default_factory=list)
+
+
 class _Pools:
     """What was accepted in one cell. `several`: more than one row may be."""
 
@@ -202,7 +220,8 @@ class _Pools:
         self.attempts, self.several = attempts, several
         self.unique = attempts.made.unique
         self.pools = [Pool() for _ in self.unique]
-        self.rows: dict[str, int] = {}
+        self.rows: set[str] = set()
+        self.names: dict[int, str] = {}
 
     def rejection(self, slot: Slot, row: dict[str, Any]) -> Rejection | None:
         """Why a row is rejected, if it repeats one; else it is taken."""
@@ -210,7 +229,7 @@ class _Pools:
             return None
         name, place = item_id(row), slot.place
         if name in self.rows:
-            return Rejection("duplicate", {"of": self.rows[name]})
+            return Rejection("duplicate", {"of": name})
         values: list[Any] = []
         for number, (expr, pool) in enumerate(zip(self.unique, self.pools, strict=True), 1):
             try:
@@ -219,12 +238,13 @@ class _Pools:
                 return Rejection("no_value", {"error": str(reason)})
             repeat = pool.repeats(value)
             if repeat is not None:
-                told = {"number": number, "of": repeat.place}
+                told = {"number": number, "of": self.names[repeat.place]}
                 if repeat.similarity < 1:
                     return Rejection("near_duplicate", {**told, "similarity": round(repeat.similarity, 3)})
                 return Rejection("duplicate", told)
             values.append(value)
-        self.rows[name] = place
+        self.rows.add(name)
+        self.names[place] = name
         for pool, value in zip(self.pools, values, strict=True):
             pool.add(place, value)
         return None

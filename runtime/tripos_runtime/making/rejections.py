@@ -50,6 +50,10 @@ NOTE: Final[Mapping[str, str]] = {
     "en": "That was not accepted: {why}. Write another one. This is attempt {number} of {most}.",
     "zh": "上面的内容未被采用：{why}。请重新写一个。这是第 {number} 次尝试，最多 {most} 次。",
 }
+ONE_OF_SEVERAL: Final[Mapping[str, str]] = {
+    "en": "Several are written to this same request, and this is number {number}. Make it unlike the others.",
+    "zh": "按同样的要求会写多个，这是第 {number} 个，请使它与其他的不同。",
+}
 WORDS: Final[Mapping[Reason, str]] = {
     "unreadable": "unreadable",
     "truncated": "cut off",
@@ -78,6 +82,16 @@ class Rejection:
         {'reason': 'require', 'number': 2}
         """
         return {"reason": self.reason, **self.told}
+
+
+def one_of_several(language: str, number: int) -> str:
+    """What the author of row `number`, counted from 1, of one cell is told, from the second on: the request is the same
+    for all of them but for this.
+
+    >>> one_of_several("zh", 2)
+    '按同样的要求会写多个，这是第 2 个，请使它与其他的不同。'
+    """
+    return ONE_OF_SEVERAL.get(language, ONE_OF_SEVERAL["en"]).format(number=number)
 
 
 def note(reason: Reason, language: str, number: int, most: int) -> str:

@@ -67,6 +67,13 @@ class SlotSource:
             return source.dataset
         return None
 
+    def is_listable(self, made: Made) -> bool:
+        """Whether its slots can be listed now: what they are told by was made, if it had to be."""
+        upstream = self.upstream(made)
+        if not all(name in self.made.rows for name in _told_by(made) & self.by_name.keys() - {upstream}):
+            return False
+        return upstream is None or self.is_listable(self.by_name[upstream])
+
     def slots(self, made: Made) -> Iterator[Slot]:
         """Every slot, in order: by row of the source, then by cell, then by number. Where the source has yet to be
         made, also those that a condition may rule out."""
@@ -139,6 +146,12 @@ def looked_into(made: Made) -> set[str]:
     return {
         part.dataset for expr in exprs_of(made) if expr is not own for part in parts_of(expr) if isinstance(part, Data)
     }
+
+
+def _told_by(made: Made) -> set[str]:
+    """The data sets that say what its slots are."""
+    exprs = [expr for expr in (made.source, made.where) if expr is not None]
+    return {part.dataset for expr in exprs for part in parts_of(expr) if isinstance(part, Data)}
 
 
 def _name_of(value: Any) -> str:

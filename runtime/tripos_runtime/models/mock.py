@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
-from tripos_runtime.models.mock_author import authored
+from tripos_runtime.models.mock_author import author_text
 from tripos_runtime.models.mock_careless import careless_text
 from tripos_runtime.models.mock_judges import SHIFTS, judged
 from tripos_runtime.models.mock_values import draw, sentences, value_of
@@ -72,15 +72,15 @@ class MockModel:
             case "fails":
                 self._fail_first(key)
                 text = _careful_text(request, key, chinese=chinese)
-            case "author" if request.schema is not None:
-                text = json.dumps(authored(request.schema, key, chinese=chinese), ensure_ascii=False)
             case judge if judge in SHIFTS and request.schema is not None:
                 shared = _key("", request)
                 text = json.dumps(judged(judge, request.schema, shared, key, chinese=chinese), ensure_ascii=False)
-            case "author" | "fair" | "severe" | "lenient" | "noisy":
+            case "fair" | "severe" | "lenient" | "noisy":
                 text = _careful_text(request, key, chinese=chinese)
             case "careless":
                 text = careless_text(request.schema, key, chinese=chinese)
+            case "author":
+                text = author_text(request.schema, key, chinese=chinese)
             case "refuses":
                 text = _pick(CHINESE_REFUSALS if chinese else REFUSALS, key)
             case "broken-json":
