@@ -120,20 +120,31 @@ def _lines(plan: Plan, planned: Sequence[Planned], items: dict[str, int], slots:
 
 
 def _wide(lines: Sequence[Line], roles: Sequence[str]) -> Table:
-    """A column a role."""
+    """A column a role. Headings have two lines where that makes room; numbers are never broken."""
     from rich.table import Table
 
+    rows = [
+        (
+            line.label,
+            line.contexts,
+            line.items,
+            *(_span(line.steps, role) if line.steps is not None else "" for role in roles),
+        )
+        for line in lines
+    ]
+    heads = ["scenario", "contexts", "items", *(f"{role} calls" for role in roles)]
+    needed = sum(max(map(len, cells)) for cells in zip(heads, *rows, strict=True)) + 2 * (len(heads) - 1)
+    if needed > columns():
+        heads = [*heads[:3], *(f"{role}\ncalls" for role in roles)]
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("scenario", no_wrap=True)
-    table.add_column("contexts", justify="right")
-    table.add_column("items", justify="right")
-    for role in roles:
-        table.add_column(f"{role} calls", justify="right")
-    for line in lines:
-        cells = [_span(line.steps, role) if line.steps is not None else "" for role in roles]
+    for head in heads:
+        table.add_column(
+            head, justify="left" if head == "scenario" else "right", no_wrap=head != "scenario", overflow="fold"
+        )
+    for line, row in zip(lines, rows, strict=True):
         if line.total:
             table.add_section()
-        table.add_row(line.label, line.contexts, line.items, *cells, style="bold" if line.total else None)
+        table.add_row(*row, style="bold" if line.total else None)
     return table
 
 

@@ -102,7 +102,9 @@ def _is_mean(other: MeasureTable, table: MeasureTable) -> bool:
         return False
     own = tuple(dim for dim in table.measure.by if dim != PAIR)
     kept = tuple(dim for dim in other.measure.by if dim != PAIR)
-    return len(kept) < len(own) and own[: len(kept)] == kept and (PAIR in own) == (PAIR in other.measure.by)
+    return (
+        len(kept) < len(own) and own[: len(kept)] == kept and (PAIR in table.measure.by) == (PAIR in other.measure.by)
+    )
 
 
 def _lines(

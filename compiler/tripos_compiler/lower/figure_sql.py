@@ -194,7 +194,7 @@ group by {columns(cut.dims)}, item_id""",
         """The query: a row a cell, with the error that the pulls come to."""
         items = self.parts.add(
             "items",
-            f"""select {columns(node.dims)}, sqrt(sum(pull * pull)) as error, count(pull) as items
+            f"""select {columns(node.dims)}, sqrt(sum(pull * pull)) as error, count(*) as items
 from {node.pulls}
 group by {columns(node.dims)}""",
         )
