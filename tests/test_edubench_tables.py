@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 import os
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -23,29 +27,44 @@ Scores = list[dict[str, Any]]
 Rows = dict[str, list[dict[str, Any]]]
 
 
+@dataclass(frozen=True)
+class Imported:
+    """What was imported, and what is reported of it: as JSON, and as text 80 columns wide."""
+
+    scores: Scores
+    measures: Rows
+    text: str
+
+
 @pytest.fixture(scope="module")
-def imported(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Scores]]:
-    """A store into which replies and scores were imported, and the scores."""
+def imported(tmp_path_factory: pytest.TempPathFactory) -> Imported:
     folder = tmp_path_factory.mktemp("tables")
     path = spec(folder)
     scores = write(folder, ALLOCATION)
     with pytest.MonkeyPatch.context() as patched:
         patched.chdir(folder)
-        assert run_command(["import", "samples", "replies.jsonl", "--spec", str(path)]) == 0
-        assert run_command(["import", "scores", "scores.jsonl"]) == 0
-    yield folder, scores
+        patched.setenv("COLUMNS", "80")
+        said("import", "samples", "replies.jsonl", "--spec", str(path))
+        said("import", "scores", "scores.jsonl")
+        told = json.loads(said("report", "--json"))
+        return Imported(scores, {each["name"]: each["rows"] for each in told["measures"]}, said("report"))
+
+
+def said(*arguments: str) -> str:
+    """What a command prints."""
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        assert run_command(arguments) == 0
+    return out.getvalue()
 
 
 @pytest.fixture
-def here(imported: tuple[Path, Scores], monkeypatch: pytest.MonkeyPatch) -> Scores:
-    monkeypatch.chdir(imported[0])
-    monkeypatch.setenv("COLUMNS", "80")
-    return imported[1]
+def here(imported: Imported) -> Scores:
+    return imported.scores
 
 
 @pytest.fixture
-def measures(here: Scores, tripos: Any) -> Rows:
-    return {each["name"]: each["rows"] for each in tripos("report", "--json").data["measures"]}
+def measures(imported: Imported) -> Rows:
+    return imported.measures
 
 
 def mean_by(scores: Scores, key: Callable[[dict[str, Any]], Any]) -> dict[Any, float]:
@@ -111,8 +130,8 @@ def test_a_noisy_evaluator_agrees_less_than_two_that_are_not(measures: Rows) -> 
         )
 
 
-def test_the_tables_are_printed_as_papers_print_them(here: Scores, tripos: Any) -> None:
-    shown = tripos("report").out.partition("by_metric by metric")
+def test_the_tables_are_printed_as_papers_print_them(imported: Imported) -> None:
+    shown = imported.text.partition("by_metric by metric")
     text = re.sub(r"\nSQL of .*", "", "".join(shown[1:]), flags=re.DOTALL)
     assert max(map(len, text.splitlines())) <= 80
     if os.environ.get("TRIPOS_UPDATE_GOLDEN"):
