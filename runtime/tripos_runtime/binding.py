@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.plan import Ask, Derived, Plan
+from tripos_compiler.plan import Plan
 
 
 class BindingError(Exception):
@@ -38,8 +38,7 @@ class Binding:
 
 def made_roles(plan: Plan) -> set[str]:
     """The roles that make data sets."""
-    steps = [step for made in plan.made for step in made.steps if not isinstance(step, Derived)]
-    return {step.role if isinstance(step, Ask) else step.ask.role for step in steps}
+    return {ask.role for made in plan.made for ask in made.asks}
 
 
 def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, ...]]) -> Binding:

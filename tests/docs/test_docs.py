@@ -361,11 +361,11 @@ def test_every_column_of_a_benchmarks_views_is_in_the_page_on_results(store: Pat
     columns = connection.execute(found).fetchall()
     connection.close()
     assert columns
-    rows = {line.split("`")[1]: line for line in text.splitlines() if line.startswith("| `edubench.")}
+    rows = {line.split("`")[1]: line for line in text.splitlines() if line.startswith("| `edubench_shipped.")}
     missing = [
         (view, column)
         for view, column in columns
-        if f"`{column}`" not in rows.get(f"edubench.{view}", "") and f"`{column}`" not in context_columns(text)
+        if f"`{column}`" not in rows.get(f"edubench_shipped.{view}", "") and f"`{column}`" not in context_columns(text)
     ]
     assert not missing
 

@@ -21,7 +21,7 @@ from tripos_warehouse.views import connect
 
 PAGE = DOCS / "tables.md"
 BEGIN, END = "<!-- columns -->\n", "<!-- end of columns -->\n"
-VIEWS = ("scores", "columns", "rationales", "samples", "judgements", "items", "metrics")
+VIEWS = ("scores", "columns", "rationales", "samples", "judgements", "items", "slots", "metrics")
 TABLES = ("runs", "run_items", "items", "slots", "samples", "judgements", "scores", "drafts", "measures")
 
 
@@ -90,5 +90,5 @@ def test_no_meaning_is_of_a_column_that_is_not_there(connection: duckdb.DuckDBPy
     for table, column in OF_TABLES:
         assert column in {
             **(columns_of(connection, f"main.{table}") if table in TABLES else {}),
-            **(columns_of(connection, f"edubench.{table}") if table in VIEWS else {}),
+            **(columns_of(connection, f"edubench_shipped.{table}") if table in VIEWS else {}),
         }

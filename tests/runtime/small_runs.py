@@ -112,6 +112,8 @@ def run_small(
     models: tuple[str, ...] = ("a",),
     script: Script = echo,
     before: SmallRun | None = None,
+    selection: Selection | None = None,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
     **roles: str,
 ) -> SmallRun:
     """Compiles `spec` beside `files` (JSON Lines of the rows given, or a text) and runs it. `roles` names the model of
@@ -136,11 +138,12 @@ def run_small(
         plan=plan,
         binding=binding,
         source=source,
-        selection=Selection(),
+        selection=selection or Selection(),
         callers=callers,  # type: ignore[arg-type]
         ledger=ledger,
         run_id="run",
         workers=4,
+        functions=functions or {},
         sleep=_no_sleep,
     )
     with contextlib.suppress(Stopped):  # a script may end the run

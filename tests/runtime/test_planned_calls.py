@@ -70,9 +70,11 @@ def test_as_many_calls_are_made_as_were_planned(path: Path) -> None:
     made.update((row["scenario"], plan.scorer(row["scorer"]).role) for row in ledger.table("judgements"))
     least: Counter[tuple[str, str]] = Counter()
     most: Counter[tuple[str, str]] = Counter()
+    places = {each.name: each.scenario or each.name for each in plan.made}
     counts = {name: len(models) for name, models in binding.models.items()}
     for step in planned_steps(plan, expected, counts, slots):
-        least[step.place, step.role] += step.least
-        most[step.place, step.role] += step.most
+        place = places.get(step.place, step.place)
+        least[place, step.role] += step.least
+        most[place, step.role] += step.most
     assert all(least[where] <= made[where] <= most[where] for where in {*most, *made}), (least, made, most)
     assert all(count >= 0 for count in engine.tally.skipped.values())

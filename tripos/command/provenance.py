@@ -211,7 +211,8 @@ class _Finder:
                 return step
             if isinstance(step, Grade) and step.judgement == fingerprint:
                 return step
-        return None
+        asks = (ask for made in (plan.made if plan is not None else ()) for ask in made.asks)
+        return next((ask for ask in asks if ask.fingerprint == fingerprint), None)
 
     def rows(self, table: str, column: str, keys: Sequence[str]) -> list[Row]:
         query = f"select * from main.{table} where {sql.name(column)} in (select unnest(?)) order by all"

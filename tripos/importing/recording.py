@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,8 +20,9 @@ from tripos_compiler.data import DataError
 from tripos_compiler.plan import Ask, Plan
 from tripos_compiler.semantics.evaluate import calling
 from tripos_runtime.binding import Binding
-from tripos_runtime.cases import CaseSource
+from tripos_runtime.cases import CaseSource, Selection
 from tripos_runtime.engine import item_row, new_run_id
+from tripos_runtime.making.foreseen import data_maker
 from tripos_runtime.plugins import PluginError, load_plugins
 from tripos_runtime.recorded import Recorder, Refusal
 from tripos_runtime.runnable import NotRunnable, check_runnable
@@ -103,6 +105,8 @@ def _record(table: Table, plan: Plan, source: CaseSource, root: Path, replies: R
     rejected = replies.rejected
     costs: list[float | None] = []
     try:
+        if plan.made:  # cases are made of the rows that the store has
+            asyncio.run(data_maker(plan, source, Selection(), binding, ledger).make())
         for each, refused in _taken(recorder, replies.cases(source, binding)):
             for name, why in refused.items():
                 rejected.append(Rejection(each.records[name], "reply", each.replies[name]["reply"], why.reason))

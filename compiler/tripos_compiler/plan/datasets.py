@@ -98,9 +98,12 @@ class Made(Part):
     fingerprint: str
 
     @property
-    def fingerprints(self) -> set[str]:
-        """Its fingerprint, and those of the steps that ask somebody."""
+    def asks(self) -> tuple[Ask, ...]:
+        """The questions that are put to make a row."""
         steps = [step for step in self.steps if not isinstance(step, Derived)]
-        return {self.fingerprint} | {
-            step.fingerprint if isinstance(step, Ask) else step.ask.fingerprint for step in steps
-        }
+        return tuple(step if isinstance(step, Ask) else step.ask for step in steps)
+
+    @property
+    def fingerprints(self) -> set[str]:
+        """Its fingerprint, and those of what is asked."""
+        return {self.fingerprint, *(ask.fingerprint for ask in self.asks)}

@@ -63,7 +63,7 @@ class MadeCall:
 
 
 class Unasked(Exception):
-    """A reply is not there, and nobody is to be asked."""
+    """A reply, or what a function gives, is not there, and nobody is to be asked for it."""
 
 
 @dataclass

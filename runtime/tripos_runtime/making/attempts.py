@@ -34,13 +34,15 @@ class Before:
 
 @dataclass(frozen=True)
 class Attempt:
-    """What came of an attempt: a row, or why there is none; without either a call failed, and a later run tries again.
-    `reply` is the author's, `names` are those of all replies. `last`: another attempt would come to the same."""
+    """What came of an attempt: a row, or why there is none; without either a call or a Python function failed, and a
+    later run tries again. `reply` is the author's, `names` are those of all replies, `asked` counts the steps that
+    were. `last`: another attempt would come to the same."""
 
     row: dict[str, Any] | None = None
     rejection: Rejection | None = None
     reply: str | None = None
     names: tuple[str, ...] = ()
+    asked: int = 0
     last: bool = False
 
 
@@ -58,12 +60,10 @@ class Attempts:
         """What expressions know the row as."""
         return self.made.name.rpartition(".")[2]
 
-    @cached_property
+    @property
     def asks(self) -> tuple[Ask, ...]:
         """The steps that ask somebody."""
-        return tuple(
-            step if isinstance(step, Ask) else step.ask for step in self.made.steps if not isinstance(step, Derived)
-        )
+        return self.made.asks
 
     @cached_property
     def author(self) -> Ask | None:
@@ -160,9 +160,10 @@ class _Trial:
         self.names = attempts.names_at(slot, self.row)
         self.reply: str | None = None
         self.replies: tuple[str, ...] = ()
+        self.asked = 0
 
     async def go(self) -> Attempt:
-        made = self.attempts.made
+        attempts, made = self.attempts, self.attempts.made
         try:
             rejection = self._required(0)
             for place, step in enumerate(made.steps, 1):
@@ -170,12 +171,17 @@ class _Trial:
                     break
                 rejection = await self._step(step) or self._required(place)
         except _NoReply:
-            return Attempt()
+            return Attempt(names=self.replies, asked=self.asked + 1)
         except Unavailable as reason:
+            if reason.status in AGAIN:
+                attempts.asker.whole = False
+                return Attempt(names=self.replies, asked=self.asked)
             rejection = Rejection("no_value", {"error": str(reason)})
         if rejection is not None:
-            return Attempt(None, rejection, self.reply, self.replies, last=self._is_last(rejection))
-        return Attempt({each.name: self.row[each.name] for each in made.fields}, None, self.reply, self.replies)
+            return Attempt(None, rejection, self.reply, self.replies, self.asked, self._is_last(rejection))
+        return Attempt(
+            {each.name: self.row[each.name] for each in made.fields}, None, self.reply, self.replies, self.asked
+        )
 
     async def _step(self, step: Ask | Walk | Derived | Verify) -> Rejection | None:
         match step:
@@ -211,6 +217,9 @@ class _Trial:
 
         walked = await walk(self.names[TREES][step.tree], choose)
         self.replies = (*self.replies, *walked.replies)
+        self.asked += 1
+        # One call was planned, down to where nothing was chosen or the tree ends it takes more.
+        self.attempts.asker.tally.planned[step.ask.role, self.attempts.made.name] += len(walked.replies) - 1
         if walked.unknown is not None:
             return Rejection("unreadable", {"step": step.name, "error": walked.unknown})
         self.row[step.name] = list(walked.paths)
@@ -220,6 +229,7 @@ class _Trial:
         """The answer to a step, on which what follows builds."""
         answer, name = await self.ask(ask, self.slot.name, self.names, tell=tell)
         self.replies = (*self.replies, name)
+        self.asked += 1
         return answer
 
     async def ask(self, ask: Ask, item: str, names: Mapping[str, Any], *, tell: bool) -> tuple[Answer, str]:

@@ -37,7 +37,7 @@ class DataMaker:
     run_id: str
     now: Callable[[], datetime]
     workers: int
-    functions: Mapping[str, Callable[..., Any]]
+    functions: Mapping[str, Callable[..., Any]] | None
     sleep: Sleep
     stop: Callable[[], None]
     makers: dict[str, Maker] = field(default_factory=dict)

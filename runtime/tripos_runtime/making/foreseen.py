@@ -14,7 +14,7 @@ from tripos_compiler.semantics.evaluate import Missing
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case, CaseSource, Selection
 from tripos_runtime.foreseeing import PENDING, Size
-from tripos_runtime.making.asked import MadeCall
+from tripos_runtime.making.asked import MadeCall, Unasked
 from tripos_runtime.making.data import DataMaker
 from tripos_runtime.models.base import Message
 from tripos_runtime.tally import Tally
@@ -72,6 +72,7 @@ def foresee_making(
         _of(found, call).sizes.append(_size(sent))
 
     maker = data_maker(plan, source, selection, binding, ledger)
+    maker.functions = dict.fromkeys((plugin.name for plugin in plan.plugins), _not_called)
     maker.reused, maker.unasked = reused, unasked
     asyncio.run(maker.make())
     for name, each in maker.makers.items():
@@ -96,7 +97,7 @@ def foresee_making(
 
 
 def data_maker(plan: Plan, source: CaseSource, selection: Selection, binding: Binding, ledger: Any) -> DataMaker:
-    """A maker that asks nobody: it goes through what is kept."""
+    """A maker that asks nobody: it goes through what is kept, with the plug-ins that are there."""
     return DataMaker(
         plan,
         binding,
@@ -109,10 +110,15 @@ def data_maker(plan: Plan, source: CaseSource, selection: Selection, binding: Bi
         "",
         lambda: datetime.now(UTC),
         1,
-        {},
+        None,
         asyncio.sleep,
         _nothing,
     )
+
+
+def _not_called(*_: Any, **__: Any) -> Any:
+    """What needs a function of the user's is left open."""
+    raise Unasked
 
 
 class _Nowhere:

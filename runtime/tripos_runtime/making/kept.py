@@ -9,6 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tripos_compiler.data import DataError
+
 
 @dataclass(frozen=True, slots=True)
 class Origins:
@@ -80,8 +82,11 @@ class MadeData:
     chosen: dict[str, frozenset[int]] = field(default_factory=dict)
 
     def of(self, dataset: str, scenario: str | None = None) -> Iterator[MadeRow]:
-        """The rows of a data set, or those of them that a scenario runs over."""
+        """The rows of a data set, or those of them that a scenario runs over. Raises `DataError` where none were made
+        yet."""
         chosen = self.chosen.get(scenario) if scenario is not None else None
+        if dataset not in self.rows:
+            raise DataError(f"the rows of `{dataset}` are yet to be made", "run the benchmark first: `tripos run`")
         made = self.rows[dataset]
         if chosen is None:
             yield from made

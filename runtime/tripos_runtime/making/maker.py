@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from tripos_compiler.semantics.evaluate import Unavailable, calling, evaluate
 from tripos_compiler.semantics.rows import item_id
 from tripos_runtime.making.asked import Asker, Found, Unasked, find
 from tripos_runtime.making.attempts import Attempt, Attempts, Before
-from tripos_runtime.making.duplicates import Pool
+from tripos_runtime.making.duplicates import Pool, Seen, look_at
 from tripos_runtime.making.kept import MadeRow, Origins, RowFile
 from tripos_runtime.making.outcomes import Outcome, keep
 from tripos_runtime.making.rejections import Rejection
@@ -46,7 +47,8 @@ class Maker:
     attempts: Attempts
     asker: Asker
     workers: int
-    functions: Mapping[str, Callable[..., Any]]
+    functions: Mapping[str, Callable[..., Any]] | None
+    """The plug-ins, or those that are there already."""
     sleep: Sleep
     stop: Callable[[], None]
     """Makes no further call; what is under way is finished."""
@@ -85,7 +87,7 @@ class Maker:
             for block in blocks:
                 await self._block(block)
 
-        with calling(self.functions):
+        with contextlib.nullcontext() if self.functions is None else calling(self.functions):
             count = min(max(1, -(-self.workers // BLOCK)) + 1, max(1, len(groups)))
             await together([work() for _ in range(count)])
 
@@ -153,12 +155,16 @@ class Maker:
         state.attempts = number + 1
         if attempt is None or (attempt.row is None and attempt.rejection is None):
             self.open.append(state.slot)
-            self._skip(0 if attempt is None else len(attempt.names) + 1)
+            self._skip(0 if attempt is None else attempt.asked)
             return
         rejection = attempt.rejection
         if attempt.row is not None:
-            rejection = block.pools[state.slot.group].rejection(state.slot, attempt.row)
-        self._skip(len(attempt.names))
+            try:
+                rejection = block.pools[state.slot.group].rejection(state.slot, attempt.row)
+            except Unasked:
+                self.open.append(state.slot)
+                return
+        self._skip(attempt.asked)
         if rejection is None:
             assert attempt.row is not None
             self._end(state, attempt.row, block)
@@ -230,19 +236,20 @@ class _Pools:
         name, place = item_id(row), slot.place
         if name in self.rows:
             return Rejection("duplicate", {"of": name})
-        values: list[Any] = []
+        values: list[Seen] = []
         for number, (expr, pool) in enumerate(zip(self.unique, self.pools, strict=True), 1):
             try:
                 value = evaluate(expr, self.attempts.names_at(slot, row))
             except Unavailable as reason:
                 return Rejection("no_value", {"error": str(reason)})
-            repeat = pool.repeats(value)
+            seen = look_at(value)
+            repeat = pool.repeats(seen)
             if repeat is not None:
                 told = {"number": number, "of": self.names[repeat.place]}
                 if repeat.similarity < 1:
                     return Rejection("near_duplicate", {**told, "similarity": round(repeat.similarity, 3)})
                 return Rejection("duplicate", told)
-            values.append(value)
+            values.append(seen)
         self.rows.add(name)
         self.names[place] = name
         for pool, value in zip(self.pools, values, strict=True):
