@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripos_compiler.plan import Aggregate, Figure, Formula, Measured, Plan
-from tripos_compiler.semantics.aggregates import is_of_all_models
 from tripos_warehouse import dimensions
 from tripos_warehouse.grid import GAP, NOTHING, Column, decimals_of, grid
 from tripos_warehouse.measures import MeasureRow, MeasureTable
@@ -35,10 +34,8 @@ class Line:
 def is_pooled(plan: Plan, figure: Figure) -> bool:
     """Whether a figure is the same for every compared model, since it is taken over all their replies together."""
     match figure:
-        case Aggregate(of=None):
-            return is_of_all_models(figure.function, figure.named)
-        case Aggregate(of=inner):
-            return inner is not None and is_pooled(plan, inner)
+        case Aggregate():
+            return figure.of_all_models
         case Measured(measure=name):
             return any(each.name == name and is_pooled(plan, each.figure) for each in plan.measures)
         case Formula(values=values):

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from tripos_compiler.lower.figured import Figured, Leaf, Missing, Reading
-from tripos_compiler.lower.leaf_sql import LeafSql, Node
+from tripos_compiler.lower.leaf_sql import LeafSql
+from tripos_compiler.lower.rater_sql import Node
 from tripos_compiler.lower.sql_parts import Cut, Parts, columns, same
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measured
 

@@ -41,7 +41,6 @@ from tripos_compiler.lower.sql_parts import (
 )
 from tripos_compiler.plan import Aggregate
 from tripos_compiler.program import Program
-from tripos_compiler.semantics.aggregates import is_of_all_models
 
 JUDGED = (
     "kendall_w",
@@ -353,7 +352,7 @@ from (
         rows = replace(self, cut=Cut(without_pair(self.cut.dims), self.cut.fixed))._rated()
         if PAIR in self.cut.dims:
             rows = by_pair(self.parts, rows)
-        if not is_of_all_models(function, self.figure.named):
+        if not self.figure.of_all_models:
             return self._called(function, rows, "subject", "rater", quoted(level))
         subject = REPLY_TO_ITEM if function == "mean_tau_agreement" else "subject"
         node = self._called(function, models_as_one(self.parts, rows), subject, "rater", quoted(level))

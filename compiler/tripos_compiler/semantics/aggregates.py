@@ -6,7 +6,7 @@ This table describes them. The compiler checks measures against it; the warehous
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -280,12 +280,3 @@ _ALL: tuple[AggregateFunction, ...] = (
 
 AGGREGATES: dict[str, AggregateFunction] = {aggregate.name: aggregate for aggregate in _ALL}
 """The aggregates by the name that a spec uses."""
-
-
-def is_of_all_models(function: str, named: Mapping[str, object]) -> bool:
-    """Whether an aggregate with these settings is one figure of all compared models, and not one of each.
-
-    >>> is_of_all_models("kendall_w", {"models": "together"}), is_of_all_models("kendall_w", {})
-    (True, False)
-    """
-    return function == "mean_tau_agreement" or named.get("models") == "together"
