@@ -15,7 +15,7 @@ $(VENV)/.installed: pyproject.toml
 	@touch $@
 
 demo: $(VENV)/.installed
-	$(BIN)/tripos run specs/edubench --model local/smollm2-135m --only language=en --limit 2 --store results/demo
+	$(BIN)/tripos run specs/edubench/shipped.tripos --model local/smollm2-135m --only language=en --limit 2 --store results/demo
 
 test: $(VENV)/.installed
 	@# A process for each core, up to eight; the tests of a file stay together, since they share what it made.

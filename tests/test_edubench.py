@@ -1,16 +1,17 @@
-"""The EduBench spec: its structure is that of the paper, its items are ours, and it runs."""
+"""The EduBench specs: their structure is that of the paper, their items are ours or written, and they run."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from tests.conftest import SHARED_DATA, Command
 from tripos.project import find_spec
-from tripos_compiler.plan import Grade, Plan
+from tripos_compiler.plan import Ask, Grade, Plan
 
 ROOT = Path(__file__).parent.parent
 QUESTION_GENERATION = "BFA CSI CRSC DKA HOTS IFTC"
@@ -25,7 +26,10 @@ ALLOCATION = {
     "question_generation": QUESTION_GENERATION,
     "teaching_material": f"{QUESTION_GENERATION} RTC",
 }
-FULL, PUBLISHED = ROOT / "specs/edubench", ROOT / "specs/edubench/published.tripos"
+FULL = ROOT / "specs/edubench"
+SHIPPED, PUBLISHED = FULL / "shipped.tripos", FULL / "published.tripos"
+QUESTIONS = ("question_answering", "error_correction", "idea_provision", "question_generation", "grading")
+PANEL = "judge=mock/fair,mock/severe,mock/noisy"
 needs_data = pytest.mark.skipif(not (SHARED_DATA / "edubench").is_dir(), reason="the published items are not here")
 
 
@@ -35,6 +39,14 @@ def plan() -> Plan:
     assert compilation.diagnostics == ()
     assert compilation.plan is not None
     return compilation.plan
+
+
+def asked(query: str, tripos: Command) -> list[dict[str, Any]]:
+    """The rows of a query."""
+    done = tripos("sql", f"{query} order by all", "-o", "answer.json")
+    assert done.code == 0, done.err
+    rows: list[dict[str, Any]] = json.loads(Path("answer.json").read_text("utf-8"))
+    return rows
 
 
 def allocated(plan: Plan) -> dict[str, set[str]]:
@@ -67,16 +79,48 @@ def test_subjects_have_two_tiers(plan: Plan) -> None:
 def test_the_contexts_are_counted_exactly(plan: Plan) -> None:
     pairs = 3 * 8 + 3 * 26  # of stage and subject
     cells = {scenario.name: scenario.cells for scenario in plan.scenarios}
-    for name in ("question_answering", "error_correction", "idea_provision", "question_generation", "grading"):
-        assert cells[name] == 2 * 3 * 3 * pairs  # language, difficulty, question type
-    assert cells["teaching_material"] == 2 * 3 * pairs
+    for name in (*QUESTIONS, "teaching_material"):
+        assert cells[name] == 2 * 3 * pairs  # language, difficulty
     assert cells["personalised_support"] == cells["personalised_content"] == 2 * pairs
     assert cells["emotional_support"] == 2 * 6 * 4
+    assert sum(cells.values()) == 4128
 
 
-def test_four_items_a_scenario_and_language(plan: Plan) -> None:
+def test_the_author_writes_two_items_in_every_context_and_of_every_type_of_question(plan: Plan) -> None:
+    rows = {made.name: made.rows for made in plan.made}
     for scenario in plan.scenarios:
-        rows = [json.loads(line) for line in (FULL / f"items/{scenario.name}.jsonl").read_text("utf-8").splitlines()]
+        assert scenario.rows is not None
+        types = 3 if scenario.name in QUESTIONS else 1
+        assert rows[scenario.rows.dataset] == 2 * types * scenario.cells
+    assert sum(rows.values()) == 20_496
+
+
+def test_shipped_and_written_items_are_asked_the_same() -> None:
+    """Questions and grades are those of the same files, so only the rows tell one benchmark from the other."""
+    written, shipped = (find_spec(str(path)).compile().plan for path in (FULL, SHIPPED))
+    assert written is not None and shipped is not None
+    assert written.scorers == shipped.scorers
+    assert written.metrics == shipped.metrics
+    for one, other in zip(written.scenarios, shipped.scenarios, strict=True):
+        asks = [step for scenario in (one, other) for step in scenario.steps if isinstance(step, Ask)]
+        assert asks[0].prompt == asks[1].prompt
+        assert asks[0].system == asks[1].system
+
+
+def test_what_answers_a_written_item_is_as_secret_as_in_the_shipped_ones() -> None:
+    written, shipped = (find_spec(str(path)).compile().plan for path in (FULL, SHIPPED))
+    assert written is not None and shipped is not None
+    open_fields = {
+        each.name: {f.name for f in each.fields if not f.secret} for each in (*written.made, *shipped.datasets)
+    }
+    for made in written.made:
+        own = {each.name for each in next(d for d in shipped.datasets if d.name == made.name).fields if not each.secret}
+        assert open_fields[made.name] == own
+
+
+def test_four_items_a_scenario_and_language() -> None:
+    for name in ALLOCATION:
+        rows = [json.loads(line) for line in (FULL / f"items/{name}.jsonl").read_text("utf-8").splitlines()]
         assert Counter(row["language"] for row in rows) == {"en": 4, "zh": 4}
 
 
@@ -85,10 +129,66 @@ def test_every_scenario_runs_in_both_languages(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     judges = "judge=mock/careful:a,mock/careless:b"
-    done = tripos("run", str(FULL), "--model", "mock/careful", "--role", judges, "--json")
+    done = tripos("run", str(SHIPPED), "--model", "mock/careful", "--role", judges, "--json")
     assert done.code == 0
     assert done.data["calls"] == {"planned": 216, "asked": 216, "reused": 0, "skipped": 0, "failed": 0}
     assert sum(done.data["scores"].values()) == 2 * 8 * sum(len(metrics.split()) for metrics in ALLOCATION.values())
+
+
+def test_the_whole_runs_over_items_that_a_model_writes_in_both_languages(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    roles = ("--role", "author=mock/author", "--role", "judge=mock/fair")
+    done = tripos("run", str(FULL), "--limit", "6", "--seed", "1", "--model", "mock/careful", *roles, "--json")
+    assert done.code == 0
+    assert asked(
+        "select scenario, count(*) as n, count(distinct language) as languages from edubench.items group by all", tripos
+    ) == [{"scenario": scenario.name, "n": 6, "languages": 2} for scenario in plan.scenarios]
+    unfit = "select count(*) as n from edubench.items where fields ->> '$.question_type' like '%choice'"
+    unfit += " and scenario = 'question_answering' and fields ->> '$.question' not like '%D.%'"
+    assert asked(unfit, tripos) == [{"n": 0}]
+
+
+def test_the_subset_for_people_is_eleven_of_each_scenario_and_language_in_eleven_contexts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    roles = ("--role", "author=mock/author", "--role", "judge=mock/fair")
+    done = tripos("run", str(FULL), "--subset", "human_eval", "--model", "mock/careful", *roles, "--json")
+    assert done.code == 0
+    counted = asked(
+        "select scenario, language, count(*) as n, count(distinct stage) as stages, count(distinct subject) as subjects"
+        " from edubench.items group by all",
+        tripos,
+    )
+    assert len(counted) == 18
+    for row in counted:
+        assert (row["n"], row["stages"]) == (11, 6)
+        assert row["subjects"] == (0 if row["scenario"] == "emotional_support" else 11)
+
+
+def test_a_panel_of_known_bias_comes_out_as_planted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    """`severe` orders replies as `fair` does, two points lower; `noisy` orders them otherwise, and is right on average."""
+    monkeypatch.chdir(tmp_path)
+    models = ",".join(f"mock/careful:{name}" for name in "abcde")
+    done = tripos("run", str(SHIPPED), "--model", models, "--role", PANEL, "--json")
+    assert done.code == 0
+    report = tripos("report", "--json").data
+    found = {each["name"]: each["rows"] for each in report["measures"]}
+    fair, noisy, severe = (
+        [row["value"] for row in found["overall_by_evaluator"] if row["evaluator"] == f"mock/{judge}"]
+        for judge in ("fair", "noisy", "severe")
+    )
+    assert fair == pytest.approx([value + 2 for value in severe])
+    assert fair == pytest.approx(noisy, abs=0.25)
+    for name in ("mean_concordance", "mean_same_order"):
+        pairs = {row["pair"]: row["value"] for row in found[name]}
+        assert pairs["mock/fair & mock/severe"] == pytest.approx(1)
+        assert 0.7 < pairs["mock/fair & mock/noisy"] < 0.95
+        assert pairs["mock/fair & mock/noisy"] == pytest.approx(pairs["mock/noisy & mock/severe"])
 
 
 @needs_data

@@ -141,7 +141,8 @@ class Job:
 
     def _begin(self, items_of: str) -> None:
         selection = self.selection
-        chosen = {"limit": selection.limit, "seed": selection.seed, "only": dict(selection.only)}
+        chosen: dict[str, Any] = {"limit": selection.limit, "seed": selection.seed, "only": dict(selection.only)}
+        chosen |= {"subset": selection.subset.name} if selection.subset is not None else {}
         scenarios = [scenario.name for scenario in selection.chosen(self.plan)]
         row = run_row(self.plan, self.binding, self.run_id, items_of, scenarios, chosen, datetime.now(UTC))
         self.store.append({"runs": [row]})

@@ -5,15 +5,16 @@ from __future__ import annotations
 import heapq
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-from tripos_compiler.plan import Axis, Expr, Plan, Rows, Scenario, digest
+from tripos_compiler.plan import Axis, Expr, Plan, Rows, Scenario, Subset, digest
 from tripos_compiler.semantics.contexts import cells
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.subsets import Drawn, Placed, draw, placed, places
 from tripos_runtime.datasets import DataFolders
-from tripos_runtime.making.choosing import Choice, chosen_slots
+from tripos_runtime.making.choosing import Choice, chosen_slots, known_slots
 from tripos_runtime.making.kept import Origins
 from tripos_runtime.making.slots import SlotSource
 from tripos_runtime.sources import Origin, SourceRow, Sources
@@ -42,12 +43,19 @@ class Case:
 @dataclass(frozen=True)
 class Selection:
     """Which cases of a plan are run: those of `scenarios`, where an axis has one of the values in `only`; of these all,
-    or `limit` a scenario, the first ones or drawn with `seed`. A scenario without that axis is run whole."""
+    or `limit` a scenario, the first ones or drawn with `seed`. A scenario without that axis is run whole. With a
+    `subset` only what was `drawn` for it."""
 
     scenarios: tuple[str, ...] = ()
     limit: int | None = None
     seed: int | None = None
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    subset: Subset | None = None
+    drawn: Drawn | None = None
+
+    def holds(self, scenario: str, name: str) -> bool:
+        """Whether an item is in the subset, or there is none."""
+        return self.drawn is None or (scenario, name) in self.drawn
 
     def chosen(self, plan: Plan) -> tuple[Scenario, ...]:
         """The scenarios that are run, in the order of the plan."""
@@ -89,6 +97,8 @@ class CaseSource:
     def of(self, scenario: Scenario, selection: Selection) -> Iterator[Case]:
         """The selected cases of one scenario."""
         every = (case for case in self._every(scenario) if selection.allows(case))
+        if selection.drawn is not None and not self._is_made(scenario):
+            every = (case for case in every if selection.holds(scenario.name, case.item_id))
         if selection.limit is None or self._is_made(scenario):  # which are made was chosen before they were
             yield from every
         elif selection.seed is None:
@@ -106,9 +116,24 @@ class CaseSource:
             if scenario.rows is not None and scenario.rows.dataset not in self.sources.made.rows:
                 return self._expected(scenario, selection)
             return sum(1 for _ in self.of(scenario, selection))
-        if selection.only:
+        if selection.only or selection.drawn is not None:
             return sum(1 for _ in self.of(scenario, selection))
         return scenario.row_count if selection.limit is None else min(selection.limit, scenario.row_count)
+
+    def with_subset(self, selection: Selection, subset: Subset) -> Selection:
+        """The selection with the items of a subset. They are drawn from the whole benchmark, whatever is selected."""
+        scenarios = selection.chosen(self.plan) if "scenario" in subset.per else self.plan.scenarios
+        items = (each for scenario in scenarios for each in self._placed(scenario))
+        drawn = draw(subset, items, places(self.plan, subset))
+        return replace(selection, subset=subset, drawn=drawn)
+
+    def _placed(self, scenario: Scenario) -> Iterator[Placed]:
+        if self._is_made(scenario):
+            for slot, known in known_slots(self.slots, scenario):
+                yield placed(scenario, slot.key, known, known)
+            return
+        for case in self._every(scenario):
+            yield placed(scenario, case.item_id, case.context, case.fields)
 
     def counts(self, selection: Selection) -> dict[str, int]:
         """How many cases of every chosen scenario are run."""

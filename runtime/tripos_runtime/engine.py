@@ -211,7 +211,9 @@ def item_row(plan: Plan, case: Case) -> dict[str, Any]:
 
 def work_name(plan: Plan, binding: Binding, selection: Selection) -> str:
     """The name of everything that a run of this plan by these models over these cases consists of."""
-    chosen = [selection.scenarios, selection.limit, selection.seed, dict(selection.only)]
+    chosen: list[Any] = [selection.scenarios, selection.limit, selection.seed, dict(selection.only)]
+    if selection.subset is not None:
+        chosen.append(selection.subset.model_dump(mode="json"))
     return digest([plan.digest, {role: list(models) for role, models in binding.models.items()}, chosen])
 
 

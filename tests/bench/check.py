@@ -30,6 +30,8 @@ from pathlib import Path
 
 EDUBENCH = Path(__file__).parents[2] / "specs" / "edubench"
 SCENARIO = re.compile(r"^scenario (\w+) .*?^}\n", re.MULTILINE | re.DOTALL)
+DATASET = re.compile(r"^dataset (\w+)( from .*?^})", re.MULTILINE | re.DOTALL)
+OVER = re.compile(r"^  over (\w+) as item$", re.MULTILINE)
 PEER = """\
 client<llm> Candidate {
   provider openai
@@ -43,10 +45,9 @@ client<llm> Candidate {
 
 def tripos_spec(lines: int) -> str:
     """A spec of at most so many lines: EduBench in one file, its scenarios and their rows repeated."""
-    part = {
-        name: (EDUBENCH / f"{name}.tripos").read_text("utf-8") for name in ("edubench", "axes", "metrics", "rubric")
-    }
-    part["edubench"] = re.sub(r"^use .*\n", "", part["edubench"], flags=re.MULTILINE)
+    names = ("shipped", "axes", "metrics", "rubric", "measures")
+    part = {name: (EDUBENCH / f"{name}.tripos").read_text("utf-8") for name in names}
+    part["shipped"] = re.sub(r"^use .*\n", "", part["shipped"], flags=re.MULTILINE)
     rows = {row[1]: row[0] for row in re.finditer(r"^  \| (\w+) .*\n", part["rubric"], re.MULTILINE)}
     fixed = "\n".join(part.values())
     left = lines - fixed.count("\n") + sum(row.count("\n") for row in rows.values())
@@ -85,10 +86,17 @@ def baml_spec(lines: int) -> str:
 
 
 def scenarios() -> Iterator[tuple[str, int, str]]:
-    """EduBench's scenarios without end: name, number of the round, text."""
-    found = list(SCENARIO.finditer((EDUBENCH / "scenarios.tripos").read_text("utf-8")))
+    """EduBench's scenarios without end, each with its rows: name, number of the round, text."""
+    rows = {
+        each[1]: "  dataset item" + each[2].replace("\n", "\n  ")
+        for each in DATASET.finditer((EDUBENCH / "items_shipped.tripos").read_text("utf-8"))
+    }
+    found = [
+        (each[1], OVER.sub(lambda over: rows[over[1]], each[0]))
+        for each in SCENARIO.finditer((EDUBENCH / "scenarios.tripos").read_text("utf-8"))
+    ]
     for number in itertools.count(1):
-        yield from ((scenario[1], number, scenario[0]) for scenario in found)
+        yield from ((name, number, text) for name, text in found)
 
 
 def write(folder: Path, lines: int) -> tuple[Path, Path]:

@@ -15,7 +15,7 @@ from tripos_compiler.plan import Ask, Grade, Plan, Scenario
 from tripos_warehouse.compaction import compact
 from tripos_warehouse.store import Store
 
-SPEC = Path(__file__).parents[2] / "specs/edubench"
+SPEC = Path(__file__).parents[2] / "specs/edubench/shipped.tripos"
 AT = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
 MODELS = tuple(f"openai/model-{letter}" for letter in "abcde")
 JUDGES = ("openai/judge", "anthropic/judge")

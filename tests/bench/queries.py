@@ -31,7 +31,7 @@ from tripos_warehouse.views import connect  # noqa: E402
 
 COOKBOOK = HERE.parents[1] / "docs/cookbook.md"
 RECIPE = re.compile(r"^### (\d+\. [^\n]*)\n.*?```sql\n(.*?)```", re.DOTALL | re.MULTILINE)
-LEADERBOARD = "from edubench.leaderboard()"
+LEADERBOARD = "from edubench_shipped.leaderboard()"
 WARM_S, PROCESS_S, RECIPE_S, SAMPLE_S = 0.1, 0.25, 1.0, 0.05
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import product
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -33,7 +34,7 @@ def test_each_stratum_gives_what_is_taken() -> None:
 
 
 def test_items_are_even_over_what_they_are_spread_over() -> None:
-    levels = {(each.scenario, each.item_id): each.place["level"] for each in WHOLE}
+    levels = {(each.scenario, each.name): each.place["level"] for each in WHOLE}
     drawn = draw(subset(10), WHOLE)
     counts = Counter((scenario, levels[scenario, name]) for scenario, name in drawn)
     assert len(counts) == 8 and set(counts.values()) == {2, 3}
@@ -62,5 +63,38 @@ def test_an_item_of_the_subset_is_in_what_is_drawn_from_any_part(
     found: list[Placed], take: int, data: st.DataObject
 ) -> None:
     part = [each for each in found if data.draw(st.booleans())]
-    here = {(each.scenario, each.item_id) for each in part}
+    here = {(each.scenario, each.name) for each in part}
     assert draw(subset(take), found) & here <= draw(subset(take), part)
+
+
+def test_the_parts_of_what_they_are_spread_over_are_nearly_even_too() -> None:
+    everywhere = [{"scenario": "x", "level": level, "topic": topic} for level, topic in product(range(4), range(5))]
+    whole = [Placed("x", f"{place['level']}.{place['topic']}.{n}", place) for place in everywhere for n in range(10)]
+    for take, seed in product(range(1, 41), range(6)):
+        few = Subset(name="few", take=take, per=("scenario",), spread=("level", "topic"), seed=seed)
+        names = [name.split(".") for _, name in draw(few, whole, everywhere)]
+        both = Counter((level, topic) for level, topic, _ in names)
+        counts = [both[str(level), str(topic)] for level, topic in product(range(4), range(5))]
+        assert max(counts) - min(counts) <= 1
+        for part, size in ((0, 4), (1, 5)):
+            parts = Counter(name[part] for name in names)
+            assert max(parts.values()) - min(parts[str(n)] for n in range(size)) <= 2
+
+
+def test_whoever_draws_from_some_draws_what_is_drawn_from_all_wherever_items_may_lie() -> None:
+    everywhere = [{"scenario": "x", "level": level} for level in LEVELS]
+    drawn = draw(subset(6), WHOLE, everywhere)
+    some = [each for number, each in enumerate(WHOLE) if number % 3]
+    assert {key for key in drawn if key in {(each.scenario, each.name) for each in some}} <= draw(
+        subset(6), some, everywhere
+    )
+
+
+def test_without_strata_the_items_are_drawn_of_all() -> None:
+    assert len(draw(Subset(name="some", take=3, per=(), spread=(), seed=0), WHOLE)) == 3
+
+
+def test_a_dimension_that_a_scenario_lacks_is_one_value_there() -> None:
+    items = [Placed("x", str(n), {"scenario": "x", "level": n % 3, "topic": None}) for n in range(30)]
+    few = Subset(name="few", take=6, per=("scenario",), spread=("level", "topic"), seed=7)
+    assert set(Counter(int(name) % 3 for _, name in draw(few, items)).values()) == {2}

@@ -43,7 +43,8 @@ LINK = re.compile(r"(?<!!)\[(?:`[^`\n]*`|[^\]`])*\]\(([^)\s]+)\)")
 HEADING = re.compile(r"^#+ +(.+)$", re.MULTILINE)
 ANY = "…"
 EDUBENCH_RUN = (
-    "run specs/edubench --limit 2 --model mock/careful --role judge=mock/careful:a,mock/careless:b --store {store}"
+    "run specs/edubench/shipped.tripos --limit 2 --model mock/careful "
+    "--role judge=mock/careful:a,mock/careless:b --store {store}"
 )
 
 BIAS_RUN = (
@@ -339,7 +340,8 @@ def test_every_limit_is_in_the_page_on_limits(limit: str) -> None:
 
 
 def test_every_field_of_an_event_is_in_the_page_on_settings(folder: Path) -> None:
-    asked = "run specs/edubench --limit 1 --scenario grading --model mock/careful --role judge=mock/careful:a"
+    asked = "run specs/edubench/shipped.tripos --limit 1 --scenario grading"
+    asked += " --model mock/careful --role judge=mock/careful:a"
     code, printed = run(f"tripos {asked} --events events.jsonl")
     assert code == GOOD, printed
     rows = {line.split("`")[1]: line for line in prose("settings.md").splitlines() if line.startswith("| `")}
@@ -371,15 +373,15 @@ def test_every_column_of_a_table_is_in_the_page_on_results(table: Table) -> None
 def test_every_column_of_a_benchmarks_views_is_in_the_page_on_results(store: Path) -> None:
     text = prose("results.md")
     connection = connect(Store.open(store, create=False))
-    found = "select table_name, column_name from information_schema.columns where table_schema = 'edubench'"
+    found = "select table_name, column_name from information_schema.columns where table_schema = 'edubench_shipped'"
     columns = connection.execute(found).fetchall()
     connection.close()
     assert columns
-    rows = {line.split("`")[1]: line for line in text.splitlines() if line.startswith("| `edubench.")}
+    rows = {line.split("`")[1]: line for line in text.splitlines() if line.startswith("| `edubench_shipped.")}
     missing = [
         (view, column)
         for view, column in columns
-        if f"`{column}`" not in rows.get(f"edubench.{view}", "") and f"`{column}`" not in context_columns(text)
+        if f"`{column}`" not in rows.get(f"edubench_shipped.{view}", "") and f"`{column}`" not in context_columns(text)
     ]
     assert not missing
 

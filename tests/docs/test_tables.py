@@ -47,10 +47,12 @@ def columns_of(connection: duckdb.DuckDBPyConnection, table: str) -> dict[str, s
 def part(connection: duckdb.DuckDBPyConnection) -> str:
     """What the page says of columns."""
     lines = []
-    axes = [name for name in columns_of(connection, "edubench.items") if name not in MEANINGS]
-    for schema, tables in (("edubench", VIEWS), ("main", TABLES)):
-        lines.append("## Views of a benchmark\n" if schema == "edubench" else "## Tables across benchmarks and runs\n")
-        if schema == "edubench":
+    axes = [name for name in columns_of(connection, "edubench_shipped.items") if name not in MEANINGS]
+    for schema, tables in (("edubench_shipped", VIEWS), ("main", TABLES)):
+        lines.append(
+            "## Views of a benchmark\n" if schema == "edubench_shipped" else "## Tables across benchmarks and runs\n"
+        )
+        if schema == "edubench_shipped":
             lines.append(
                 f"The axes, here {', '.join(f'`{axis}`' for axis in axes)}, are enumerations\nin every view but `metrics`.\n"
             )
@@ -91,7 +93,7 @@ def test_no_meaning_is_of_a_column_that_is_not_there(connection: duckdb.DuckDBPy
     for table, column in OF_TABLES:
         assert column in {
             **(columns_of(connection, f"main.{table}") if table in TABLES else {}),
-            **(columns_of(connection, f"edubench.{table}") if table in VIEWS else {}),
+            **(columns_of(connection, f"edubench_shipped.{table}") if table in VIEWS else {}),
         }
 
 

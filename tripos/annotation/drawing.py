@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import duckdb
+
 from tripos.annotation.replies import Candidate, Shown
-from tripos_compiler.plan import digest
+from tripos_compiler.plan import Plan, Subset, digest
+from tripos_compiler.semantics.subsets import Drawn
+from tripos_warehouse.drawn_items import StoredItem, drawn_items
 
 Show = Callable[[Sequence[Candidate]], Mapping[str, Shown]]
 
@@ -15,7 +19,7 @@ Show = Callable[[Sequence[Candidate]], Mapping[str, Shown]]
 class Choice:
     """What is asked for: `limit` items a scenario, items whose axis has one of the values in `only`, these scenarios,
     `sample` replies in all. `overlap` is the share of them that somebody else was handed too; `None` takes no notice
-    of others."""
+    of others. `items` are those of the `subset` of that name."""
 
     limit: int | None = None
     only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
@@ -23,13 +27,28 @@ class Choice:
     sample: int | None = None
     overlap: float | None = None
     seed: int = 0
+    subset: str | None = None
+    items: Drawn | None = None
 
     def allows(self, candidate: Candidate) -> bool:
         """Whether a reply lies where `only` and `scenarios` say."""
         if self.scenarios and candidate.scenario not in self.scenarios:
             return False
+        if self.items is not None and (candidate.scenario, candidate.unit.case.item_id) not in self.items:
+            return False
         context = candidate.unit.case.context
         return all(context.get(axis, values[0]) in values for axis, values in self.only.items())
+
+
+def items_of(
+    connection: duckdb.DuckDBPyConnection, plan: Plan, subset: Subset, candidates: Iterable[Candidate]
+) -> Drawn:
+    """The items of a subset among those that there are replies to."""
+    cases = {(each.scenario, each.unit.case.item_id): each.unit.case for each in candidates}
+    items = [
+        StoredItem(case.scenario.name, case.dataset, case.item_id, case.context, case.fields) for case in cases.values()
+    ]
+    return drawn_items(connection, plan, subset, items)
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,8 @@ class Desk:
         order = shuffled(drawn, choice.seed, self.name)
         rows = tuple(_row(each, drawn[each], choice.seed, self.name) for each in order)
         name = name_of(self.run.run_id, self.role, self.name, choice.seed, rows)
-        chosen = {key: value for key, value in dataclasses.asdict(choice).items() if value not in (None, (), {})}
+        told = dataclasses.asdict(dataclasses.replace(choice, items=None))
+        chosen = {key: value for key, value in told.items() if value not in (None, (), {})}
         batch = Batch(
             name,
             self.run.run_id,

@@ -11,17 +11,17 @@ import orjson
 
 from tripos.annotation import batch as batches
 from tripos.annotation.answers import Answers
-from tripos.annotation.drawing import Choice
+from tripos.annotation.drawing import Choice, items_of
 from tripos.annotation.handing import Desk, Hand
 from tripos.annotation.page_file import GradesFile, read_grades
 from tripos.annotation.replies import chosen_role
 from tripos.annotation.taking import Fault, Taken, check
-from tripos.command.choices import chosen_only, chosen_scenarios
+from tripos.command.choices import chosen_only, chosen_scenarios, chosen_subset
 from tripos.command.harmless import fold, harmless
 from tripos.command.opening import open_store
 from tripos.command.terminal import columns
 from tripos.failure import GOOD, SOME_FAILED, Failure
-from tripos_compiler.plan import Plan
+from tripos_compiler.semantics.subsets import Drawn
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.given_scores import Kept, keep
 from tripos_warehouse.runs import find_run, get_plan
@@ -43,7 +43,21 @@ def main(options: Namespace) -> int:
 
 def _check(options: Namespace) -> None:
     """Raises `Failure` R0202 where options of the one are given with the other."""
-    asked = ("run", "role", "name", "output", "page", "port", "sample", "overlap", "limit", "only", "scenario", "seed")
+    asked = (
+        "run",
+        "role",
+        "name",
+        "output",
+        "page",
+        "port",
+        "sample",
+        "overlap",
+        "limit",
+        "only",
+        "scenario",
+        "subset",
+        "seed",
+    )
     given = [name for name in (asked if options.take else ("partial", "json")) if getattr(options, name)]
     if not given:
         return
@@ -66,7 +80,7 @@ def _hand(options: Namespace) -> int:
         plan = get_plan(connection, run)
         role = chosen_role(plan, options.role, run.compared_role)
         desk = Desk(store, connection, plan, run, role, options.name)
-        choice = _choice(options, desk.plan)
+        choice = _choice(options, desk)
         if options.page:
             hand = desk.again(_resumed(desk, path)) if path.exists() else desk.hand(choice, _now)
         else:
@@ -93,19 +107,32 @@ def _output(options: Namespace) -> Path:
     return path
 
 
-def _choice(options: Namespace, plan: Plan) -> Choice:
+def _choice(options: Namespace, desk: Desk) -> Choice:
     if options.overlap is not None and options.sample is None:
         raise Failure(
             "R0202", "`--overlap` is a share of a sample, and nothing says of how many", "give --sample N too"
         )
     return Choice(
         options.limit,
-        chosen_only(options, plan),
-        chosen_scenarios(options, plan),
+        chosen_only(options, desk.plan),
+        chosen_scenarios(options, desk.plan),
         options.sample,
         options.overlap,
         options.seed or 0,
+        options.subset,
+        _items(options.subset, desk),
     )
+
+
+def _items(name: str | None, desk: Desk) -> Drawn | None:
+    """The items of a subset; where the run had no others, all of its items are of it."""
+    if name is None:
+        return None
+    query = "select options from main.runs where run_id = $run"
+    found = desk.connection.execute(query, {"run": desk.run.run_id}).fetchone()
+    if found is not None and orjson.loads(found[0] or "{}").get("subset") == name:
+        return None
+    return items_of(desk.connection, desk.plan, chosen_subset(name, desk.plan), desk.replies.candidates())
 
 
 def _resumed(desk: Desk, path: Path) -> batches.Batch:

@@ -11,9 +11,9 @@ from tripos.config import Config
 from tripos.failure import Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.diagnostics.deny import EVERY
-from tripos_compiler.plan import Plan
+from tripos_compiler.plan import Plan, Subset
 from tripos_runtime.binding import Binding, BindingError, bind
-from tripos_runtime.cases import Selection
+from tripos_runtime.cases import CaseSource, Selection
 from tripos_runtime.families import kin
 
 MOST_KIN = 4
@@ -88,6 +88,24 @@ def chosen_cases(options: Namespace, plan: Plan) -> Selection:
     if options.seed is not None and options.limit is None:
         raise Failure("R0202", "`--seed` draws items, and nothing says how many", "give --limit N too")
     return Selection(scenarios, options.limit, options.seed, chosen_only(options, plan))
+
+
+def chosen_subset(name: str, plan: Plan) -> Subset:
+    """The subset of `--subset`. Raises `Failure` R0202 for one that the plan has not."""
+    found = next((subset for subset in plan.subsets if subset.name == name), None)
+    if found is not None:
+        return found
+    known = [subset.name for subset in plan.subsets]
+    close = nearest(name, known)
+    there = (
+        f"its subsets are {', '.join(known)}" if known else "declare one with `subset NAME { take 10 per scenario }`"
+    )
+    raise Failure("R0202", f"the benchmark has no subset `{name}`", f"did you mean `{close}`?" if close else there)
+
+
+def with_subset(options: Namespace, source: CaseSource, selection: Selection) -> Selection:
+    """The selection, restricted to the items of `--subset` where that is given."""
+    return source.with_subset(selection, chosen_subset(options.subset, source.plan)) if options.subset else selection
 
 
 def chosen_scenarios(options: Namespace, plan: Plan) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tripos.command.check import compile_given
-from tripos.command.choices import chosen_binding, chosen_cases, has_models, warn_of_kin
+from tripos.command.choices import chosen_binding, chosen_cases, has_models, warn_of_kin, with_subset
 from tripos.command.design import design_lines
 from tripos.command.terminal import columns
 from tripos.config import Config
@@ -38,7 +38,7 @@ def main(options: Namespace) -> int:
         print(plan.to_json(), end="")
         return GOOD
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
-    selection = chosen_cases(options, plan)
+    selection = with_subset(options, source, chosen_cases(options, plan))
     if not has_models(options, config):
         show_plan(plan, source.counts(selection), {role.name: 1 for role in plan.roles}, source.slot_counts(selection))
         return GOOD
@@ -120,20 +120,31 @@ def _lines(plan: Plan, planned: Sequence[Planned], items: dict[str, int], slots:
 
 
 def _wide(lines: Sequence[Line], roles: Sequence[str]) -> Table:
-    """A column a role."""
+    """A column a role. Headings have two lines where that makes room; numbers are never broken."""
     from rich.table import Table
 
+    rows = [
+        (
+            line.label,
+            line.contexts,
+            line.items,
+            *(_span(line.steps, role) if line.steps is not None else "" for role in roles),
+        )
+        for line in lines
+    ]
+    heads = ["scenario", "contexts", "items", *(f"{role} calls" for role in roles)]
+    needed = sum(max(map(len, cells)) for cells in zip(heads, *rows, strict=True)) + 2 * (len(heads) - 1)
+    if needed > columns():
+        heads = [*heads[:3], *(f"{role}\ncalls" for role in roles)]
     table = Table(box=None, pad_edge=False, header_style="bold")
-    table.add_column("scenario", overflow="fold")
-    table.add_column("contexts", justify="right")
-    table.add_column("items", justify="right")
-    for role in roles:
-        table.add_column(f"{role} calls", justify="right")
-    for line in lines:
-        cells = [_span(line.steps, role) if line.steps is not None else "" for role in roles]
+    for head in heads:
+        table.add_column(
+            head, justify="left" if head == "scenario" else "right", no_wrap=head != "scenario", overflow="fold"
+        )
+    for line, row in zip(lines, rows, strict=True):
         if line.total:
             table.add_section()
-        table.add_row(line.label, line.contexts, line.items, *cells, style="bold" if line.total else None)
+        table.add_row(*row, style="bold" if line.total else None)
     return table
 
 

@@ -16,9 +16,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tripos_warehouse.preferred import OF_PAIRS
-from tripos_warehouse.raters import COMPLETE, find_statistic
+from tripos_warehouse.raters import COMPLETE, find_statistic, find_value
 from tripos_warehouse.redrawn import LEAST_ITEMS, medians
 from tripos_warehouse.statistics.ratings import Floats
+from tripos_warehouse.statistics.tau_by_item import tau_by_item
 
 MOST_LEFT_OUT = 400
 """So many items are left out one at a time; of more, a group at a time."""
@@ -27,6 +28,10 @@ MANY = 5000
 """Of so many items there are fewer groups: each takes as long as the whole, and the error of an error no longer counts
 for much."""
 FEW_GROUPS = 50
+
+ALONE = "there is one rater, and nobody agrees with themselves"
+PARTED = "\x1f"
+"""What stands between an item and a reply to it, in the name of a subject."""
 
 Words = Sequence[str | None]
 Numbers = Sequence[float | None]
@@ -51,6 +56,8 @@ def statistic(
         return _median(items, values)
     if what in OF_PAIRS:
         return OF_PAIRS[what](level, items, subjects, raters, keys, values)
+    if what == "mean_tau_agreement":
+        return _by_item(items, subjects, raters, values)
     found = _matrix(what, level, items, subjects, raters, keys, values)
     if isinstance(found, str):
         return _nothing(found)
@@ -58,7 +65,7 @@ def statistic(
     whole = find_statistic(what, level, matrix)
     if whole.value is None:
         return _nothing(str(whole.reason))
-    told, pulls = _left_out(lambda kept: find_statistic(what, level, matrix[:, kept]).value, owners, names)
+    told, pulls = _left_out(lambda kept: find_value(what, level, matrix[:, kept]), owners, names)
     return {"value": whole.value, "reason": told, "items": names, "pulls": pulls, "draws": None}
 
 
@@ -88,7 +95,7 @@ def _matrix(
     rated = (~np.isnan(matrix)).sum(axis=0)
     kept = rated == len(rater_place) if what in COMPLETE else rated >= 2
     if len(rater_place) < 2:
-        return "there is one rater, and nobody agrees with themselves"
+        return ALONE
     if kept.sum() < 2:
         return "fewer than two replies have the ratings that it takes"
     names = sorted({name for name, good in zip(owner, kept, strict=True) if good})
@@ -116,6 +123,38 @@ def _left_out(
     right = math.sqrt((count / (count - 1)) / (len(names) / (len(names) - 1)))
     sizes = np.bincount(group, minlength=count)
     return None, [float(pulls[each] * right / math.sqrt(sizes[each])) for each in group]
+
+
+def _by_item(items: Words, subjects: Words, raters: Words, values: Numbers) -> dict[str, Any]:
+    """τ within every item, whose replies are the subjects behind the name of the item and `PARTED`."""
+    rater_place = {rater: place for place, rater in enumerate(sorted({str(each) for each in raters}))}
+    if len(rater_place) < 2:
+        return _nothing(ALONE)
+    replies: dict[str, dict[str, int]] = {}
+    given: dict[str, list[tuple[int, int, float]]] = {}
+    owner: dict[str, str] = {}
+    for item, subject, rater, value in zip(items, subjects, raters, values, strict=True):
+        block, _, reply = str(subject).partition(PARTED)
+        owner[block] = str(item)
+        places = replies.setdefault(block, {})
+        place = places.setdefault(reply, len(places))
+        if value is not None:
+            given.setdefault(block, []).append((rater_place[str(rater)], place, value))
+    matrices = []
+    for block, places in replies.items():
+        matrix = np.full((len(rater_place), len(places)), np.nan)
+        for rater_index, place, value in given.get(block, ()):
+            matrix[rater_index, place] = value
+        matrices.append(matrix)
+    found = tau_by_item(matrices)
+    if found.value is None:
+        return _nothing(str(found.reason))
+    counted = int((~np.isnan(found.figures)).sum())
+    pulls: dict[str, float] = {}
+    for block, figure in zip(replies, found.figures, strict=True):
+        if not np.isnan(figure):
+            pulls[owner[block]] = pulls.get(owner[block], 0.0) + float(figure - found.value) / counted
+    return {"value": found.value, "reason": None, "items": list(pulls), "pulls": list(pulls.values())}
 
 
 def _median(items: Words, values: Numbers) -> dict[str, Any]:

@@ -25,6 +25,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "second_sample_id": "the reply that was shown second",
         "unit_id": "the `sample_id` or `judgement_id` that came of it",
         "slot_id": "the place that the data set has for an item",
+        "slot_key": "the same before it is known what the item is made from; subsets are drawn by it",
         "number": "which of the items of one context and row of the source, from 0",
         "written_by": "the model that wrote it; null where it was read, or nobody was asked",
         "rejections": "why the earlier attempts were rejected, JSON: [reasons](language/made.md#why-a-row-is-rejected)",

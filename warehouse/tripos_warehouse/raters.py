@@ -16,7 +16,7 @@ from tripos_warehouse.statistics.agreement import (
     krippendorff_alpha,
     pairwise,
 )
-from tripos_warehouse.statistics.concordance import mid_ranks
+from tripos_warehouse.statistics.concordance import mid_ranks, w_of
 from tripos_warehouse.statistics.krippendorff import Level
 from tripos_warehouse.statistics.ratings import Floats
 
@@ -33,6 +33,13 @@ def find_statistic(what: str, level: str, ratings: Floats) -> Found:
     0.87415
     """
     return _STATISTICS[what](ratings, level)
+
+
+def find_value(what: str, level: str, ratings: Floats) -> float | None:
+    """The value of `find_statistic` alone; of W without its test, which the jackknife has no use for."""
+    if what == "kendall_w" and ratings.shape[1] >= 2:
+        return w_of(ratings)
+    return find_statistic(what, level, ratings).value
 
 
 def _plain(one: Floats, other: Floats) -> Found:

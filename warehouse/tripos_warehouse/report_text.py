@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from rich.text import Text
 
 from tripos_compiler.plan import Plan
 from tripos_warehouse import dimensions
+from tripos_warehouse.beside import ALL, beside, coverage, is_pooled
 from tripos_warehouse.expectation_text import expectation_lines
 from tripos_warehouse.grid import GAP, NOTHING, Column, decimals_of, grid
 from tripos_warehouse.measures import MeasureRow, MeasureTable
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 CAUTION = "These figures show that the pipeline works. They say nothing about any model's worth."
 NOT_COMPUTED = "not computed: there is no SQL for this measure yet"
-LABEL_ROOM = 16
-"""The cells below which a label would be cut: with less room the models go below each other."""
 
 
 def render(report: Report, width: int = 80, sql: bool = False, where: str = "") -> Text:
@@ -36,10 +34,16 @@ def render(report: Report, width: int = 80, sql: bool = False, where: str = "") 
         text.append(line + "\n")
     if report.only_proves_the_pipeline:
         text.append("\n" + _wrapped(CAUTION, width) + "\n", style="yellow")
+    alone = [table for table in report.measures if _is_alone(table)]
     for table in report.measures:
+        if table in alone:
+            continue
         text.append(f"\n{_title(table)}\n", style="bold")
-        lines = _measure(report.plan, table, report.run.models, width)
-        text.append("\n".join([*lines, *_reasons(table.rows, width)]) + "\n")
+        lines = _measure(report.plan, table, report.run.models, report.measures, width)
+        text.append("\n".join([*lines, *_reasons(report.plan, table, width)]) + "\n")
+    if alone:
+        told = f"Of several evaluators, and here is one: {', '.join(table.measure.name for table in alone)}."
+        text.append("\n" + _wrapped(told, width) + "\n")
     if report.gates:
         text.append("\n")
         for line, style in expectation_lines(report.plan, report.gates, width):
@@ -47,6 +51,15 @@ def render(report: Report, width: int = 80, sql: bool = False, where: str = "") 
     for line in _footer(report, sql, where):
         text.append(line + "\n", style="dim")
     return text
+
+
+def _is_alone(table: MeasureTable) -> bool:
+    """Whether a measure would set evaluators side by side, and there is one."""
+    by = table.measure.by
+    if "evaluator" in by:
+        place = by.index("evaluator")
+        return len({row.by[place] for row in table.rows}) == 1
+    return "pair" in by and not table.rows
 
 
 def _header(report: Report, width: int) -> list[str]:
@@ -95,34 +108,22 @@ def _title(table: MeasureTable) -> str:
     return f"{table.measure.name} by {by}" if by else table.measure.name
 
 
-def _measure(plan: Plan, table: MeasureTable, models: Sequence[str], width: int) -> list[str]:
+def _measure(
+    plan: Plan, table: MeasureTable, models: Sequence[str], others: Sequence[MeasureTable], width: int
+) -> list[str]:
     if not table.computed:
         return [NOT_COMPUTED]
     if not table.rows:
         return ["no scores"]
     shown = [model for model in models if any(row.model == model for row in table.rows)]
     shown += sorted({row.model for row in table.rows} - set(shown))
-    if table.measure.by and len(shown) > 1:
-        columns = _models_beside(plan, table, shown)
-        needed = [column.width if column.right else min(column.width, LABEL_ROOM) for column in columns]
-        if sum(needed) + len(GAP) * (len(needed) - 1) <= width:
-            return grid(columns, width)
+    lines = beside(plan, table, shown, others, width)
+    if lines is not None:
+        return lines
+    if is_pooled(plan, table.measure.figure):
+        rows = tuple(replace(row, model=ALL) for row in table.rows if row.model == shown[0])
+        table, shown = replace(table, rows=rows), [ALL]
     return grid(_models_below(plan, table, shown), width)
-
-
-def _models_beside(plan: Plan, table: MeasureTable, models: Sequence[str]) -> list[Column]:
-    """A row for each value of the dimensions, a column for each model."""
-    figure = _figure(table.rows)
-    keys = list(dict.fromkeys(row.by for row in table.rows))
-    groups = [[row for row in table.rows if row.by == key] for key in keys]
-    columns = _labels(plan, table, keys)
-    for model in models:
-        cells = (next((_cell(row, figure) for row in group if row.model == model), NOTHING) for group in groups)
-        columns.append(Column(model, tuple(cells), right=True))
-    columns.append(Column("items", tuple(_range([row.items for row in group]) for group in groups), right=True))
-    columns.append(Column("n", tuple(_range([row.n for row in group]) for group in groups), right=True))
-    columns.append(Column("coverage", tuple(_coverage(group) for group in groups), right=True))
-    return columns
 
 
 def _models_below(plan: Plan, table: MeasureTable, models: Sequence[str]) -> list[Column]:
@@ -154,8 +155,10 @@ def _models_below(plan: Plan, table: MeasureTable, models: Sequence[str]) -> lis
     return columns + _counts(rows)
 
 
-def _reasons(rows: Sequence[MeasureRow], width: int) -> list[str]:
-    """Why values, or their intervals, are not there: a line a reason."""
+def _reasons(plan: Plan, table: MeasureTable, width: int) -> list[str]:
+    """Why values, or their intervals, are not there: a line a reason. A figure of all models counts once."""
+    once = is_pooled(plan, table.measure.figure)
+    rows = [row for row in table.rows if not once or row.model == table.rows[0].model]
     found: dict[str, int] = {}
     for row in rows:
         if row.reason is not None:
@@ -170,7 +173,7 @@ def _counts(rows: Sequence[MeasureRow]) -> list[Column]:
     return [
         Column("items", tuple(f"{row.items:,}" for row in rows), right=True),
         Column("n", tuple(f"{row.n:,}" for row in rows), right=True),
-        Column("coverage", tuple(_coverage([row]) for row in rows), right=True),
+        Column("coverage", tuple(coverage([row]) for row in rows), right=True),
     ]
 
 
@@ -189,17 +192,6 @@ def _figure(rows: Sequence[MeasureRow]) -> Callable[[float | None], str]:
 
 def _cell(row: MeasureRow, figure: Callable[[float | None], str]) -> str:
     return figure(row.value) if row.half_width is None else f"{figure(row.value)} ±{figure(row.half_width)}"
-
-
-def _range(numbers: Sequence[int]) -> str:
-    low, high = min(numbers), max(numbers)
-    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
-
-
-def _coverage(rows: Sequence[MeasureRow]) -> str:
-    """The share of the scores behind the values; of several models, the least. Never 100 % where one is missing."""
-    shares = [row.coverage for row in rows if row.coverage is not None]
-    return f"{math.floor(min(shares) * 1000) / 10:g}%" if shares else NOTHING
 
 
 def _footer(report: Report, sql: bool, where: str) -> list[str]:

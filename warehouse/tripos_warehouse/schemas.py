@@ -151,6 +151,7 @@ SLOTS = _table(
     "slot_id",
     f"run_id benchmark scenario dataset fingerprint status written_by rejections {_CONTEXT_LEAVES}",
     _need("slot_id", pa.string()),
+    _need("slot_key", pa.string()),  # the slot before the row that it is made from was there; subsets draw by it
     _need("run_id", pa.string()),
     _need("benchmark", pa.string()),
     _need("scenario", pa.string()),  # or the data set, where it belongs to none

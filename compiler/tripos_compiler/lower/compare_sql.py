@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tripos_compiler.lower.leaf_sql import LeafSql, Node
+from tripos_compiler.lower.leaf_sql import LeafSql
+from tripos_compiler.lower.rater_sql import Node
 from tripos_compiler.lower.sql_parts import Cut, columns, compared_sql, is_kept, named, quoted
 
 ORDERS = ("position_bias", "flip_rate")

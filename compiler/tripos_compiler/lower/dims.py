@@ -1,6 +1,6 @@
 """Dimensions: what a measure goes by, a sample is drawn per, an export is made per.
 
-A dimension is an axis, an arm, a field of the rows (`q.subject`), or one of `scenario metric dimension evaluator`.
+A dimension is an axis, an arm, a field of the rows (`q.subject`), or one of `scenario metric dimension evaluator pair`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tripos_compiler.program import Program
 from tripos_compiler.syntax.tree import Member, Name, Syntax, described
 from tripos_compiler.types import shown
 
-FIXED = ("scenario", "metric", "dimension", "evaluator")
+FIXED = ("scenario", "metric", "dimension", "evaluator", "pair")
 GROUPED = frozenset({"text", "integer", "number", "bool", "choice", "path"})
 """The kinds of values that rows can be grouped by."""
 
@@ -150,6 +150,8 @@ def _no_fixed(text: str, parted: Parted) -> str:
             return f"{parted.named} compares evaluators, so it does not go by them"
         case "evaluator":
             return f"nobody grades {parted.named}, so it does not go by `evaluator`"
+        case "pair":
+            return f"{parted.named} compares nobody, so it does not go by pairs of evaluators"
         case "dimension" | "metric":
             return f"{parted.named} has no {'metrics of a rubric' if text == 'dimension' else 'metric'}"
     return f"{parted.named} does not go by `{text}`"

@@ -15,7 +15,8 @@ from dataclasses import dataclass, field, replace
 from tripos_compiler.lower.compare_sql import CompareSql
 from tripos_compiler.lower.drawn_sql import EACH_DRAW, bounded, draws_of, listed
 from tripos_compiler.lower.figured import Figured, Leaf, Missing, Reading
-from tripos_compiler.lower.leaf_sql import LeafSql, Node
+from tripos_compiler.lower.leaf_sql import LeafSql
+from tripos_compiler.lower.rater_sql import Node
 from tripos_compiler.lower.sql_parts import Cut, Parts, columns, same
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measured
 
@@ -261,7 +262,7 @@ group by {columns(cut.dims)}, item_id""",
         """The query: a row a cell, with the error that the pulls come to."""
         items = self.parts.add(
             "items",
-            f"""select {columns(node.dims)}, sqrt(sum(pull * pull)) as error, count(pull) as items
+            f"""select {columns(node.dims)}, sqrt(sum(pull * pull)) as error, count(*) as items
 from {node.pulls}
 group by {columns(node.dims)}""",
         )

@@ -39,6 +39,8 @@ class Leaf:
             fixed.add("dimension")
         if any(each.judges for each in self.scored) and not self.judged:
             fixed.add("evaluator")
+        if self.judged:
+            fixed.add("pair")
         scenarios = {scenario.name: scenario for each in self.scored for scenario in each.scenarios}
         whole = all(each.whole for each in self.scored)
         return Parted(self.named, tuple(scenarios.values()), frozenset(fixed), across=self.judged, whole=whole)

@@ -16,6 +16,15 @@ import json
 from dataclasses import dataclass, replace
 
 from tripos_compiler.lower.figured import Leaf, Missing
+from tripos_compiler.lower.rater_sql import (
+    PAIR,
+    REPLY_TO_ITEM,
+    Node,
+    by_pair,
+    for_every_model,
+    models_as_one,
+    without_pair,
+)
 from tripos_compiler.lower.scored import Scored, graded
 from tripos_compiler.lower.sql_parts import (
     Cut,
@@ -33,24 +42,20 @@ from tripos_compiler.lower.sql_parts import (
 from tripos_compiler.plan import Aggregate
 from tripos_compiler.program import Program
 
-JUDGED = ("kendall_w", "krippendorff_alpha", "kendall_tau", "spearman", "cohen_kappa", "quadratic_kappa")
+JUDGED = (
+    "kendall_w",
+    "krippendorff_alpha",
+    "kendall_tau",
+    "spearman",
+    "cohen_kappa",
+    "quadratic_kappa",
+    "mean_tau_agreement",
+)
 CLASSED = {"precision": ("tp", "tp + fp"), "recall": ("tp", "tp + fn"), "f1": ("2 * tp", "2 * tp + fp + fn")}
 """Measures of classes, as one sum over another."""
 
 FAILED = "(total - n) || ' of ' || total || ' scores are missing'"
 NOTHING = "'nothing has a value'"
-
-
-@dataclass(frozen=True)
-class Node:
-    """The two tables of a figure, and the dimensions that its cells go by."""
-
-    cells: str
-    pulls: str
-    dims: tuple[str, ...]
-    drawn: str | None = None
-    """The table of `draws`: the value of every cell in each of many draws of the items. Only where the pulls alone give
-    no interval, as of a median and what is made of it."""
 
 
 @dataclass(frozen=True)
@@ -344,27 +349,38 @@ from (
 
     def _judged(self, function: str) -> Node:
         level = str(self.figure.named.get("level", "interval"))
+        rows = replace(self, cut=Cut(without_pair(self.cut.dims), self.cut.fixed))._rated()
+        if PAIR in self.cut.dims:
+            rows = by_pair(self.parts, rows)
+        if not self.figure.of_all_models:
+            return self._opened(self._called(function, rows, "subject", "rater", quoted(level)))
+        subject = REPLY_TO_ITEM if function == "mean_tau_agreement" else "subject"
+        found = self._called(function, models_as_one(self.parts, rows), subject, "rater", quoted(level))
+        return for_every_model(self.parts, self._opened(found), rows)
+
+    def _rated(self) -> str:
+        """A row a rating: who gave it, and what it is about."""
         if len(self.leaf.scored) == 2:
             pairs = self._pairs()
-            rows = self.parts.add(
+            return self.parts.add(
                 "rows",
-                f"""select {self._by}, item_id, sample_id as subject, unnest(['values', 'gold']) as rater,
+                f"""select {self._by}, item_id, sample_id as subject, item_id as "of item",
+  unnest(['values', 'gold']) as rater,
   unnest([key, gold]) as key, unnest([value, "gold value"]) as value, "has value"
 from {pairs}""",
             )
-        else:
-            scored = self.leaf.scored[0]
-            subject = "concat_ws(' ', scenario, sample_id, scorer, metric)"
-            rows = self.parts.add(
-                "rows",
-                f"""select {self._by}, item_id, {subject} as subject, evaluator as rater, value, given,
-  coalesce(given, value::varchar) as key, key is not null as "has value"
+        scored = self.leaf.scored[0]
+        subject = "concat_ws(' ', scenario, sample_id, scorer, metric)"
+        return self.parts.add(
+            "rows",
+            f"""select {self._by}, item_id, {subject} as subject,
+  concat_ws(' ', scenario, item_id, scorer, metric) as "of item",
+  evaluator as rater, value, given, coalesce(given, value::varchar) as key, key is not null as "has value"
 from (
 {_in(self._rows(scored, "scorer", "round"))}{self._in_role(scored)}
 )
 qualify row_number() over (partition by {self._by}, subject, rater order by round desc nulls last) = 1""",
-            )
-        return self._opened(self._called(function, rows, "subject", "rater", quoted(level)))
+        )
 
     def _in_role(self, scored: Scored) -> str:
         """A condition that leaves scores by the raters of the role that the aggregate is taken across, where those of

@@ -69,6 +69,10 @@ def _fixed(reading: Reading, known: Known, argument: Argument) -> tuple[str, str
             program.index.use(key.span, declared.span)
             if key.text not in table:
                 return None  # it was reported
+    if key.text == "pair" and key.text in names:
+        help_ = f"take `{known.measure.name}` by `pair`"
+        reading.error("E0621", "who makes a pair is known to a run only", key.span, help_)
+        return None
     if key.text not in names:
         close = nearest(key.text, names)
         help_ = f"did you mean `{close}`?" if close else f"it goes by {', '.join(f'`{name}`' for name in names)}"

@@ -26,6 +26,17 @@ class Aggregate(Part):
     of: Aggregate | None = None
     """Where it is a figure over cells of another one, that one; `values` is empty then."""
 
+    @property
+    def of_all_models(self) -> bool:
+        """Whether it is one figure of all compared models, taken over their replies together, and not one of each.
+
+        >>> Aggregate(function="kendall_w", values=("rubric",), named={"models": "together"}).of_all_models
+        True
+        """
+        if self.of is not None:
+            return self.of.of_all_models
+        return self.function == "mean_tau_agreement" or self.named.get("models") == "together"
+
 
 class Measured(Part):
     """Another measure; `slice` fixes arms or dimensions: `accuracy[teaching: none]`."""

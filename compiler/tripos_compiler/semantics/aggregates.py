@@ -122,6 +122,7 @@ _K = AggregateParameter("k", "count")
 _AVERAGE = AggregateParameter("average", "word", False, ("micro", "macro", "binary", "samples"), "macro")
 _POSITIVE = AggregateParameter("positive", "word", required=False)
 _LEVEL = AggregateParameter("level", "word", False, ("nominal", "ordinal", "interval"), "interval")
+_MODELS = AggregateParameter("models", "word", False, ("each", "together"), "each")
 _CLASSES = (_VALUES, _GOLD, _AVERAGE, _POSITIVE)
 
 _SHARE = _between(0.0, 1.0)
@@ -178,7 +179,7 @@ _ALL: tuple[AggregateFunction, ...] = (
     ),
     AggregateFunction(
         "kendall_w",
-        (_SCORES,),
+        (_SCORES, _MODELS),
         "how far raters put items in the same order, from not at all to fully, corrected for ties",
         "Kendall and Babington Smith, The Problem of m Rankings, 1939",
         _SHARE,
@@ -187,7 +188,7 @@ _ALL: tuple[AggregateFunction, ...] = (
     ),
     AggregateFunction(
         "krippendorff_alpha",
-        (_VALUES, _LEVEL),
+        (_VALUES, _LEVEL, _MODELS),
         "how far raters agree beyond chance, for any number of them, with gaps; 0 is chance. Values that are no "
         "numbers are `nominal`",
         "Krippendorff, Computing Krippendorff's Alpha-Reliability, 2011",
@@ -197,7 +198,7 @@ _ALL: tuple[AggregateFunction, ...] = (
     ),
     AggregateFunction(
         "kendall_tau",
-        (_SCORES, _OTHER),
+        (_SCORES, _OTHER, _MODELS),
         "how far two put items in the same order (tau-b); of more raters the mean over pairs",
         "Kendall, The Treatment of Ties in Ranking Problems, 1945",
         _BOTH_WAYS,
@@ -206,7 +207,7 @@ _ALL: tuple[AggregateFunction, ...] = (
     ),
     AggregateFunction(
         "spearman",
-        (_SCORES, _OTHER),
+        (_SCORES, _OTHER, _MODELS),
         "the correlation of two rankings of items, ties at their mean rank; of more raters the mean over pairs",
         "Spearman, The Proof and Measurement of Association between Two Things, 1904",
         _BOTH_WAYS,
@@ -215,7 +216,7 @@ _ALL: tuple[AggregateFunction, ...] = (
     ),
     AggregateFunction(
         "cohen_kappa",
-        (_VALUES, _OTHER_VALUES),
+        (_VALUES, _OTHER_VALUES, _MODELS),
         "how far two agree beyond chance on which class an item is of; of more raters the mean over pairs",
         "Cohen, A Coefficient of Agreement for Nominal Scales, 1960",
         _BOTH_WAYS,
@@ -224,11 +225,22 @@ _ALL: tuple[AggregateFunction, ...] = (
     ),
     AggregateFunction(
         "quadratic_kappa",
-        (_SCORES, _OTHER),
+        (_SCORES, _OTHER, _MODELS),
         "how far two agree beyond chance, a difference counting by its square; of more raters the mean over pairs",
         "Cohen, Weighted Kappa, 1968",
         _BOTH_WAYS,
         across="optional",
+        missing=_SKIP_ONLY,
+    ),
+    AggregateFunction(
+        "mean_tau_agreement",
+        (_SCORES,),
+        "how far raters put the replies to an item in the same order, (τ_b + 1) / 2 of two raters over the replies of "
+        "all compared models to it, as the mean over items; of more raters over pairs. An item all of whose replies a "
+        "rater gave one score has none, and is left out. It is no W: chance alone gives 0.5",
+        "the figure that the EduBench paper reports, arXiv:2505.16160",
+        _SHARE,
+        across="required",
         missing=_SKIP_ONLY,
     ),
     AggregateFunction(

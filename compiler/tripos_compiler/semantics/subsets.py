@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from tripos_compiler.plan import Scenario, Subset, digest
+from tripos_compiler.plan import Plan, Scenario, Subset, digest
+from tripos_compiler.semantics.contexts import cells, count_cells
+
+Drawn = frozenset[tuple[str, str]]
+"""The items that were drawn: scenarios with the names of items there."""
+
+MOST_CELLS = 100_000
+"""Contexts of a scenario with more are not listed: any hundred of so many are spread well enough by chance."""
+
+Place = Mapping[str, Any]
+Parts = tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
 class Placed:
-    """An item and where it belongs: `place` has its values of the dimensions that subsets go by."""
+    """An item and where it belongs. `name` is the `item_id` of a row that is read, and the `slot_key` of one that is
+    made, which is drawn before it is written; `place` has its values of the dimensions that subsets go by."""
 
     scenario: str
-    item_id: str
-    place: Mapping[str, Any]
+    name: str
+    place: Place
 
 
-def placed(scenario: Scenario, item_id: str, context: Mapping[str, Any], fields: Mapping[str, Any]) -> Placed:
+def placed(scenario: Scenario, name: str, context: Mapping[str, Any], fields: Mapping[str, Any]) -> Placed:
     """An item of a scenario, placed by its axes and, under the alias of its rows, by its fields.
 
     >>> from tripos_compiler.plan import Rows
@@ -28,36 +40,85 @@ def placed(scenario: Scenario, item_id: str, context: Mapping[str, Any], fields:
     """
     alias = scenario.rows.alias if scenario.rows is not None else ""
     of_rows = {f"{alias}.{name}": value for name, value in fields.items()} if alias else {}
-    return Placed(scenario.name, item_id, {"scenario": scenario.name, **context, **of_rows})
+    return Placed(scenario.name, name, {"scenario": scenario.name, **context, **of_rows})
 
 
-def draw(subset: Subset, items: Iterable[Placed]) -> frozenset[tuple[str, str]]:
-    """The items of a subset, as pairs of scenario and `item_id`.
+def places(plan: Plan, subset: Subset) -> list[Place]:
+    """Every place where an item of a subset may lie; none where it goes by what only the items say."""
+    axes = {axis.name: axis for axis in plan.axes}
+    if not {*subset.per, *subset.spread} <= {"scenario", *axes}:
+        return []
+    found: list[Place] = []
+    for scenario in plan.scenarios:
+        own = [axes[name] for name in scenario.axes]
+        if count_cells(own) <= MOST_CELLS:
+            found += [{"scenario": scenario.name, **cell} for cell in cells(own)]
+    return found
 
-    In each stratum the cells of `spread` take turns, in an order that the seed decides, each giving the item whose
-    seeded digest is the smallest, until `take` are drawn or all are. Neither order asks what else there is, so whoever
-    draws from some of the items draws all those of them that are drawn from the whole: fewer items only move the
-    others forward. An item of the subset is therefore known as one wherever it is looked at.
+
+def draw(subset: Subset, items: Iterable[Placed], everywhere: Iterable[Place] = ()) -> Drawn:
+    """The items of a subset. `everywhere` are the `places` of the benchmark.
+
+    In each stratum the cells of `spread` take turns, each giving the item whose seeded digest is the smallest, until
+    `take` are drawn or all are. The first to have their turn are chosen so that each value of `spread` comes about
+    equally often; then it is the seed that decides. Neither order asks which items there are, so whoever draws from
+    some of the items draws all those of them that are drawn from the whole: fewer items only move the others forward.
+    An item of the subset is therefore known as one wherever it is looked at.
 
     >>> items = [Placed("s", name, {"scenario": "s", "level": name[0]}) for name in ("a1", "a2", "a3", "b1")]
     >>> few = Subset(name="few", take=2, per=("scenario",), spread=("level",), seed=0)
-    >>> sorted(item_id[0] for _, item_id in draw(few, items))
+    >>> sorted(name[0] for _, name in draw(few, items))
     ['a', 'b']
     """
-    strata: dict[str, dict[str, dict[tuple[str, str], str]]] = {}
+    strata: dict[str, dict[Parts, dict[tuple[str, str], str]]] = {}
     for item in items:
-        stratum = digest([_value(item, name) for name in subset.per])
-        cell = digest([subset.seed, stratum, [_value(item, name) for name in subset.spread]])
-        key = (item.scenario, item.item_id)
-        strata.setdefault(stratum, {}).setdefault(cell, {})[key] = digest([subset.seed, *key])
+        key = (item.scenario, item.name)
+        cells_of = strata.setdefault(_stratum(subset, item.place), {})
+        cells_of.setdefault(_parts(subset, item.place), {})[key] = digest([subset.seed, *key])
+    known: dict[str, set[Parts]] = {}
+    for place in everywhere:
+        known.setdefault(_stratum(subset, place), set()).add(_parts(subset, place))
     drawn: set[tuple[str, str]] = set()
-    for cells in strata.values():
-        queues = [sorted(cells[cell], key=lambda key, of=cells[cell]: of[key]) for cell in sorted(cells)]  # type: ignore[misc]
+    for stratum, by_cell in strata.items():
+        order = _turns(subset, stratum, known.get(stratum, set()), by_cell)
+        queues = [sorted(by_cell[cell], key=by_cell[cell].__getitem__) for cell in order]
         turns = [key for turn in range(subset.take) for queue in queues for key in queue[turn : turn + 1]]
         drawn.update(turns[: subset.take])
     return frozenset(drawn)
 
 
-def _value(item: Placed, name: str) -> str | None:
-    value = item.place.get(name)
+def _turns(subset: Subset, stratum: str, known: set[Parts], there: Iterable[Parts]) -> list[Parts]:
+    """The cells that are there, in the order of their turns."""
+    first = {cell: turn for turn, cell in enumerate(_balanced(subset, stratum, known))}
+    return sorted(there, key=lambda cell: (first.get(cell, subset.take), _chance(subset, stratum, cell)))
+
+
+def _balanced(subset: Subset, stratum: str, known: set[Parts]) -> list[Parts]:
+    """The cells that have the first turns: one after another that whose parts were taken least, and of several the one
+    that the seed puts first."""
+    waiting = sorted(known, key=lambda cell: _chance(subset, stratum, cell))
+    taken: Counter[tuple[int, str | None]] = Counter()
+    order: list[Parts] = []
+    while waiting and len(order) < subset.take:
+        best = min(range(len(waiting)), key=lambda at: sum(taken[part] for part in enumerate(waiting[at])))
+        cell = waiting.pop(best)
+        order.append(cell)
+        taken.update(enumerate(cell))
+    return order
+
+
+def _chance(subset: Subset, stratum: str, cell: Parts) -> str:
+    return digest([subset.seed, stratum, list(cell)])
+
+
+def _stratum(subset: Subset, place: Place) -> str:
+    return digest([_value(place, name) for name in subset.per])
+
+
+def _parts(subset: Subset, place: Place) -> Parts:
+    return tuple(_value(place, name) for name in subset.spread)
+
+
+def _value(place: Place, name: str) -> str | None:
+    value = place.get(name)
     return None if value is None else str(value)

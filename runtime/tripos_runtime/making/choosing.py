@@ -69,7 +69,8 @@ class Choice:
 
     def chosen(self, scenario: Scenario) -> frozenset[int] | None:
         """The places of the slots that a scenario runs over; `None`: all."""
-        if self.selection.limit is None and not self.selection.only:
+        selection = self.selection
+        if selection.limit is None and not selection.only and selection.drawn is None:
             return None
         return frozenset(slot.place for slot in chosen_slots(self.source, scenario, self.selection))
 
@@ -101,7 +102,11 @@ def chosen_slots(source: SlotSource, scenario: Scenario, selection: Selection) -
     """The slots that a scenario runs over. A condition on what is yet to be written is taken to hold."""
     assert scenario.rows is not None
     made = source.by_name[scenario.rows.dataset]
-    every = (slot for slot in source.slots(made) if _allowed(source, scenario, made, slot, selection))
+    every = (
+        slot
+        for slot in source.slots(made)
+        if selection.holds(scenario.name, slot.key) and _allowed(source, scenario, made, slot, selection)
+    )
     if selection.limit is None:
         return every
     if selection.seed is None:
@@ -110,10 +115,25 @@ def chosen_slots(source: SlotSource, scenario: Scenario, selection: Selection) -
     return iter(sorted(drawn, key=lambda slot: slot.place))
 
 
+def known_slots(source: SlotSource, scenario: Scenario) -> Iterator[tuple[Slot, Mapping[str, Any]]]:
+    """Every slot of a scenario with what is known of its row before it is made."""
+    assert scenario.rows is not None
+    made = source.by_name[scenario.rows.dataset]
+    for slot in source.slots(made):
+        known = known_of(source, made, slot)
+        if _fits(source, scenario, known):
+            yield slot, known
+
+
 def _allowed(source: SlotSource, scenario: Scenario, made: Made, slot: Slot, selection: Selection) -> bool:
     known = known_of(source, made, slot)
     if not all(known.get(axis, values[0]) in values for axis, values in selection.only.items()):
         return False
+    return _fits(source, scenario, known)
+
+
+def _fits(source: SlotSource, scenario: Scenario, known: Mapping[str, Any]) -> bool:
+    """Whether what is known of a row is as the scenario wants it. What is yet to be written is taken to be."""
     rows = scenario.rows
     if rows is None or rows.where is None or not _is_known(rows.where, rows.alias, known, source.axes):
         return True

@@ -13,7 +13,7 @@ from tripos_compiler.semantics.evaluate import Unavailable, calling, evaluate
 from tripos_compiler.semantics.rows import item_id
 from tripos_runtime.making.asked import Asker, Found, Unasked, find
 from tripos_runtime.making.attempts import Attempt, Attempts, Before
-from tripos_runtime.making.duplicates import Pool, Seen, look_at
+from tripos_runtime.making.duplicates import Pool
 from tripos_runtime.making.kept import MadeRow, Origins, RowFile
 from tripos_runtime.making.outcomes import Outcome, keep
 from tripos_runtime.making.rejections import Rejection
@@ -236,20 +236,19 @@ class _Pools:
         name, place = item_id(row), slot.place
         if name in self.rows:
             return Rejection("duplicate", {"of": name})
-        values: list[Seen] = []
+        values: list[Any] = []
         for number, (expr, pool) in enumerate(zip(self.unique, self.pools, strict=True), 1):
             try:
                 value = evaluate(expr, self.attempts.names_at(slot, row))
             except Unavailable as reason:
                 return Rejection("no_value", {"error": str(reason)})
-            seen = look_at(value)
-            repeat = pool.repeats(seen)
+            repeat = pool.repeats(value)
             if repeat is not None:
                 told = {"number": number, "of": self.names[repeat.place]}
                 if repeat.similarity < 1:
                     return Rejection("near_duplicate", {**told, "similarity": round(repeat.similarity, 3)})
                 return Rejection("duplicate", told)
-            values.append(seen)
+            values.append(value)
         self.rows.add(name)
         self.names[place] = name
         for pool, value in zip(self.pools, values, strict=True):

@@ -16,11 +16,23 @@ from typing import Any
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
 from tripos_runtime.models.mock_author import author_text
 from tripos_runtime.models.mock_careless import careless_text
+from tripos_runtime.models.mock_judges import SHIFTS, judged
 from tripos_runtime.models.mock_values import draw, sentences, value_of
 
 SLOW_S = 0.05
 SORTED = json.JSONEncoder(sort_keys=True)
-CHARACTERS = ("careful", "careless", "author", "refuses", "broken-json", "slow", "fails-N", "wrong-key", "down")
+CHARACTERS = (
+    "careful",
+    "careless",
+    "author",
+    *SHIFTS,
+    "refuses",
+    "broken-json",
+    "slow",
+    "fails-N",
+    "wrong-key",
+    "down",
+)
 REFUSALS = ("I'm sorry, but I can't help with that.", "I apologize, but I am unable to assist with this request.")
 CHINESE_REFUSALS = ("抱歉，我无法回答这个问题。", "对不起，我不能协助完成这个请求。")
 BROKEN = ('{"reason": "a clear answer that', "My marks: { [ }", "```json\n{\n```", "The answer deserves {high marks")
@@ -59,6 +71,11 @@ class MockModel:
                 text = _careful_text(request, key, chinese=chinese)
             case "fails":
                 self._fail_first(key)
+                text = _careful_text(request, key, chinese=chinese)
+            case judge if judge in SHIFTS and request.schema is not None:
+                shared = _key("", request)
+                text = json.dumps(judged(judge, request.schema, shared, key, chinese=chinese), ensure_ascii=False)
+            case "fair" | "severe" | "lenient" | "noisy":
                 text = _careful_text(request, key, chinese=chinese)
             case "careless":
                 text = careless_text(request.schema, key, chinese=chinese)

@@ -2,7 +2,7 @@
 
 It writes something else for every request, in the language of the request, and errs as authors do: about one reply in
 twenty is always the same, one in twenty is nearly that, and one in forty cannot be read. Asked whether something is so,
-it says yes nine times in ten.
+it says yes nine times in ten. Where the request asks for lines of their own, a text has four more, lettered A. to D.
 """
 
 from __future__ import annotations
@@ -15,6 +15,9 @@ from tripos_runtime.models.mock_values import draw, value_of
 REPEATS, NEARLY, BROKEN, NO = 20, 20, 40, 10
 """Once in so many replies."""
 LENGTH = 14
+LINES = ("line of its own", json.dumps("单独一行")[1:-1])
+"""What a request says that asks for several lines, as it stands in a key."""
+LETTERS = "ABCD"
 ENGLISH = """
 account angle answer balance bridge calendar cell chapter circle climate colour compass current degree desert diagram
 distance engine equation evidence factor field figure forest fraction garden gravity harbour history island journey
@@ -37,13 +40,14 @@ def author_text(schema: dict[str, Any] | None, key: str, *, chinese: bool) -> st
     >>> one == other, one == author_text(None, "a", chinese=False)
     (False, True)
     """
+    lettered = any(words in key for words in LINES)
     kind = draw(REPEATS * NEARLY * BROKEN, key, "kind")
     near = kind % NEARLY == 1
     if kind % REPEATS == 0 or near:
         key = f"again {json.dumps(schema, sort_keys=True)}"
     if schema is None:
         return _nearly(written(key, chinese=chinese), near, chinese=chinese)
-    value = _value(schema, key, near, chinese=chinese)
+    value = _value(schema, key, near, chinese=chinese, lettered=lettered)
     text = json.dumps(value, ensure_ascii=False)
     return text[: len(text) // 2] if kind % BROKEN == 2 else text
 
@@ -59,18 +63,27 @@ def written(key: str, *, chinese: bool) -> str:
     return f"How does the {' '.join(words[:7])} change if {number} of the {' '.join(words[7:])} are left?"
 
 
-def _value(schema: dict[str, Any], key: str, near: bool, *, chinese: bool) -> Any:
+def _value(schema: dict[str, Any], key: str, near: bool, *, chinese: bool, lettered: bool) -> Any:
     if "enum" in schema:
         return value_of(schema, key, "mixed", chinese=chinese)
     match schema.get("type"):
         case "object":
             parts: dict[str, Any] = schema.get("properties", {})
-            return {name: _value(part, f"{key}/{name}", near, chinese=chinese) for name, part in parts.items()}
+            return {
+                name: _value(part, f"{key}/{name}", near, chinese=chinese, lettered=lettered)
+                for name, part in parts.items()
+            }
         case "array" if not schema.get("uniqueItems"):
             of = schema.get("items", {})
-            return [_value(of, f"{key}/{place}", near, chinese=chinese) for place in range(1 + draw(3, key))]
+            return [
+                _value(of, f"{key}/{place}", near, chinese=chinese, lettered=lettered)
+                for place in range(1 + draw(3, key))
+            ]
         case "string":
-            return _nearly(written(key, chinese=chinese), near, chinese=chinese)[: schema.get("maxLength")]
+            lines = [_nearly(written(key, chinese=chinese), near, chinese=chinese)]
+            if lettered:
+                lines += [f"{letter}. {written(f'{key}/{letter}', chinese=chinese)}" for letter in LETTERS]
+            return "\n".join(lines)[: schema.get("maxLength")]
         case "boolean":
             return draw(NO, key, "yes") != 0
     return value_of(schema, key, "mixed", chinese=chinese)

@@ -63,6 +63,7 @@ def add_annotate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", metavar="AXIS=V[,V]", action="append", default=[], help=help_)
     help_ = "this scenario only; may be repeated"
     parser.add_argument("--scenario", metavar="NAME", action="append", default=[], help=help_)
+    parser.add_argument("--subset", metavar="NAME", help="only the items of this `subset` of the spec")
     parser.add_argument("--seed", type=int, metavar="N", help="of the draw and the order (default: 0)")
     parser.add_argument("--take", metavar="FILE", help="check the grades of a file that came back, and keep them")
     help_ = "with --take: leave out replies that lack a grade"

@@ -36,6 +36,7 @@ def add_roles(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--only", metavar="AXIS=V[,V]", action="append", default=[], help=help_)
     help_ = "run this scenario only; may be repeated"
     parser.add_argument("--scenario", metavar="NAME", action="append", default=[], help=help_)
+    parser.add_argument("--subset", metavar="NAME", help="only the items of this `subset` of the spec")
     parser.add_argument("--seed", type=int, metavar="N", help="with --limit: draw the items with this seed")
 
 

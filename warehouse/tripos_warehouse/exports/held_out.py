@@ -12,8 +12,8 @@ import orjson
 
 from tripos_compiler.plan import Plan
 from tripos_compiler.semantics.near import ALIKE, NearTexts, runs_of
-from tripos_compiler.semantics.subsets import draw, placed
 from tripos_warehouse import sql
+from tripos_warehouse.drawn_items import StoredItem, drawn_items
 from tripos_warehouse.exports.replies import Replies, Wanted
 from tripos_warehouse.runs import Run, find_run
 
@@ -73,15 +73,15 @@ def read_held_out(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, w
     """What `wanted` holds out of the items of `run`. `connection` shows `run` alone.
 
     The subsets are drawn from the items that the run had. These need not be all of the benchmark: what is drawn from
-    them has every item that is drawn from all (`semantics.subsets.draw`). Raises `StoreError` W0301 for a run that the
+    them has every item that is drawn from all (`drawn_items`). Raises `StoreError` W0301 for a run that the
     store has not.
     """
     if not wanted.hold_out and not wanted.apart_from:
         return NOTHING
-    scenarios = {each.name: each for each in plan.scenarios}
-    rows = [row for row in _rows(connection, run.run_id) if row[0] in scenarios]
-    all_placed = [placed(scenarios[name], item, context, fields) for name, item, context, fields in rows]
-    held = {key for subset in plan.subsets if subset.name in wanted.hold_out for key in draw(subset, all_placed)}
+    scenarios = {each.name for each in plan.scenarios}
+    rows = [row for row in _rows(connection, run.run_id) if row.scenario in scenarios]
+    subsets = [subset for subset in plan.subsets if subset.name in wanted.hold_out]
+    held = {key for subset in subsets for key in drawn_items(connection, plan, subset, rows)}
     axes = {axis.name for axis in plan.axes}
     own = _items(rows, axes)
     others: list[Item] = []
@@ -94,37 +94,39 @@ def read_held_out(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, w
     return HeldOut(wanted.hold_out, wanted.apart_from, frozenset(held), {each.item: each for each in near})
 
 
-def _rows(connection: duckdb.DuckDBPyConnection, run_id: str) -> list[tuple[str, str, dict[str, str], dict[str, Any]]]:
+def _rows(connection: duckdb.DuckDBPyConnection, run_id: str) -> list[StoredItem]:
     found = connection.execute(
-        f"""select item.scenario, item.item_id, any_value(map_entries(item.context)), any_value(item.language),
-          any_value(item.fields)
+        f"""select item.scenario, item.dataset, item.item_id, any_value(map_entries(item.context)),
+          any_value(item.language), any_value(item.fields)
         from main.items as item join main.run_items as listed
           on listed.scenario = item.scenario and listed.item_id = item.item_id
         join main.runs as run on run.run_id = listed.run_id and run.benchmark = item.benchmark
         where listed.run_id = {sql.text(run_id)} group by all order by all"""
     ).fetchall()
     rows = []
-    for scenario, item, entries, language, fields in found:
+    for scenario, dataset, item, entries, language, fields in found:
         context = {entry["key"]: entry["value"] for entry in entries or ()}
-        rows.append((scenario, item, {"language": language, **context}, orjson.loads(fields)))
+        rows.append(StoredItem(scenario, dataset, item, {"language": language, **context}, orjson.loads(fields)))
     return rows
 
 
-def _items(rows: list[tuple[str, str, dict[str, str], dict[str, Any]]], axes: set[str]) -> list[Item]:
+def _items(rows: list[StoredItem], axes: set[str]) -> list[Item]:
     """The items of `rows`. A field whose texts repeat, as that of a passage with several questions does or an
     instruction, is what items have in common: it makes none like another by itself."""
-    texts = [(row, {name: _text(value) for name, value in row[3].items() if name not in axes}) for row in rows]
+    texts = [(row, {name: _text(value) for name, value in row.fields.items() if name not in axes}) for row in rows]
     seen: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    for (scenario, *_), of in texts:
+    for row, of in texts:
         for name, text in of.items():
-            seen[scenario, name].append(text)
+            seen[row.scenario, name].append(text)
     telling = {key for key, found in seen.items() if 2 * len(set(found)) > len(found)}
     found = []
-    for (scenario, item, _, _), of in texts:
+    for row, of in texts:
         alone = {
-            name: text for name, text in of.items() if (scenario, name) in telling and len(runs_of(text)) >= SHORTEST
+            name: text
+            for name, text in of.items()
+            if (row.scenario, name) in telling and len(runs_of(text)) >= SHORTEST
         }
-        found.append(Item((scenario, item), "\n".join(filter(None, of.values())), alone))
+        found.append(Item((row.scenario, row.item_id), "\n".join(filter(None, of.values())), alone))
     return found
 
 

@@ -1,0 +1,116 @@
+"""`--subset`: a run, its plan and an annotation of the items that a subset of the spec draws."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Command
+
+SPEC = """\
+benchmark quiz "1.0.0" { languages en }
+role candidate compared
+role judge panel
+axis level { easy, hard }
+dataset item from "items.jsonl" {
+  question  text
+  kind      text
+  level
+}
+scorer clear(reply: text) by judge { prompt "{{ reply }}", gives 1..5 }
+scenario sums {
+  context level
+  over item
+  ask reply by candidate { prompt "{{ level }} {{ item.question }}" }
+  score clear = clear(reply.text)
+}
+scenario words {
+  context level
+  over item
+  ask reply by candidate { prompt "In words, {{ level }}: {{ item.question }}" }
+  score clear = clear(reply.text)
+}
+subset some {
+  take   4 per scenario
+  spread over level, item.kind
+  seed   3
+}
+measure clarity = mean(clear)
+"""
+RUN = ("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/fair")
+ASK = "select scenario, item_id, level, fields ->> '$.kind' as kind from quiz.items order by all"
+
+
+@pytest.fixture
+def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    rows = [
+        {"question": f"{n} + {n}", "kind": "ab"[n % 2], "level": "easy" if n % 4 < 2 else "hard"} for n in range(20)
+    ]
+    Path("items.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    Path("quiz.tripos").write_text(SPEC, "utf-8")
+    return tmp_path
+
+
+def items(tripos: Command) -> list[dict[str, str]]:
+    assert tripos("sql", ASK, "-o", "items.json").code == 0
+    found: list[dict[str, str]] = json.loads(Path("items.json").read_text("utf-8"))
+    return found
+
+
+def test_a_run_asks_about_the_items_of_the_subset_alone(spec: Path, tripos: Command) -> None:
+    done = tripos(*RUN, "--subset", "some", "--json")
+    assert (done.code, done.data["calls"]["asked"]) == (0, 16)
+    found = items(tripos)
+    for scenario in ("sums", "words"):
+        own = [(each["level"], each["kind"]) for each in found if each["scenario"] == scenario]
+        assert sorted(own) == [("easy", "a"), ("easy", "b"), ("hard", "a"), ("hard", "b")]
+
+
+def test_the_same_subset_is_asked_once_and_the_rest_by_a_run_of_all(spec: Path, tripos: Command) -> None:
+    tripos(*RUN, "--subset", "some")
+    assert tripos(*RUN, "--subset", "some", "--json").data["calls"]["asked"] == 0
+    assert tripos(*RUN, "--json").data["calls"]["asked"] == 2 * (40 - 8)
+
+
+def test_a_plan_counts_the_items_of_the_subset(spec: Path, tripos: Command) -> None:
+    shown = tripos("plan", "quiz.tripos", "--subset", "some").out.splitlines()
+    assert next(line.split()[2:] for line in shown if line.startswith("total")) == ["8", "8", "8"]
+
+
+def test_only_and_scenario_restrict_the_subset_further(spec: Path, tripos: Command) -> None:
+    whole = tripos(*RUN, "--subset", "some", "--store", "whole", "--json")
+    part = tripos(*RUN, "--subset", "some", "--scenario", "sums", "--only", "level=easy", "--store", "part", "--json")
+    assert (whole.data["calls"]["asked"], part.data["calls"]["asked"]) == (16, 4)
+
+
+def test_people_are_handed_the_items_of_the_subset(spec: Path, tripos: Command) -> None:
+    tripos(*RUN)
+    done = tripos("annotate", "--name", "anna", "--subset", "some")
+    assert done.code == 0
+    assert done.out.startswith("8 replies of run ")
+    [batch] = Path("results/annotations").glob("*.json")
+    assert json.loads(batch.read_text("utf-8"))["chosen"]["subset"] == "some"
+
+
+def test_people_are_handed_what_a_run_of_the_subset_asked_about(spec: Path, tripos: Command) -> None:
+    tripos(*RUN)
+    assert tripos("annotate", "--name", "anna", "--subset", "some").code == 0
+    chosen = {
+        row["item_id"]
+        for path in Path("results/annotations").glob("*.json")
+        for row in json.loads(path.read_text())["rows"]
+    }
+    tripos(*RUN, "--subset", "some", "--store", "subset")
+    tripos("sql", ASK, "--store", "subset", "-o", "own.json")
+    assert chosen == {row["item_id"] for row in json.loads(Path("own.json").read_text("utf-8"))}
+
+
+def test_a_subset_that_is_not_declared_is_named_with_the_nearest(spec: Path, tripos: Command) -> None:
+    done = tripos(*RUN, "--subset", "same")
+    assert done.code == 2
+    assert "error[R0202]: the benchmark has no subset `same`" in done.err
+    assert "did you mean `some`?" in done.err
