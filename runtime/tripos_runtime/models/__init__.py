@@ -11,6 +11,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from tripos_runtime.models.base import Endpoint, Message, Model, ModelError, Price, Reply, Request
+from tripos_runtime.models.rewards import is_reward
 
 __all__ = ["Endpoint", "Message", "Model", "ModelError", "Price", "Reply", "Request", "open_model"]
 
@@ -39,6 +40,10 @@ def open_model(
     """
     if name != name.strip() or not name or name.endswith("/"):
         raise ModelError("R0103", f"`{name}` is not the name of a model", "write `provider/model`", fatal=True)
+    if is_reward(name):
+        from tripos_runtime.models.reward_opening import open_reward_model
+
+        return open_reward_model(name, endpoints, prices=prices, timeout_s=timeout_s, sleep=sleep)
     match name.split("/", 1):
         case ["mock", character]:
             from tripos_runtime.models.mock import open_mock
