@@ -158,7 +158,9 @@ def _shape(scenario: Scenario, plan: Plan) -> Any:
     def hidden(step: BaseModel) -> Any:
         return step.model_dump(mode="json", exclude={"fingerprint", "judgement"})
 
-    scorers = {step.scorer: _plain(plan.scorer(step.scorer)) for step in scenario.steps if isinstance(step, Grade | Verdict)}
+    scorers = {
+        step.scorer: _plain(plan.scorer(step.scorer)) for step in scenario.steps if isinstance(step, Grade | Verdict)
+    }
     return [[[one.arms, [hidden(step) for step in one.steps]] for one in scenario.treatments], scorers]
 
 

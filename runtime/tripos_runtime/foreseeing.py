@@ -134,9 +134,7 @@ class Foresight:
             return self._outline(step, question, names, case)
         return _sum(Size.of(message.content) for message in sent)
 
-    def _outline(
-        self, step: Ask | Grade | Verdict, question: Question, names: Mapping[str, Any], case: Case
-    ) -> Size:
+    def _outline(self, step: Ask | Grade | Verdict, question: Question, names: Mapping[str, Any], case: Case) -> Size:
         """The size of what is sent but for the replies that are not there yet."""
         seen = names if isinstance(step, Ask) else {**self.sources.names, **_arguments(step, names)}
         metrics = () if isinstance(step, Ask) else self._metrics(step)
@@ -243,7 +241,13 @@ class _View:
             self.found[seen.call.name] = seen
 
     def _fate(
-        self, unit: Unit, step: Ask | Grade | Verdict, names: Names, awaits: Mapping[str, str], perhaps: set[str], there: bool
+        self,
+        unit: Unit,
+        step: Ask | Grade | Verdict,
+        names: Names,
+        awaits: Mapping[str, str],
+        perhaps: set[str],
+        there: bool,
     ) -> tuple[Fate, Size | str]:
         """What becomes of a step, and the size of its prompt, or the status of what is not done. `there`: every reply
         to it is."""

@@ -187,7 +187,9 @@ class Reasons:
             return Cause("renamed", was)
         return Cause("step_new", f"scenario `{scenario.name}`") if not _has(newest.plan, scenario) else Cause("never")
 
-    def _changed(self, earlier: list[Earlier], scenario: Scenario, arms: Mapping[str, str], step: Ask | Grade | Verdict) -> Cause:
+    def _changed(
+        self, earlier: list[Earlier], scenario: Scenario, arms: Mapping[str, str], step: Ask | Grade | Verdict
+    ) -> Cause:
         unread: str | None = None
         for each in _by_plan(earlier):
             plan = each.plan

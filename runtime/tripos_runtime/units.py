@@ -52,7 +52,10 @@ class Wiring:
     @cached_property
     def alone(self) -> dict[str, bool]:
         """Whether every sample of an ask is sent the same, since nothing before it is sampled."""
-        return {name: all(self.asks[need].samples == 1 for need in ask.needs if need in self.asks) for name, ask in self.asks.items()}
+        return {
+            name: all(self.asks[need].samples == 1 for need in ask.needs if need in self.asks)
+            for name, ask in self.asks.items()
+        }
 
     def role_of(self, step: Ask | Grade | Verdict) -> str:
         """Who makes the calls of a step."""

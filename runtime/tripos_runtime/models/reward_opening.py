@@ -20,9 +20,7 @@ def open_reward_model(
     return BatchedReward(_open(name, endpoints, prices, timeout_s), sleep)
 
 
-def _open(
-    name: str, endpoints: Mapping[str, Endpoint], prices: Mapping[str, Price], timeout_s: float
-) -> RewardModel:
+def _open(name: str, endpoints: Mapping[str, Endpoint], prices: Mapping[str, Price], timeout_s: float) -> RewardModel:
     kind, _, rest = name.partition("/")
     match kind:
         case "mock":
