@@ -106,6 +106,7 @@ CODES: dict[str, str] = {
     "R0233": "not a reward",
     "R0234": "no trained reward model there",
     "R0235": "no engine for a reward model",
+    "R0236": "baseline out of place",
     "R0301": "Python function not loaded",
     "R0302": "Python function changed",
     "R0401": "not a budget",

@@ -1,7 +1,7 @@
 """Access to models: `open_model` turns a name into something that answers requests.
 
-`mock/…` answers without a network, `local/…` runs a model on this machine, and every other name is one that litellm
-knows, such as `openai/gpt-4o`. A library is imported only when a model that needs it is opened, and litellm only for
+`mock/…` and `baseline/…` answer without a network, `local/…` runs a model on this machine, `reward/…`, `vllm-pooling/…`,
+`vllm-score/…` and `tei/…` give numbers (`rewards.py`), and every other name is one that litellm knows, such as `openai/gpt-4o`. A library is imported only when a model that needs it is opened, and litellm only for
 those whose path (`routes.path_of`) is not the direct one.
 """
 
@@ -49,6 +49,10 @@ def open_model(
             from tripos_runtime.models.mock import open_mock
 
             return open_mock(character, sleep)
+        case ["baseline", _]:
+            from tripos_runtime.models.baseline import open_baseline
+
+            return open_baseline(name)
         case ["local", which]:
             from tripos_runtime.models.local import LocalModel
 

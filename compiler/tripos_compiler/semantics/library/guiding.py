@@ -12,8 +12,8 @@ from tripos_compiler.semantics.library.texts import lines
 def each_before(items: Collection[str], marker: str) -> list[str]:
     """Of each text what stands before a marker, without the space around it; texts without the marker are left out.
 
-    >>> each_before(["How many? ** 2 + 3 = 5", "#### 5"], "**")
-    ['How many?']
+    >>> each_before(["How many? ** 2 + 3 = 5", "And now? ** 5 - 1 = 4", "#### 4"], "**")
+    ['How many?', 'And now?']
     """
     if not marker:
         raise ValueError("the marker is empty")
