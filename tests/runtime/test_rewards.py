@@ -156,9 +156,7 @@ def at_server(
         kind = name.partition("/")[0]
         model = open_model(name, {kind: Endpoint(server.base_url, key)}, timeout_s=0.3)
         try:
-            return await asyncio.gather(
-                *(model.ask(Request(name, chat)) for chat in chats), return_exceptions=True
-            )
+            return await asyncio.gather(*(model.ask(Request(name, chat)) for chat in chats), return_exceptions=True)
         finally:
             await model.close()
 
@@ -299,7 +297,9 @@ def test_a_kind_without_an_engine_is_said_to_have_none(tmp_path: Path) -> None:
         (("mock/careful",), {"critic": ("baseline/echo",)}, "R0231"),
     ],
 )
-def test_a_role_takes_models_of_its_kind(models: tuple[str, ...], others: dict[str, tuple[str, ...]], code: str) -> None:
+def test_a_role_takes_models_of_its_kind(
+    models: tuple[str, ...], others: dict[str, tuple[str, ...]], code: str
+) -> None:
     plan = find_spec(str(ROOT / "specs" / "examples" / "mathtutorbench.tripos")).compile().plan
     assert plan is not None
     with pytest.raises(BindingError) as error:

@@ -17,7 +17,9 @@ _LABEL = re.compile(
 )
 _EMPHASIS = re.compile(r"\*\*|__|`|\\\(|\\\)|\\\[|\\\]|\\text\s?\{|\$\$|(?<=\d)\\ ?(?=[^\w{])|[{}](?=\s|$)")
 _LATEX = (("\\$", "$"), ("\\%", "%"), ("{,}", ","), ("\\,", ""), ("\\!", ""), ("\\;", " "), ("⁄", "/"))
-_FRACTION = re.compile(r"-?\s?\\[dtc]?frac ?\{[^{}]*\} ?\{[^{}]*\}|-?\d* ?[¼-¾⅐-⅞]")
+_LATEX_FRACTION = re.compile(r"\\[dtc]?frac ?\{([^{}]*)\} ?\{([^{}]*)\}")
+_FRACTION = re.compile(r"-?\d* ?[¼-¾⅐-⅞]")
+_SENTENCE = re.compile(r"[.;!?](?=\s)|[。；！？]")
 _AMOUNT = r"\d{1,3}(?:,\d{3})+(?!\d)|\d+"
 _PARTS = re.compile(rf"(?<![\w/.)])-?\s?[$€£¥₹]?(?:(?:{_AMOUNT}) )?(?:{_AMOUNT})(?:\.\d+)? ?/ ?\d+(?:\.\d+)?(?![\w/])")
 _CHINESE = r"零〇一二两三四五六七八九十百千万亿"
@@ -34,7 +36,7 @@ def final_number(text: str) -> float | None:
     """The number at which a worked answer arrives; missing where there is none.
 
     Looked for is, in this order: what follows the last `####`; the last `\\boxed{…}`; what follows the last `answer` or
-    `答案` with a number on its line, after the last `=` there; the last number of all. A number may have thousands
+    `答案` with a number in its sentence, after the last `=` there; the last number of all. A number may have thousands
     separators, a currency sign, a unit behind it, a fraction part (`3/4`, `1 3/4`, `½`, `\\frac{3}{4}`), or be written
     in Chinese (`十二`, `三分之二`). A per cent sign changes nothing.
 
@@ -51,7 +53,7 @@ def final_number(text: str) -> float | None:
             return found
     tidy = _tidy(text)
     for label in reversed(list(_LABEL.finditer(tidy))):
-        said = _lines_from(tidy[label.end() :])
+        said = _SENTENCE.split(_lines_from(tidy[label.end() :]), maxsplit=1)[0]
         found = _first(said.rpartition("=")[2] if "=" in said else said)
         if found is not None:
             return found
@@ -69,7 +71,7 @@ def _tidy(text: str) -> str:
     plain = text.translate(str.maketrans(SIGNS))
     for latex, meant in _LATEX:
         plain = plain.replace(latex, meant)
-    return _EMPHASIS.sub("", plain)
+    return _EMPHASIS.sub("", _LATEX_FRACTION.sub(r"\1/\2", plain))
 
 
 def _first(text: str) -> float | None:
