@@ -118,13 +118,12 @@ def test_only_the_pedagogical_arm_is_told_how_to_teach() -> None:
 
 def test_the_students_solution_is_shown_as_numbered_steps() -> None:
     _, source = compiled()
-    arms, _, messages = next(each for each in sent(source, "mistake_location") if each[0]["solution"] == "wrong")
+    _, _, messages = next(each for each in sent(source, "mistake_location") if each[0]["solution"] == "wrong")
     assert "\n1. The boxes hold 7 x 8 = 56 crayons.\n2. She gives away 15" in messages[-1].content
 
 
 def test_the_reference_solution_is_told_to_the_critic_and_to_nobody_else() -> None:
     plan, source = compiled()
-    (scenario,) = [each for each in plan.scenarios if each.name == "scaffolding"]
     reference = "7 x 8 = 56 crayons are in the boxes."
     assert not [1 for _, _, messages in sent(source, "scaffolding") for each in messages if reference in each.content]
     assert reference in critic_reads(plan, source, 0)

@@ -66,8 +66,7 @@ def frequent_answers(plan: Plan, source: CaseSource, selection: Selection) -> It
 def _numbered(scenario: Scenario, golds: list[tuple[Treatment, Expr]]) -> Iterator[tuple[int, Expr]]:
     """The golds by their place among those of their treatment: the same question under several arms is one."""
     for treatment in scenario.treatments:
-        for place, gold in enumerate(gold for other, gold in golds if other is treatment):
-            yield place, gold
+        yield from enumerate(gold for other, gold in golds if other is treatment)
 
 
 def _golds(plan: Plan, scenario: Scenario, treatment: Treatment) -> list[Expr]:

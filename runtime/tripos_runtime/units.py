@@ -141,7 +141,8 @@ class Unit:
         return [(number, self._sample(ask, model, number)) for number in range(ask.samples)]
 
     def evaluators(self, step: Grade | Verdict) -> tuple[str, ...]:
-        """The models that judge a grade, or give a verdict. Where the compared role does, each of its models judges for itself alone."""
+        """The models that judge a grade, or give a verdict. Where the compared role does, each of its models judges for
+        itself alone."""
         if self.wiring.role_of(step) == self.wiring.binding.compared:
             return (self.model,)
         return self.wiring.evaluators[step.fingerprint]

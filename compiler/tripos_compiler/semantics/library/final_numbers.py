@@ -8,6 +8,7 @@ import re
 from tripos_compiler.semantics.library.answers import boxed
 from tripos_compiler.semantics.library.numerals import NUMBER_IN_TEXT, SIGNS, number
 
+_SIGNS = str.maketrans(dict(SIGNS))
 _MARK = "####"
 """Begins the final answer of worked solutions, as GSM8K has them."""
 _LABEL = re.compile(
@@ -68,7 +69,7 @@ def _lines_from(text: str) -> str:
 
 def _tidy(text: str) -> str:
     """A text without marks of emphasis and the LaTeX around numbers."""
-    plain = text.translate(str.maketrans(SIGNS))
+    plain = text.translate(_SIGNS)
     for latex, meant in _LATEX:
         plain = plain.replace(latex, meant)
     return _EMPHASIS.sub("", _LATEX_FRACTION.sub(r"\1/\2", plain))

@@ -1,4 +1,4 @@
-"""Functions that compare the lines of a reply with several references, such as guiding questions with those of steps."""
+"""Functions that compare the lines of a reply with several references, as guiding questions with those of steps."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def best_bleu(items: str | Collection[str], references: Collection[str]) -> floa
     Each is `bleu`: sentence BLEU by sacreBLEU. Of nothing it is 0. One good line is enough, however often it is said:
     see `coverage`.
 
-    >>> round(best_bleu("No idea.\\nHow many eggs does she sell?", ["How many eggs are sold?", "What does she earn?"]), 1)
+    >>> round(best_bleu("Well.\\nHow many eggs does she sell?", ["How many eggs are sold?", "What is left?"]), 1)
     32.2
     """
     wanted = ordered(references)
