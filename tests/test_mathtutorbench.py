@@ -184,3 +184,16 @@ def test_all_of_it_runs_beside_the_baselines(tmp_path: Path, monkeypatch: pytest
     assert len({name for name, _ in figures}) == 10
     again = tripos("run", str(SPEC), "--model", models, "--role", "critic=mock/reward")
     assert "0 asked" in again.err
+
+
+def test_a_win_is_explained_by_the_rewards_of_the_reply_and_of_the_teachers_turn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    chosen = ("--scenario", "scaffolding", "--limit", "1", "--model", "mock/careful", "--role", "critic=mock/reward")
+    tripos("run", str(SPEC), *chosen)
+    tripos("sql", "select score_id from mathtutorbench.scores where instruction = 'plain'", "-o", "win.json")
+    [score] = json.loads(Path("win.json").read_text("utf-8"))
+    why = " ".join(tripos("why", score["score_id"], "--full").out.split())
+    assert why.count("scorer reward: mock/reward") == 2
+    assert "What happens to the crayons that she gives away?" in why

@@ -15,7 +15,9 @@ import pytest
 from aiohttp import web
 
 from tests.runtime.contract_server import Sent, Server, answering, hanging, serving
+from tripos.config import Config
 from tripos.project import find_spec
+from tripos.wiring import limits_of
 from tripos_runtime.binding import BindingError, bind
 from tripos_runtime.models import Endpoint, Message, Model, ModelError, Price, Reply, Request, open_model
 from tripos_runtime.models.base import FREE
@@ -305,3 +307,14 @@ def test_a_role_takes_models_of_its_kind(
     with pytest.raises(BindingError) as error:
         bind(plan, models, others)
     assert error.value.code == code
+
+
+def test_what_was_set_for_an_endpoint_counts_before_what_a_reward_model_bears() -> None:
+    def most(**endpoints: dict[str, object]) -> int | None:
+        config = Config.model_validate({"endpoints": {"tei": {"base_url": "http://127.0.0.1:1"}} | endpoints})
+        model = open_model("tei/tutor", {"tei": Endpoint("http://127.0.0.1:1")})
+        connections = limits_of(config, {"tei/tutor": model}).connections
+        return connections.get("tei/tutor", connections.get("tei"))
+
+    assert most() == 256
+    assert most(tei={"base_url": "http://127.0.0.1:1", "max_connections": 8}) == 8

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import pytest
+
+from tests.conftest import Command
 from tests.runtime.small_runs import SmallRun, run_small
 from tripos_runtime.asking import Answer
 from tripos_runtime.grading import VERDICT
@@ -157,3 +161,20 @@ def test_of_a_panel_that_says_true_or_false_more_than_half_decide(tmp_path: Path
 
 def gave(value: float) -> Answer:
     return Answer("ok", "", {VERDICT: (value, "scored")}, "", {})
+
+
+def test_each_member_of_a_panel_is_asked_for_a_verdict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("items.jsonl").write_text('{"question": "q"}', "utf-8")
+    Path("panel.tripos").write_text(JUDGED.replace("role judge", "role judge panel"), "utf-8")
+    done = tripos("run", "panel.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careful:b")
+    assert done.code == 0
+    assert "5 asked" in done.err  # a reply, and two judges asked for two verdicts each
+    tripos("sql", "select evaluator, parsed ->> '$.verdict.score' as given from judgements where scorer = 'clear'",
+           "-o", "given.json")  # fmt: skip
+    tripos("sql", "select value from scores where metric = 'sum'", "-o", "sums.json")
+    given = [float(row["given"]) for row in json.loads(Path("given.json").read_text("utf-8"))]
+    [total] = json.loads(Path("sums.json").read_text("utf-8"))
+    assert (len(given), total["value"]) == (2, sum(given) / 2 + 1)
