@@ -8,10 +8,11 @@ from dataclasses import replace
 from tripos.config import Config
 from tripos_runtime.limits import Limits
 from tripos_runtime.models.base import Endpoint, Model, Price
+from tripos_runtime.models.rewards import BatchedReward
 
 TOKENS = 1_000_000
 """Prices are written in USD for so many tokens."""
-AT_HOME = ("mock/", "local/")
+AT_HOME = ("mock/", "local/", "reward/", "baseline/")
 """Models that begin so have no provider whose rates could be kept to."""
 
 
@@ -55,7 +56,7 @@ def limits_of(config: Config, models: Mapping[str, Model]) -> Limits:
         patience_s=config.limits.patience_s,
         requests_per_minute={n: e.requests_per_minute for n, e in own if e.requests_per_minute is not None},
         tokens_per_minute={n: e.tokens_per_minute for n, e in own if e.tokens_per_minute is not None},
-        connections={n: e.max_connections for n, e in own if e.max_connections is not None},
+        connections=_connections(config, models),
     )
     far = {model.endpoint for name, model in models.items() if not name.startswith(AT_HOME)}
     if (rate := config.limits.requests_per_minute) is not None:
@@ -63,3 +64,12 @@ def limits_of(config: Config, models: Mapping[str, Model]) -> Limits:
     if (rate := config.limits.tokens_per_minute) is not None:
         limits = replace(limits, tokens_per_minute={**dict.fromkeys(far, rate), **limits.tokens_per_minute})
     return limits
+
+
+def _connections(config: Config, models: Mapping[str, Model]) -> dict[str, int]:
+    """How many calls at a time were set for an endpoint, and what reward models bear where nothing was."""
+    found = {name: each.max_connections for name, each in config.endpoints.items() if each.max_connections is not None}
+    for name, model in models.items():
+        if isinstance(model, BatchedReward) and not {name, name.partition("/")[0]} & found.keys():
+            found[name] = model.at_once
+    return found

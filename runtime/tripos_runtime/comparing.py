@@ -54,7 +54,7 @@ class PairStepper(Stepper):
 
         async def judge(call: Call) -> None:
             if status is not None:
-                self._skip(call.name, call.role, status, unit, shared)
+                self.skip(call.name, call.role, status, unit, shared)
                 self._keep_comparison(pair, call, None, (None, status), shared)
                 return
 
@@ -62,8 +62,8 @@ class PairStepper(Stepper):
                 lane = (call.role, pair.case.scenario.name)
                 asking = Asking(self.callers[call.model], question, sent, pair.case.language, lane)
                 calls, numbers = {call.name: call}, {call.name: 0}
-                return await self._answers(
-                    unit, asking, calls, shared, numbers, lambda name: self._judgement(unit, step, call.model, name)
+                return await self.answers(
+                    unit, asking, calls, shared, numbers, lambda name: self.judgement_row(unit, step, call.model, name)
                 )
 
             answer = await shared.once(call.name, [call.name], make)

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from tripos_compiler.plan import Ask, Compare, Grade, Hole, Plan, Scenario, Settings, Texts
+from tripos_compiler.plan import Ask, Grade, Hole, Judging, Plan, Scenario, Settings, Texts
 from tripos_runtime.asking import dumps
 
 SETTINGS = ("temperature", "max_tokens", "stop")
@@ -16,7 +16,7 @@ LONGEST = 40
 """Characters of a value that is shown."""
 
 
-def changes(before: Ask | Grade | Compare, after: Ask | Grade | Compare, old: Plan, new: Plan) -> list[str]:
+def changes(before: Ask | Judging, after: Ask | Judging, old: Plan, new: Plan) -> list[str]:
     """What of a step itself changed between two plans, in words; nothing where only what it builds on did.
 
     Of a grade these are the scorer, the rubric and what the scorer is given. What changes neither a reply nor a score
@@ -24,7 +24,7 @@ def changes(before: Ask | Grade | Compare, after: Ask | Grade | Compare, old: Pl
     """
     if isinstance(before, Ask) and isinstance(after, Ask):
         found = _asks(before, after)
-    elif isinstance(before, Grade | Compare) and type(before) is type(after):
+    elif not isinstance(before, Ask) and not isinstance(after, Ask) and type(before) is type(after):
         found = _grades(before, after, old, new)
     else:
         return [f"{_KINDS[after.step]} now"]
@@ -47,7 +47,7 @@ def _asks(before: Ask, after: Ask) -> list[str]:
     return found
 
 
-def _grades(before: Grade | Compare, after: Grade | Compare, old: Plan, new: Plan) -> list[str]:
+def _grades(before: Judging, after: Judging, old: Plan, new: Plan) -> list[str]:
     was, now = old.scorer(before.scorer), new.scorer(after.scorer)
     found = [
         *_texts("prompt of the scorer", was.prompt, now.prompt),
@@ -112,7 +112,7 @@ def _returns(before: Any, after: Any, title: str = "returns") -> list[str]:
     return [f"{title} ({', '.join(told)})" if told else title]
 
 
-def _labels(step: Ask | Grade | Compare, plan: Plan) -> Any:
+def _labels(step: Ask | Judging, plan: Plan) -> Any:
     """The labels of the axes that a step prints."""
     if isinstance(step, Ask):
         texts, types = [step.system, step.prompt], [step.returns]
@@ -159,9 +159,7 @@ def _shape(scenario: Scenario, plan: Plan) -> Any:
     def hidden(step: BaseModel) -> Any:
         return step.model_dump(mode="json", exclude={"fingerprint", "judgement"})
 
-    scorers = {
-        step.scorer: _plain(plan.scorer(step.scorer)) for step in scenario.steps if isinstance(step, Grade | Compare)
-    }
+    scorers = {step.scorer: _plain(plan.scorer(step.scorer)) for step in scenario.steps if isinstance(step, Judging)}
     return [[[one.arms, [hidden(step) for step in one.steps]] for one in scenario.treatments], scorers]
 
 

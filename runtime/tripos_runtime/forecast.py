@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
-from tripos_compiler.plan import Ask, Compare, Grade, Plan, Scenario
+from tripos_compiler.plan import Ask, Compare, Judging, Plan, Scenario, Verdict
 from tripos_compiler.semantics.evaluate import Unavailable, calling
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case, CaseSource, Selection
@@ -174,14 +174,14 @@ class _Watcher:
             for step in wiring.treatment.steps:
                 if isinstance(step, Compare) and len(binding.of(binding.compared)) < 2:
                     continue
-                if isinstance(step, Ask | Grade | Compare):
+                if isinstance(step, Ask | Judging):
                     role = wiring.role_of(step)
-                    several = isinstance(step, Grade | Compare) or role == binding.compared
+                    several = not isinstance(step, Ask) or role == binding.compared
                     for model in binding.of(role) if several else binding.of(role)[:1]:
                         line = self.lines.setdefault(self._where(scenario.name, step, role, model), Line())
                         line.load.open(step, self.foresight.question(step), scenario.name)
 
-    def _where(self, scenario: str, step: Ask | Grade | Compare, role: str, model: str) -> Where:
+    def _where(self, scenario: str, step: Ask | Judging, role: str, model: str) -> Where:
         return Where(scenario, self.arms[scenario][step.name, step.fingerprint], step.name, role, model)
 
     def _open_making(self) -> None:
@@ -222,6 +222,8 @@ class _Watcher:
             kept = {name: status for name, status in known.items() if status not in AGAIN}
             todo = [part for _, units, pairs in found for part in split(units, pairs, kept).open]
             rows = self._rows("samples", {c.name for u in todo for c in u.calls if c.table == "samples"} & kept.keys())
+            verdicts = {c.name for u in todo for c in u.calls if isinstance(c.step, Verdict)} & kept.keys()
+            rows = {**rows, **self._rows("judgements", verdicts)}
             codes = self._codes({c.name: c for u in todo for c in u.calls if known.get(c.name) == FAILED})
             for case, units, pairs in found:
                 self._count(case, units, pairs, kept, rows, codes)
@@ -300,7 +302,7 @@ class _Watcher:
                 if evaluator is not None:
                     needed = {calls[step, evaluator]}
                 else:
-                    needed = {unit.samples[need] for need in getattr(steps[step], "needs", ())}
+                    needed = set(unit.upstream(getattr(steps[step], "needs", ())))
                 if open_.isdisjoint(needed):
                     missing |= {name for name in names.values() if name not in kept}
         self.scores += len(missing)

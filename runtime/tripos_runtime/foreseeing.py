@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripos_compiler.plan import Ask, Compare, Grade, Hole, Metric, Passage, Plan, Template
+from tripos_compiler.plan import Ask, Grade, Hole, Judging, Metric, Passage, Plan, Settings, Template, Verdict
 from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
 from tripos_compiler.semantics.render import rubric, show
 from tripos_runtime.asking import Question, text_reader
@@ -29,6 +29,7 @@ from tripos_runtime.shots import shot_messages
 from tripos_runtime.sources import Sources
 from tripos_runtime.statuses import OK, TRUNCATED
 from tripos_runtime.units import Call, Names, Unit
+from tripos_runtime.verdicts import judged, said
 
 PENDING = "pending"
 """Stands where the status of a reply would, while there is no reply."""
@@ -110,7 +111,7 @@ class Foresight:
             view.compare(pair)
         return list(view.found.values())
 
-    def question(self, step: Ask | Grade | Compare) -> Question:
+    def question(self, step: Ask | Judging) -> Question:
         """What is sent for a step, apart from who is asked."""
         if step.fingerprint not in self._questions:
             if isinstance(step, Ask):
@@ -119,11 +120,12 @@ class Foresight:
             else:
                 scorer = self.plan.scorer(step.scorer)
                 schema = grade_schema(scorer, self._metrics(step))
-                made = Question(scorer.system, scorer.prompt, scorer.settings, schema, text_reader)
+                settings = Settings(max_tokens=0) if scorer.reward else scorer.settings  # it writes nothing
+                made = Question(scorer.system, scorer.prompt, settings, schema, text_reader)
             self._questions[step.fingerprint] = made
         return self._questions[step.fingerprint]
 
-    def size(self, step: Ask | Grade | Compare, names: Mapping[str, Any], case: Case) -> Size:
+    def size(self, step: Ask | Judging, names: Mapping[str, Any], case: Case) -> Size:
         """The size of what is sent. Raises `Unavailable` where that needs what a kept reply did not yield."""
         question = self.question(step)
         try:
@@ -137,7 +139,7 @@ class Foresight:
             return self._outline(step, question, names, case)
         return _sum(Size.of(message.content) for message in sent)
 
-    def _outline(self, step: Ask | Grade | Compare, question: Question, names: Mapping[str, Any], case: Case) -> Size:
+    def _outline(self, step: Ask | Judging, question: Question, names: Mapping[str, Any], case: Case) -> Size:
         """The size of what is sent but for the replies that are not there yet."""
         seen = names if isinstance(step, Ask) else {**self.sources.names, **_arguments(step, names)}
         metrics = () if isinstance(step, Ask) else self._metrics(step)
@@ -158,8 +160,8 @@ class Foresight:
             size += Size(pending=(reason.step,))
         return size
 
-    def _metrics(self, step: Grade | Compare) -> tuple[Metric, ...]:
-        return tuple(self.plan.metric(each) for each in step.metrics) if isinstance(step, Grade) else ()
+    def _metrics(self, step: Judging) -> tuple[Metric, ...]:
+        return tuple(self.plan.metric(each) for each in getattr(step, "metrics", ()))
 
     def _printed(self, template: Template, names: Mapping[str, Any], language: str, metrics: Sequence[Metric]) -> Size:
         size = Size()
@@ -216,7 +218,7 @@ class _View:
                     awaits[step.name] = call.model
                     if fate is Fate.PERHAPS:
                         perhaps.add(step.name)
-            elif isinstance(step, Grade):
+            elif isinstance(step, Grade | Verdict):
                 own_calls = [next(calls) for _ in unit.evaluators(step)]
                 there = all(call.name in self.kept for call in own_calls)
                 fate, size = self._fate(_key(unit, step, awaits), step, names, perhaps, there)
@@ -224,6 +226,23 @@ class _View:
                 for call in own_calls:
                     own = Fate.REUSED if call.name in self.kept and fate is not Fate.RULED_OUT else fate
                     self._note(Foreseen(call, unit, own, size if isinstance(size, Size) else Size(), mine))
+                if isinstance(step, Verdict):
+                    self._give(step, own_calls, fate, size, names)
+                    if fate in (Fate.PERHAPS, Fate.CERTAIN):
+                        awaits[step.name] = own_calls[0].model
+                        if fate is Fate.PERHAPS:
+                            perhaps.add(step.name)
+
+    def _give(self, step: Verdict, calls: Sequence[Call], fate: Fate, size: Size | str, names: Names) -> None:
+        """Puts a verdict among the names: its value, where every judgement that it is taken from is there."""
+        if fate is Fate.RULED_OUT:
+            names.values[step.name] = Missing(step.name, str(size))
+            return
+        rows = [self.rows.get(call.name) for call in calls]
+        scorer = self.foresight.plan.scorer(step.scorer)
+        answers = [judged(scorer, row) for row in rows if row is not None]
+        whole = fate is Fate.REUSED and len(answers) == len(calls)
+        names.values[step.name] = said(step, scorer, answers) if whole else Missing(step.name, PENDING)
 
     def compare(self, pair: Pair) -> None:
         """What becomes of the calls of a pair, once its sides were gone through."""
@@ -248,7 +267,7 @@ class _View:
             self.found[seen.call.name] = seen
 
     def _fate(
-        self, key: tuple[object, ...], step: Ask | Grade | Compare, names: Names, perhaps: set[str], there: bool
+        self, key: tuple[object, ...], step: Ask | Judging, names: Names, perhaps: set[str], there: bool
     ) -> tuple[Fate, Size | str]:
         """What becomes of a step, and the size of its prompt, which is the same under the same key; or the status of
         what is not done. `there`: every reply to it is."""
@@ -265,7 +284,7 @@ class _View:
         size = self.sizes[key]
         return (fate if isinstance(size, Size) else Fate.RULED_OUT), size
 
-    def _size(self, step: Ask | Grade | Compare, names: Names) -> Size | str:
+    def _size(self, step: Ask | Judging, names: Names) -> Size | str:
         try:
             return self.foresight.size(step, names.values, self.case)
         except Unavailable as reason:
@@ -295,12 +314,13 @@ class _Side:
     perhaps: set[str]
 
 
-def _key(unit: Unit, step: Ask | Grade | Compare, awaits: Mapping[str, str]) -> tuple[object, ...]:
+def _key(unit: Unit, step: Ask | Judging, awaits: Mapping[str, str]) -> tuple[object, ...]:
     """Prompts that take in the same replies are the same, and those still to come are as long for the same model."""
-    return (step.fingerprint, *(awaits.get(need) or unit.samples[need] for need in step.needs))
+    needs = (awaits.get(need) or each for need in step.needs for each in unit.upstream([need]))
+    return (step.fingerprint, *needs)
 
 
-def _arguments(step: Grade | Compare, names: Mapping[str, Any]) -> dict[str, Any]:
+def _arguments(step: Judging, names: Mapping[str, Any]) -> dict[str, Any]:
     """The values that a scorer is given; what waits for a reply is missing."""
     values: dict[str, Any] = {}
     for param, expr in step.args.items():

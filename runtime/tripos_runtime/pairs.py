@@ -22,7 +22,7 @@ class Pair:
         self.step, self.first, self.second = step, first, second
         role = self.wiring.role_of(step)
         judges = self.wiring.binding.of(role)
-        samples = [side.samples[name] for side in (first, second) for name in step.needs]
+        samples = [name for side in (first, second) for name in side.upstream(step.needs)]
         self.calls = [
             Call("judgements", judgement_id(step.judgement, samples, judge), role, judge, step) for judge in judges
         ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tripos_compiler.plan import Ask, Axis, Compare, Grade, Metric
+from tripos_compiler.plan import Ask, Axis, Judging, Metric
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_compiler.semantics.render import render
 from tripos_runtime.asking import Question
@@ -32,7 +32,7 @@ def ask_messages(
 
 
 def grade_messages(
-    step: Grade | Compare,
+    step: Judging,
     question: Question,
     case: Case,
     names: Mapping[str, Any],

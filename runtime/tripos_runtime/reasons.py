@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from tripos_compiler.plan import Ask, Compare, Grade, Plan, Scenario
+from tripos_compiler.plan import Ask, Judging, Plan, Scenario
 from tripos_runtime.differences import changes, renamed_from
 from tripos_runtime.foreseeing import Foreseen
 from tripos_runtime.history import Earlier, History
@@ -159,13 +159,13 @@ class Reasons:
                 return f"more samples: {cause.detail}"
         return "left out or not reached by the earlier runs"
 
-    def _of(self, scenario: Scenario, arms: Mapping[str, str], step: Ask | Grade | Compare) -> _Before:
+    def _of(self, scenario: Scenario, arms: Mapping[str, str], step: Ask | Judging) -> _Before:
         key = (scenario.name, step.name, _print(step))
         if key not in self._before:
             self._before[key] = self._look(scenario, arms, step)
         return self._before[key]
 
-    def _look(self, scenario: Scenario, arms: Mapping[str, str], step: Ask | Grade | Compare) -> _Before:
+    def _look(self, scenario: Scenario, arms: Mapping[str, str], step: Ask | Judging) -> _Before:
         earlier = [each for each in self.history.earlier if scenario.name in each.scenarios]
         asked = _print(step)
         same = [each for each in earlier if asked in each.fingerprints]
@@ -175,7 +175,7 @@ class Reasons:
             return _Before(self._new_scenario(scenario))
         return _Before(self._changed(earlier, scenario, arms, step))
 
-    def _same(self, same: list[Earlier], step: Ask | Grade | Compare) -> _Before:
+    def _same(self, same: list[Earlier], step: Ask | Judging) -> _Before:
         role = step.role if isinstance(step, Ask) else self.plan.scorer(step.scorer).role
         models: set[str] = set()
         for each in same:
@@ -198,7 +198,7 @@ class Reasons:
         return Cause("step_new", f"scenario `{scenario.name}`") if not _has(newest.plan, scenario) else Cause("never")
 
     def _changed(
-        self, earlier: list[Earlier], scenario: Scenario, arms: Mapping[str, str], step: Ask | Grade | Compare
+        self, earlier: list[Earlier], scenario: Scenario, arms: Mapping[str, str], step: Ask | Judging
     ) -> Cause:
         unread: str | None = None
         for each in _by_plan(earlier):
@@ -233,7 +233,7 @@ def _by_plan(runs: list[Earlier]) -> list[Earlier]:
     return list(plans.values())
 
 
-def _print(step: Ask | Grade | Compare) -> str:
+def _print(step: Ask | Judging) -> str:
     return step.fingerprint if isinstance(step, Ask) else step.judgement
 
 
@@ -246,13 +246,13 @@ def _has(plan: Plan, scenario: Scenario) -> bool:
     return any(each.name == scenario.name for each in plan.scenarios)
 
 
-def _find(plan: Plan, scenario: str, arms: Mapping[str, str], name: str) -> Ask | Grade | Compare | None:
+def _find(plan: Plan, scenario: str, arms: Mapping[str, str], name: str) -> Ask | Judging | None:
     """The step of that name, of the same treatment where there is one."""
     for each in plan.scenarios:
         if each.name == scenario:
             treatments = sorted(each.treatments, key=lambda one: one.arms != dict(arms))
             for treatment in treatments:
                 for step in treatment.steps:
-                    if step.name == name and isinstance(step, Ask | Grade | Compare):
+                    if step.name == name and isinstance(step, Ask | Judging):
                         return step
     return None

@@ -13,7 +13,6 @@ from tripos_compiler.plan import (
     Data,
     Expr,
     Get,
-    Grade,
     Items,
     Literal_,
     Plan,
@@ -22,7 +21,6 @@ from tripos_compiler.plan import (
     Scenario,
     Step,
     Unary,
-    Verdict,
 )
 from tripos_compiler.plan.base import Part
 from tripos_compiler.semantics.names import parts_of
@@ -49,18 +47,12 @@ def check_runnable(plan: Plan, chosen: tuple[Scenario, ...]) -> None:
 
 def _missing(plan: Plan, scenario: Scenario) -> Iterator[str]:
     here = f"of scenario `{scenario.name}`"
-    scorers = {scorer.name: scorer for scorer in plan.scorers}
     for step in scenario.steps:
         match step:
-            case Verdict():
-                what = "reward model" if scorers[step.scorer].reward else "judge"
-                yield f"the {what} `{step.scorer}` inside an expression {here}"
             case Converse() | Retrieve():
                 yield f"the {step.step} `{step.name}` {here}"
             case Ask() if step.continues is not None:
                 yield f"the conversation that `{step.name}` continues {here}"
-            case Grade() if scorers[step.scorer].reward:
-                yield f"the reward model `{step.scorer}` {here}"
 
 
 def data_of(scenario: Scenario) -> set[str]:

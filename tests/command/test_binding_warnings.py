@@ -40,7 +40,6 @@ def test_a_kindred_judge_can_be_denied_before_anything_is_asked(
     ("name", "what"),
     [
         ("cjeval", "the retrieve `options`"),
-        ("mathtutorbench", "the reward model `reward`"),
         ("teachbench", "the converse `talk`"),
     ],
 )

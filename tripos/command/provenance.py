@@ -11,7 +11,7 @@ import duckdb
 import orjson
 
 from tripos.command.harmless import harmless
-from tripos_compiler.plan import Ask, Grade, Metric, Plan, Score
+from tripos_compiler.plan import Ask, Grade, Metric, Plan, Score, Verdict
 from tripos_compiler.semantics.render import rubric
 from tripos_runtime.ledger import judgement_id, sample_id, score_id
 from tripos_warehouse import sql
@@ -31,7 +31,7 @@ MOST_COMBINATIONS = 20_000
 """So many ways in which earlier replies may have come together are tried."""
 
 Row = Mapping[str, Any]
-Step = Ask | Grade | Score
+Step = Ask | Grade | Score | Verdict
 
 
 @dataclass(frozen=True)
@@ -115,7 +115,8 @@ class _Finder:
             return self.compared(row)
         if table == "judgements":
             sample = self.sample_of(row["sample_id"])
-            return Told(table, key, self.item_of(sample), self.judgement(row, upon=True), sample=sample)
+            item = self.item(row) if sample is None else self.item_of(sample)  # a verdict may be about the row alone
+            return Told(table, key, item, self.judgement(row, upon=True), sample=sample)
         sample = self.sample_of(row["sample_id"])
         judgements = self.rows("judgements", "judgement_id", [row["judgement_id"]]) if row["judgement_id"] else []
         plan = self.plan(row["run_id"])
@@ -178,22 +179,34 @@ class _Finder:
         if plan is None or step is None or not step.needs:
             return ()
         asks = _asks_beside(plan, step)
-        candidates = [self.candidates(item, asks[need].fingerprint) if need in asks else [] for need in step.needs]
+        candidates = [self.candidates(item, asks[need]) if need in asks else [] for need in step.needs]
         for combination in itertools.islice(itertools.product(*candidates), MOST_COMBINATIONS):
             if name(list(combination)) == key:
                 chosen = dict(zip(step.needs, combination, strict=True))
                 inner = {need for other in step.needs for need in asks[other].needs}
                 direct = [need for need in step.needs if need not in inner and need != of]
-                rows = [self.rows("samples", "sample_id", [chosen[need]]) for need in direct]
-                return tuple(self.sample(some[0]) for some in rows if some)
+                return tuple(found for need in direct if (found := self.result(asks[need], chosen[need])) is not None)
         return ()
 
-    def candidates(self, item: Row, fingerprint: str) -> list[str]:
+    def candidates(self, item: Row, step: Ask | Verdict) -> list[str]:
+        """The names of all results of a step for an item."""
+        table, name, stamp = "samples", "sample_id", step.fingerprint
+        if isinstance(step, Verdict):
+            table, name, stamp = "judgements", "judgement_id", step.judgement
         found = self.query(
-            "select sample_id from main.samples where scenario = ? and item_id = ? and fingerprint = ? order by 1",
-            [item["scenario"], item["item_id"], fingerprint],
+            f"select {name} as name from main.{table}"
+            " where scenario = ? and item_id = ? and fingerprint = ? order by 1",
+            [item["scenario"], item["item_id"], stamp],
         )
-        return [each["sample_id"] for each in found]
+        return [each["name"] for each in found]
+
+    def result(self, step: Ask | Verdict, key: str) -> Reply | None:
+        """The result of a step by its name."""
+        if isinstance(step, Verdict):
+            rows = self.rows("judgements", "judgement_id", [key])
+            return self.judgement(rows[0]) if rows else None
+        rows = self.rows("samples", "sample_id", [key])
+        return self.sample(rows[0]) if rows else None
 
     def draft(self, key: str) -> Row | None:
         rows = self.rows("drafts", "unit_id", [key])
@@ -226,7 +239,7 @@ class _Finder:
         for step in steps:
             if isinstance(step, Ask | Score | Grade) and step.fingerprint == fingerprint:
                 return step
-            if isinstance(step, Grade) and step.judgement == fingerprint:
+            if isinstance(step, Grade | Verdict) and step.judgement == fingerprint:
                 return step
         asks = (ask for made in (plan.made if plan is not None else ()) for ask in made.asks)
         return next((ask for ask in asks if ask.fingerprint == fingerprint), None)
@@ -245,12 +258,12 @@ class _Finder:
         return None if found is None else found[0]
 
 
-def _asks_beside(plan: Plan, step: Step) -> dict[str, Ask]:
-    """The asks of the first treatment that has a step, by name."""
+def _asks_beside(plan: Plan, step: Step) -> dict[str, Ask | Verdict]:
+    """The asks and verdicts of the first treatment that has a step, by name."""
     for scenario in plan.scenarios:
         for treatment in scenario.treatments:
             if any(each.fingerprint == step.fingerprint for each in treatment.steps):
-                return {each.name: each for each in treatment.steps if isinstance(each, Ask)}
+                return {each.name: each for each in treatment.steps if isinstance(each, Ask | Verdict)}
     return {}
 
 

@@ -6,15 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rich.cells import cell_len
 from rich.text import Text
 
 from tripos_compiler.plan import Plan
 from tripos_warehouse import dimensions
+from tripos_warehouse.baseline_text import baseline_lines
 from tripos_warehouse.beside import ALL, beside, coverage, is_pooled
 from tripos_warehouse.expectation_text import expectation_lines
 from tripos_warehouse.grid import GAP, NOTHING, Column, decimals_of, grid
 from tripos_warehouse.measures import MeasureRow, MeasureTable
+from tripos_warehouse.wrapping import wrapped
 
 if TYPE_CHECKING:
     from tripos_warehouse.report import Report
@@ -33,7 +34,7 @@ def render(report: Report, width: int = 80, sql: bool = False, where: str = "") 
     for line in _header(report, width):
         text.append(line + "\n")
     if report.only_proves_the_pipeline:
-        text.append("\n" + _wrapped(CAUTION, width) + "\n", style="yellow")
+        text.append("\n" + wrapped(CAUTION, width) + "\n", style="yellow")
     alone = [table for table in report.measures if _is_alone(table)]
     for table in report.measures:
         if table in alone:
@@ -41,9 +42,11 @@ def render(report: Report, width: int = 80, sql: bool = False, where: str = "") 
         text.append(f"\n{_title(table)}\n", style="bold")
         lines = _measure(report.plan, table, report.run.models, report.measures, width)
         text.append("\n".join([*lines, *_reasons(report.plan, table, width)]) + "\n")
+        for line in baseline_lines(report.plan, table, width):
+            text.append(line + "\n", style="yellow")
     if alone:
         told = f"Of several evaluators, and here is one: {', '.join(table.measure.name for table in alone)}."
-        text.append("\n" + _wrapped(told, width) + "\n")
+        text.append("\n" + wrapped(told, width) + "\n")
     if report.gates:
         text.append("\n")
         for line, style in expectation_lines(report.plan, report.gates, width):
@@ -65,7 +68,7 @@ def _is_alone(table: MeasureTable) -> bool:
 def _header(report: Report, width: int) -> list[str]:
     run, benchmark = report.run, report.plan.benchmark
     title = f"{run.benchmark} {run.version}" + (f" · {benchmark.title}" if benchmark.title else "")
-    lines = [_wrapped(title, width)]
+    lines = [wrapped(title, width)]
     told = {
         "run": f"{run.run_id}  {run.started_at:%Y-%m-%d %H:%M} UTC  {_ending(run.status)}",
         run.compared_role: ", ".join(run.models),
@@ -81,7 +84,7 @@ def _header(report: Report, width: int) -> list[str]:
     for name, value in told.items():
         indent = " " * (room + len(GAP))
         lines.append(
-            (name.ljust(room) + GAP + _wrapped(value, width - len(indent)).replace("\n", "\n" + indent)).rstrip()
+            (name.ljust(room) + GAP + wrapped(value, width - len(indent)).replace("\n", "\n" + indent)).rstrip()
         )
     return lines
 
@@ -166,7 +169,7 @@ def _reasons(plan: Plan, table: MeasureTable, width: int) -> list[str]:
             told = f"no {what}: {row.reason}"
             found[told] = found.get(told, 0) + 1
     lines = (f"{told} ({count} cells)" if count > 1 else told for told, count in found.items())
-    return [_wrapped(line, width) for line in lines]
+    return [wrapped(line, width) for line in lines]
 
 
 def _counts(rows: Sequence[MeasureRow]) -> list[Column]:
@@ -222,14 +225,3 @@ def _further(report: Report) -> str:
     if report.comparisons and not report.scores:
         return f"select first_model, second_model, avg(value) from {report.run.benchmark}.comparisons group by all"
     return f"select model, language, avg(value) from {report.run.benchmark}.scores group by all"
-
-
-def _wrapped(text: str, width: int) -> str:
-    """`text` broken at spaces into lines of at most `width` cells; a longer word has a line of its own."""
-    lines = [""]
-    for word in text.split(" "):
-        if lines[-1] and cell_len(lines[-1]) + 1 + cell_len(word) > width:
-            lines.append(word)
-        else:
-            lines[-1] = f"{lines[-1]} {word}" if lines[-1] else word
-    return "\n".join(lines)

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from tripos_compiler.plan.base import Part, named
 from tripos_compiler.plan.expressions import Expr, Texts
-from tripos_compiler.plan.steps import Ask, Compare, Grade, Settings, Step, Verdict
+from tripos_compiler.plan.steps import Ask, Judging, Settings, Step
 from tripos_compiler.plan.types import Type
 
 
@@ -59,7 +59,7 @@ class Scenario(Part):
     def fingerprints(self) -> set[str]:
         """The fingerprints of all its steps, those of judgements included."""
         own = {step.fingerprint for step in self.steps}
-        return own | {step.judgement for step in self.steps if isinstance(step, Grade | Verdict | Compare)}
+        return own | {step.judgement for step in self.steps if isinstance(step, Judging)}
 
 
 class Scorer(Part):

@@ -192,6 +192,9 @@ class Compare(Part):
     fingerprint: str
 
 
+Judging = Grade | Verdict | Compare
+"""A step that a scorer's role is called for."""
+
 Step = Annotated[
     Ask | Converse | Retrieve | Verdict | Score | Column | Grade | Compare,
     Field(discriminator="step"),
