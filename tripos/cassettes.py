@@ -10,7 +10,7 @@ from pathlib import Path
 import orjson
 
 from tripos.failure import Failure
-from tripos_compiler.plan import Ask, Grade, Plan, Settings
+from tripos_compiler.plan import Ask, Grade, Plan, Settings, Verdict
 from tripos_runtime.models import Model, ModelError, Reply
 from tripos_runtime.models.replay import ASSISTANT, ReplayModel, request_key
 from tripos_warehouse.errors import StoreError
@@ -149,7 +149,7 @@ def _settings(plan: Plan) -> dict[str, Settings]:
             match step:
                 case Ask():
                     found[step.fingerprint] = step.settings
-                case Grade():
+                case Grade() | Verdict():
                     found[step.judgement] = plan.scorer(step.scorer).settings
     return found
 

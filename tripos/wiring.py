@@ -8,10 +8,11 @@ from dataclasses import replace
 from tripos.config import Config
 from tripos_runtime.limits import Limits
 from tripos_runtime.models.base import Endpoint, Model, Price
+from tripos_runtime.models.rewards import BatchedReward
 
 TOKENS = 1_000_000
 """Prices are written in USD for so many tokens."""
-AT_HOME = ("mock/", "local/")
+AT_HOME = ("mock/", "local/", "reward/", "baseline/")
 """Models that begin so have no provider whose rates could be kept to."""
 
 
@@ -55,7 +56,10 @@ def limits_of(config: Config, models: Mapping[str, Model]) -> Limits:
         patience_s=config.limits.patience_s,
         requests_per_minute={n: e.requests_per_minute for n, e in own if e.requests_per_minute is not None},
         tokens_per_minute={n: e.tokens_per_minute for n, e in own if e.tokens_per_minute is not None},
-        connections={n: e.max_connections for n, e in own if e.max_connections is not None},
+        connections={
+            **{name: model.at_once for name, model in models.items() if isinstance(model, BatchedReward)},
+            **{n: e.max_connections for n, e in own if e.max_connections is not None},
+        },
     )
     far = {model.endpoint for name, model in models.items() if not name.startswith(AT_HOME)}
     if (rate := config.limits.requests_per_minute) is not None:

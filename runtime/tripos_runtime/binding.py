@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
+from tripos_runtime.reward_roles import HINT, misfilled, reward_roles
 
 
 class BindingError(Exception):
@@ -58,6 +59,8 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
         if name == role.name:
             continue
         given = tuple(dict.fromkeys(others.get(name, ())))
+        if not given and name in used and name in reward_roles(plan):
+            raise BindingError("R0231", f"no reward model fills the role `{name}`", HINT.format(name))
         if not given and name in used:
             if len(models[role.name]) != 1:
                 hint = f"give one: --role {name}=PROVIDER/MODEL"
@@ -68,4 +71,6 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
             raise BindingError("R0201", f"role `{name}` takes one model, not {len(given)}", hint)
         models[name] = given
     models[role.name] = tuple(dict.fromkeys(models[role.name]))
+    if (wrong := misfilled(plan, models)) is not None:
+        raise BindingError(*wrong)
     return Binding(models, role.name)

@@ -18,13 +18,16 @@ from tripos_runtime.formats import document_in, rows_in
 WILD = re.compile(r"(\{\w+\}|\*)")
 MOST_NAMES = 1000
 """So many names of a folder are looked at for one like a name that is not there."""
+SHIPPED = "data"
+"""The folder beside a spec that has what comes with it."""
 HUB = "hf://"
 """Begins the name of a file of a data set on the Hugging Face Hub: `hf://owner/name/path`."""
 
 
 @dataclass(frozen=True)
 class DataFolders:
-    """Looks for a source first beside the spec that names it, then in each of `folders`."""
+    """Looks for a source first beside the spec that names it, then in each of `folders`, and last in the folder `data`
+    beside the spec, which has what comes with a benchmark."""
 
     folders: tuple[Path, ...] = ()
 
@@ -37,7 +40,7 @@ class DataFolders:
         Raises `DataError` where there is none.
         """
         path = Path(_fetched(source) if source.startswith(HUB) else source)
-        folders = (_fixed(path),) if path.is_absolute() else (Path(near).parent, *self.folders)
+        folders = (_fixed(path),) if path.is_absolute() else self._around(Path(near).parent)
         inside = path.relative_to(folders[0]) if path.is_absolute() else path
         for folder in folders:
             found = _matching(folder, inside.as_posix())
@@ -50,8 +53,13 @@ class DataFolders:
         else:
             help_ = "check the path" if path.is_absolute() else "give the folder that holds it with --data DIR"
         if source.startswith(HUB) and (close is None or close.endswith("/")):
-            help_ = _fetch(inside, folders[-1])
+            help_ = _fetch(inside, (folders[0], *self.folders)[-1])
         raise DataError(f"no file `{inside.as_posix()}` in {places}", help_)
+
+    def _around(self, beside: Path) -> tuple[Path, ...]:
+        """The folders that are looked in, in order, for a spec that lies in `beside`."""
+        shipped = beside / SHIPPED
+        return (beside, *self.folders, *([shipped] if shipped.is_dir() else []))
 
     def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
         """The raw records of a file. Raises `DataError` with the line where one cannot be read."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from tripos_compiler.plan import Ask, Grade, Hole, Plan, Scenario, Settings, Texts
+from tripos_compiler.plan import Ask, Grade, Hole, Plan, Scenario, Settings, Texts, Verdict
 from tripos_runtime.asking import dumps
 
 SETTINGS = ("temperature", "max_tokens", "stop")
@@ -15,7 +15,7 @@ LONGEST = 40
 """Characters of a value that is shown."""
 
 
-def changes(before: Ask | Grade, after: Ask | Grade, old: Plan, new: Plan) -> list[str]:
+def changes(before: Ask | Grade | Verdict, after: Ask | Grade | Verdict, old: Plan, new: Plan) -> list[str]:
     """What of a step itself changed between two plans, in words; nothing where only what it builds on did.
 
     Of a grade these are the scorer, the rubric and what the scorer is given. What changes neither a reply nor a score
@@ -23,7 +23,7 @@ def changes(before: Ask | Grade, after: Ask | Grade, old: Plan, new: Plan) -> li
     """
     if isinstance(before, Ask) and isinstance(after, Ask):
         found = _asks(before, after)
-    elif isinstance(before, Grade) and isinstance(after, Grade):
+    elif not isinstance(before, Ask) and not isinstance(after, Ask) and type(before) is type(after):
         found = _grades(before, after, old, new)
     else:
         return [f"a{'n ask' if isinstance(after, Ask) else ' score'} now"]
@@ -46,7 +46,7 @@ def _asks(before: Ask, after: Ask) -> list[str]:
     return found
 
 
-def _grades(before: Grade, after: Grade, old: Plan, new: Plan) -> list[str]:
+def _grades(before: Grade | Verdict, after: Grade | Verdict, old: Plan, new: Plan) -> list[str]:
     was, now = old.scorer(before.scorer), new.scorer(after.scorer)
     found = [
         *_texts("prompt of the scorer", was.prompt, now.prompt),
@@ -54,7 +54,7 @@ def _grades(before: Grade, after: Grade, old: Plan, new: Plan) -> list[str]:
         *_settings(was.settings, now.settings),
         *_returns(was.gives, now.gives, "gives"),
     ]
-    rubric = [*_rubric(before, after, old, new)]
+    rubric = [*_rubric(before, after, old, new)] if isinstance(before, Grade) and isinstance(after, Grade) else []
     given = {name: _plain(expr) for name, expr in before.args.items()}
     gives = {name: _plain(expr) for name, expr in after.args.items()}
     found += [f"what it is given as `{name}`" for name in gives if gives[name] != given.get(name)]
@@ -111,7 +111,7 @@ def _returns(before: Any, after: Any, title: str = "returns") -> list[str]:
     return [f"{title} ({', '.join(told)})" if told else title]
 
 
-def _labels(step: Ask | Grade, plan: Plan) -> Any:
+def _labels(step: Ask | Grade | Verdict, plan: Plan) -> Any:
     """The labels of the axes that a step prints."""
     if isinstance(step, Ask):
         texts, types = [step.system, step.prompt], [step.returns]
@@ -158,7 +158,9 @@ def _shape(scenario: Scenario, plan: Plan) -> Any:
     def hidden(step: BaseModel) -> Any:
         return step.model_dump(mode="json", exclude={"fingerprint", "judgement"})
 
-    scorers = {step.scorer: _plain(plan.scorer(step.scorer)) for step in scenario.steps if isinstance(step, Grade)}
+    scorers = {
+        step.scorer: _plain(plan.scorer(step.scorer)) for step in scenario.steps if isinstance(step, Grade | Verdict)
+    }
     return [[[one.arms, [hidden(step) for step in one.steps]] for one in scenario.treatments], scorers]
 
 

@@ -19,7 +19,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from tripos_compiler.plan import Ask, Grade, Settings
+from tripos_compiler.plan import Ask, Grade, Settings, Verdict
 from tripos_runtime.asking import Question
 from tripos_runtime.foreseeing import Fate, Foreseen, Where
 from tripos_runtime.history import History, Place, Usage
@@ -137,7 +137,7 @@ class Load:
     known: dict[Fate, _Prompts] = field(default_factory=dict)
     waiting: dict[Fate, _Prompts] = field(default_factory=dict)
 
-    def open(self, step: Ask | Grade, question: Question, scenario: str) -> None:
+    def open(self, step: Ask | Grade | Verdict, question: Question, scenario: str) -> None:
         """Says which step the calls are of."""
         table, title = ("samples", step.name) if isinstance(step, Ask) else ("judgements", step.scorer)
         self.place = (table, scenario, title)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
-from tripos_compiler.plan import Ask, Grade, Plan, Scenario
+from tripos_compiler.plan import Ask, Grade, Plan, Scenario, Verdict
 from tripos_compiler.semantics.evaluate import Unavailable, calling
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case, CaseSource, Selection
@@ -164,14 +164,14 @@ class _Watcher:
     def _open_lines(self, scenario: Scenario, binding: Binding) -> None:
         for wiring in self.lookup.wirings[scenario.name]:
             for step in wiring.treatment.steps:
-                if isinstance(step, Ask | Grade):
+                if isinstance(step, Ask | Grade | Verdict):
                     role = wiring.role_of(step)
-                    several = isinstance(step, Grade) or role == binding.compared
+                    several = isinstance(step, Grade | Verdict) or role == binding.compared
                     for model in binding.of(role) if several else binding.of(role)[:1]:
                         line = self.lines.setdefault(self._where(scenario.name, step, role, model), Line())
                         line.load.open(step, self.foresight.question(step), scenario.name)
 
-    def _where(self, scenario: str, step: Ask | Grade, role: str, model: str) -> Where:
+    def _where(self, scenario: str, step: Ask | Grade | Verdict, role: str, model: str) -> Where:
         return Where(scenario, self.arms[scenario][step.name, step.fingerprint], step.name, role, model)
 
     def watch(self) -> None:
@@ -182,6 +182,8 @@ class _Watcher:
             kept = {name: status for name, status in known.items() if status not in AGAIN}
             todo = [unit for _, units in found for unit in units if any(call.name not in kept for call in unit.calls)]
             rows = self._rows("samples", {c.name for u in todo for c in u.calls if c.table == "samples"} & kept.keys())
+            verdicts = {c.name for u in todo for c in u.calls if isinstance(c.step, Verdict)} & kept.keys()
+            rows = {**rows, **self._rows("judgements", verdicts)}
             codes = self._codes({c.name: c for u in todo for c in u.calls if known.get(c.name) == FAILED})
             for case, units in found:
                 self._count(case, units, kept, rows, codes)
@@ -258,7 +260,7 @@ class _Watcher:
                 if evaluator is not None:
                     needed = {calls[step, evaluator]}
                 else:
-                    needed = {unit.samples[need] for need in getattr(steps[step], "needs", ())}
+                    needed = set(unit.upstream(getattr(steps[step], "needs", ())))
                 if open_.isdisjoint(needed):
                     missing |= {name for name in names.values() if name not in kept}
         self.scores += len(missing)

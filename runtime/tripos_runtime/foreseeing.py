@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripos_compiler.plan import Ask, Grade, Hole, Metric, Passage, Plan, Template
+from tripos_compiler.plan import Ask, Grade, Hole, Metric, Passage, Plan, Settings, Template, Verdict
 from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
 from tripos_compiler.semantics.render import rubric, show
 from tripos_runtime.asking import Question, text_reader
@@ -28,6 +28,7 @@ from tripos_runtime.shots import shot_messages
 from tripos_runtime.sources import Sources
 from tripos_runtime.statuses import OK, TRUNCATED
 from tripos_runtime.units import Call, Names, Unit
+from tripos_runtime.verdicts import judged, said
 
 PENDING = "pending"
 """Stands where the status of a reply would, while there is no reply."""
@@ -105,7 +106,7 @@ class Foresight:
             view.go_through(unit)
         return list(view.found.values())
 
-    def question(self, step: Ask | Grade) -> Question:
+    def question(self, step: Ask | Grade | Verdict) -> Question:
         """What is sent for a step, apart from who is asked."""
         if step.fingerprint not in self._questions:
             if isinstance(step, Ask):
@@ -114,11 +115,12 @@ class Foresight:
             else:
                 scorer = self.plan.scorer(step.scorer)
                 schema = grade_schema(scorer, self._metrics(step))
-                made = Question(scorer.system, scorer.prompt, scorer.settings, schema, text_reader)
+                settings = Settings(max_tokens=0) if scorer.reward else scorer.settings  # it writes nothing
+                made = Question(scorer.system, scorer.prompt, settings, schema, text_reader)
             self._questions[step.fingerprint] = made
         return self._questions[step.fingerprint]
 
-    def size(self, step: Ask | Grade, names: Mapping[str, Any], case: Case) -> Size:
+    def size(self, step: Ask | Grade | Verdict, names: Mapping[str, Any], case: Case) -> Size:
         """The size of what is sent. Raises `Unavailable` where that needs what a kept reply did not yield."""
         question = self.question(step)
         try:
@@ -132,7 +134,7 @@ class Foresight:
             return self._outline(step, question, names, case)
         return _sum(Size.of(message.content) for message in sent)
 
-    def _outline(self, step: Ask | Grade, question: Question, names: Mapping[str, Any], case: Case) -> Size:
+    def _outline(self, step: Ask | Grade | Verdict, question: Question, names: Mapping[str, Any], case: Case) -> Size:
         """The size of what is sent but for the replies that are not there yet."""
         seen = names if isinstance(step, Ask) else {**self.sources.names, **_arguments(step, names)}
         metrics = () if isinstance(step, Ask) else self._metrics(step)
@@ -153,8 +155,8 @@ class Foresight:
             size += Size(pending=(reason.step,))
         return size
 
-    def _metrics(self, step: Grade) -> tuple[Metric, ...]:
-        return tuple(self.plan.metric(each) for each in step.metrics)
+    def _metrics(self, step: Grade | Verdict) -> tuple[Metric, ...]:
+        return tuple(self.plan.metric(each) for each in getattr(step, "metrics", ()))
 
     def _printed(self, template: Template, names: Mapping[str, Any], language: str, metrics: Sequence[Metric]) -> Size:
         size = Size()
@@ -207,7 +209,7 @@ class _View:
                     awaits[step.name] = call.model
                     if fate is Fate.PERHAPS:
                         perhaps.add(step.name)
-            elif isinstance(step, Grade):
+            elif isinstance(step, Grade | Verdict):
                 own_calls = [next(calls) for _ in unit.evaluators(step)]
                 there = all(call.name in self.kept for call in own_calls)
                 fate, size = self._fate(unit, step, names, awaits, perhaps, there)
@@ -215,6 +217,23 @@ class _View:
                 for call in own_calls:
                     own = Fate.REUSED if call.name in self.kept and fate is not Fate.RULED_OUT else fate
                     self._note(Foreseen(call, unit, own, size if isinstance(size, Size) else Size(), mine))
+                if isinstance(step, Verdict):
+                    self._give(step, own_calls, fate, size, names)
+                    if fate in (Fate.PERHAPS, Fate.CERTAIN):
+                        awaits[step.name] = own_calls[0].model
+                        if fate is Fate.PERHAPS:
+                            perhaps.add(step.name)
+
+    def _give(self, step: Verdict, calls: Sequence[Call], fate: Fate, size: Size | str, names: Names) -> None:
+        """Puts a verdict among the names: its value, where every judgement that it is taken from is there."""
+        if fate is Fate.RULED_OUT:
+            names.values[step.name] = Missing(step.name, str(size))
+            return
+        rows = [self.rows.get(call.name) for call in calls]
+        scorer = self.foresight.plan.scorer(step.scorer)
+        answers = [judged(scorer, row) for row in rows if row is not None]
+        whole = fate is Fate.REUSED and len(answers) == len(calls)
+        names.values[step.name] = said(step, scorer, answers) if whole else Missing(step.name, PENDING)
 
     def _note(self, seen: Foreseen) -> None:
         before = self.found.get(seen.call.name)
@@ -222,7 +241,13 @@ class _View:
             self.found[seen.call.name] = seen
 
     def _fate(
-        self, unit: Unit, step: Ask | Grade, names: Names, awaits: Mapping[str, str], perhaps: set[str], there: bool
+        self,
+        unit: Unit,
+        step: Ask | Grade | Verdict,
+        names: Names,
+        awaits: Mapping[str, str],
+        perhaps: set[str],
+        there: bool,
     ) -> tuple[Fate, Size | str]:
         """What becomes of a step, and the size of its prompt, or the status of what is not done. `there`: every reply
         to it is."""
@@ -235,14 +260,14 @@ class _View:
         if there:
             return Fate.REUSED, Size()
         # Prompts that take in the same replies are the same, and those still to come are as long for the same model.
-        needs = tuple(awaits.get(need) or unit.samples[need] for need in step.needs)
+        needs = tuple(awaits.get(need) or each for need in step.needs for each in unit.upstream([need]))
         key = (step.fingerprint, *needs)
         if key not in self.sizes:
             self.sizes[key] = self._size(step, names)
         size = self.sizes[key]
         return (fate if isinstance(size, Size) else Fate.RULED_OUT), size
 
-    def _size(self, step: Ask | Grade, names: Names) -> Size | str:
+    def _size(self, step: Ask | Grade | Verdict, names: Names) -> Size | str:
         try:
             return self.foresight.size(step, names.values, self.case)
         except Unavailable as reason:
@@ -263,7 +288,7 @@ class _View:
         names.answered(step, *self.answers[name])
 
 
-def _arguments(step: Grade, names: Mapping[str, Any]) -> dict[str, Any]:
+def _arguments(step: Grade | Verdict, names: Mapping[str, Any]) -> dict[str, Any]:
     """The values that a scorer is given; what waits for a reply is missing."""
     values: dict[str, Any] = {}
     for param, expr in step.args.items():

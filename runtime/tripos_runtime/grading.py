@@ -14,14 +14,18 @@ VERDICT = "verdict"
 """What the one value of a judge is called in its reply; a step gives it a name of its own."""
 
 
-def grade_schema(scorer: Scorer, metrics: Sequence[Metric]) -> dict[str, Any]:
-    """The JSON Schema of a judge's reply."""
+def grade_schema(scorer: Scorer, metrics: Sequence[Metric]) -> dict[str, Any] | None:
+    """The JSON Schema of a judge's reply; a reward model writes none."""
+    if scorer.reward:
+        return None
     return metrics_schema(metrics) if scorer.gives is None else schema_of(scorer.gives)
 
 
 def grade_reader(scorer: Scorer, metrics: Sequence[Metric]) -> Reader:
     """Reads a judge's reply to `{metric: (value, status)}`; a scorer that gives one value gives it for `VERDICT`."""
     gives = scorer.gives
+    if scorer.reward:
+        return _read_reward
     if gives is not None:
 
         def read_one(text: str, finish_reason: str | None) -> Outcome:
@@ -45,6 +49,15 @@ def grade_reader(scorer: Scorer, metrics: Sequence[Metric]) -> Reader:
         return Outcome(values, parsed, "; ".join(bad[:3]), status)
 
     return read_all
+
+
+def _read_reward(text: str, finish_reason: str | None) -> Outcome:
+    """What a reward model gave, which comes as the shortest text that says the number."""
+    try:
+        value = float(text)
+    except ValueError:
+        return Outcome({VERDICT: (None, PARSE_FAILURE)}, {}, "the reply is no number", PARSE_FAILURE)
+    return Outcome({VERDICT: (value, SCORED)}, {VERDICT: {"score": value}})
 
 
 def score_rows(step: Grade, answer: Answer) -> dict[str, tuple[float | None, str]]:

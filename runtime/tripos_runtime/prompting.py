@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tripos_compiler.plan import Ask, Axis, Grade, Metric
+from tripos_compiler.plan import Ask, Axis, Grade, Metric, Verdict
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_compiler.semantics.render import render
 from tripos_runtime.asking import Question
@@ -32,7 +32,12 @@ def ask_messages(
 
 
 def grade_messages(
-    step: Grade, question: Question, case: Case, names: Mapping[str, Any], sources: Sources, metrics: Sequence[Metric]
+    step: Grade | Verdict,
+    question: Question,
+    case: Case,
+    names: Mapping[str, Any],
+    sources: Sources,
+    metrics: Sequence[Metric],
 ) -> tuple[Message, ...]:
     """The messages to a judge, who sees the arguments of the step, and data sets and trees. Raises `Unavailable` as
     `ask_messages` does."""

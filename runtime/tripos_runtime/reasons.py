@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from tripos_compiler.plan import Ask, Grade, Plan, Scenario
+from tripos_compiler.plan import Ask, Grade, Plan, Scenario, Verdict
 from tripos_runtime.differences import changes, renamed_from
 from tripos_runtime.foreseeing import Foreseen
 from tripos_runtime.history import Earlier, History
@@ -149,13 +149,13 @@ class Reasons:
                 return f"more samples: {cause.detail}"
         return "left out or not reached by the earlier runs"
 
-    def _of(self, scenario: Scenario, arms: Mapping[str, str], step: Ask | Grade) -> _Before:
+    def _of(self, scenario: Scenario, arms: Mapping[str, str], step: Ask | Grade | Verdict) -> _Before:
         key = (scenario.name, step.name, _print(step))
         if key not in self._before:
             self._before[key] = self._look(scenario, arms, step)
         return self._before[key]
 
-    def _look(self, scenario: Scenario, arms: Mapping[str, str], step: Ask | Grade) -> _Before:
+    def _look(self, scenario: Scenario, arms: Mapping[str, str], step: Ask | Grade | Verdict) -> _Before:
         earlier = [each for each in self.history.earlier if scenario.name in each.scenarios]
         asked = _print(step)
         same = [each for each in earlier if asked in each.fingerprints]
@@ -165,7 +165,7 @@ class Reasons:
             return _Before(self._new_scenario(scenario))
         return _Before(self._changed(earlier, scenario, arms, step))
 
-    def _same(self, same: list[Earlier], step: Ask | Grade) -> _Before:
+    def _same(self, same: list[Earlier], step: Ask | Grade | Verdict) -> _Before:
         role = step.role if isinstance(step, Ask) else self.plan.scorer(step.scorer).role
         models: set[str] = set()
         for each in same:
@@ -187,7 +187,9 @@ class Reasons:
             return Cause("renamed", was)
         return Cause("step_new", f"scenario `{scenario.name}`") if not _has(newest.plan, scenario) else Cause("never")
 
-    def _changed(self, earlier: list[Earlier], scenario: Scenario, arms: Mapping[str, str], step: Ask | Grade) -> Cause:
+    def _changed(
+        self, earlier: list[Earlier], scenario: Scenario, arms: Mapping[str, str], step: Ask | Grade | Verdict
+    ) -> Cause:
         unread: str | None = None
         for each in _by_plan(earlier):
             plan = each.plan
@@ -221,7 +223,7 @@ def _by_plan(runs: list[Earlier]) -> list[Earlier]:
     return list(plans.values())
 
 
-def _print(step: Ask | Grade) -> str:
+def _print(step: Ask | Grade | Verdict) -> str:
     return step.fingerprint if isinstance(step, Ask) else step.judgement
 
 
@@ -234,13 +236,13 @@ def _has(plan: Plan, scenario: Scenario) -> bool:
     return any(each.name == scenario.name for each in plan.scenarios)
 
 
-def _find(plan: Plan, scenario: str, arms: Mapping[str, str], name: str) -> Ask | Grade | None:
+def _find(plan: Plan, scenario: str, arms: Mapping[str, str], name: str) -> Ask | Grade | Verdict | None:
     """The step of that name, of the same treatment where there is one."""
     for each in plan.scenarios:
         if each.name == scenario:
             treatments = sorted(each.treatments, key=lambda one: one.arms != dict(arms))
             for treatment in treatments:
                 for step in treatment.steps:
-                    if step.name == name and isinstance(step, Ask | Grade):
+                    if step.name == name and isinstance(step, Ask | Grade | Verdict):
                         return step
     return None

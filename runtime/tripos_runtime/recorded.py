@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from tripos_compiler.plan import Ask, Plan, Scenario, Score
+from tripos_compiler.plan import Ask, Plan, Scenario, Score, Verdict
 from tripos_compiler.semantics.evaluate import Unavailable
 from tripos_runtime.asking import Answer, as_one_text, recorded_answer
 from tripos_runtime.binding import Binding
@@ -66,7 +66,8 @@ def recorded_units(case: Case, plan: Plan, binding: Binding) -> Iterator[Unit]:
 
 def _wiring(scenario: Scenario, arms: tuple[tuple[str, str], ...], plan: Plan, binding: Binding) -> Wiring:
     treatment = next(each for each in scenario.treatments if each.arms == dict(arms))
-    steps = tuple(step for step in treatment.steps if isinstance(step, Ask | Score))
+    judged = {step.name for step in treatment.steps if isinstance(step, Verdict)}
+    steps = tuple(step for step in treatment.steps if isinstance(step, Ask | Score) and judged.isdisjoint(step.needs))
     return Wiring(scenario, treatment.model_copy(update={"steps": steps}), plan, binding)
 
 
@@ -169,7 +170,7 @@ class _Stepper(Stepper):
             return self._taken[name]
         if name not in shared.kept and told is None:
             return None
-        question = self._question_of(step)
+        question = self.question_of(step)
         sent: tuple[Message, ...] = self._sent(unit, step, question, names, shared)
         if name in shared.kept:
             row = shared.rows[name]

@@ -14,7 +14,6 @@ from tripos_compiler.plan import (
     Data,
     Expr,
     Get,
-    Grade,
     Items,
     Literal_,
     Plan,
@@ -23,7 +22,6 @@ from tripos_compiler.plan import (
     Scenario,
     Step,
     Unary,
-    Verdict,
 )
 from tripos_compiler.plan.base import Part
 from tripos_compiler.semantics.names import parts_of
@@ -53,18 +51,12 @@ def _missing(plan: Plan, scenario: Scenario) -> Iterator[str]:
     made = {each.name for each in plan.made}
     if scenario.rows is not None and scenario.rows.dataset in made:
         yield f"the data set `{scenario.rows.dataset}`, which is made"
-    scorers = {scorer.name: scorer for scorer in plan.scorers}
     for step in scenario.steps:
         match step:
-            case Verdict():
-                what = "reward model" if scorers[step.scorer].reward else "judge"
-                yield f"the {what} `{step.scorer}` inside an expression {here}"
             case Converse() | Retrieve() | Compare():
                 yield f"the {step.step} `{step.name}` {here}"
             case Ask() if step.continues is not None:
                 yield f"the conversation that `{step.name}` continues {here}"
-            case Grade() if scorers[step.scorer].reward:
-                yield f"the reward model `{step.scorer}` {here}"
         for name in sorted(_looked_into(step) & made):
             yield f"the data set `{name}`, which is made"
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from tripos_compiler.plan import Ask, Axis, Column, Grade, Metric, Plan, Score
+from tripos_compiler.plan import Ask, Axis, Column, Grade, Metric, Plan, Score, Verdict
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_runtime.asking import Answer, Asking, Draft, Outcome, Question, Reader, text_reader
 from tripos_runtime.calling import Called, Caller
@@ -22,6 +22,7 @@ from tripos_runtime.sources import Sources
 from tripos_runtime.statuses import AGAIN, OK, SCORED, TRUNCATED, status_of_reply
 from tripos_runtime.tally import Tally
 from tripos_runtime.units import Call, Names, Unit
+from tripos_runtime.verdicts import take_verdict
 
 DRAFT = (
     "reply", "error", "finish_reason", "model_served",
@@ -71,19 +72,21 @@ class Stepper:
                     self._column(unit, step, names, shared)
                 case Grade():
                     await self._grade(unit, step, names, shared)
+                case Verdict():
+                    await take_verdict(self, unit, step, names, shared)
 
     async def _ask(self, unit: Unit, step: Ask, names: Names, shared: Shared) -> None:
         name = unit.samples[step.name]
         status = names.holds(step)
         sent: tuple[Message, ...] = ()
-        question = self._question_of(step)
+        question = self.question_of(step)
         if status is None and name not in shared.answers:
             try:
                 sent = self._sent(unit, step, question, names, shared)
             except Unavailable as reason:
                 status = reason.status
         if status is not None:
-            self._skip(name, step.role, status, unit, shared)
+            self.skip(name, step.role, status, unit, shared)
             names.skipped(step, status)
             return
         model = unit.wiring.model_of(step, unit.model)
@@ -97,7 +100,7 @@ class Stepper:
                 self.callers[model], question, sent, unit.case.language, (step.role, unit.case.scenario.name)
             )
             calls = {each: Call("samples", each, step.role, model, step) for each in wanted}
-            return await self._answers(
+            return await self.answers(
                 unit, asking, calls, shared, numbers, lambda each: self._sample(unit, step, numbers, each)
             )
 
@@ -106,7 +109,7 @@ class Stepper:
 
     def _sent(self, unit: Unit, step: Ask, question: Question, names: Names, shared: Shared) -> tuple[Message, ...]:
         """What is sent for a step, which is the same after the same replies."""
-        key = (step.fingerprint, *(unit.samples[name] for name in step.needs))
+        key = (step.fingerprint, *unit.upstream(step.needs))
         if key not in shared.sent:
             shared.sent[key] = ask_messages(step, question, unit.case, names.values, self.sources)
         return shared.sent[key]
@@ -115,7 +118,7 @@ class Stepper:
         metrics = [self.plan.metric(metric) for metric in step.metrics]
         status = names.holds(step)
         sent: tuple[Message, ...] = ()
-        question = self._question_of(step, metrics)
+        question = self.question_of(step, metrics)
         if status is None:
             try:
                 sent = grade_messages(step, question, unit.case, names.values, self.sources, metrics)
@@ -126,7 +129,7 @@ class Stepper:
         async def judge(call: Call) -> None:
             name, evaluator = call.name, call.model
             if status is not None:
-                self._skip(name, call.role, status, unit, shared)
+                self.skip(name, call.role, status, unit, shared)
                 empty = dict.fromkeys(titles, (None, status))
                 self._keep_scores(unit, step, None, evaluator, empty, shared)
                 return
@@ -135,13 +138,13 @@ class Stepper:
                 asking = Asking(
                     self.callers[evaluator], question, sent, unit.case.language, (call.role, unit.case.scenario.name)
                 )
-                return await self._answers(
+                return await self.answers(
                     unit,
                     asking,
                     {name: call},
                     shared,
                     {name: 0},
-                    lambda each: self._judgement(unit, step, evaluator, each),
+                    lambda each: self.judgement_row(unit, step, evaluator, each),
                 )
 
             answer = await shared.once(name, [name], make)
@@ -149,7 +152,7 @@ class Stepper:
 
         await together([judge(call) for call in unit.calls if call.step is step])
 
-    async def _answers(
+    async def answers(
         self,
         unit: Unit,
         asking: Asking,
@@ -195,7 +198,7 @@ class Stepper:
                 self.work.add([name])
         return answers
 
-    def _skip(self, name: str, role: str, status: str, unit: Unit, shared: Shared) -> None:
+    def skip(self, name: str, role: str, status: str, unit: Unit, shared: Shared) -> None:
         """Counts a call that is not made, once for all units."""
         if status in AGAIN:  # no row may say so
             self.whole = False
@@ -239,10 +242,12 @@ class Stepper:
             "sample_number": numbers[name],
         }
 
-    def _judgement(self, unit: Unit, step: Grade, evaluator: str, name: str) -> dict[str, Any]:
+    def judgement_row(self, unit: Unit, step: Grade | Verdict, evaluator: str, name: str) -> dict[str, Any]:
+        """The columns of a judgement beside those of the answer."""
         return {
             "judgement_id": name,
-            "sample_id": unit.samples[step.of],
+            "sample_id": unit.samples[step.of] if isinstance(step, Grade) else unit.last_reply(step.needs),
+            "item_id": unit.case.item_id,
             **self._common(unit, step.judgement),
             "scorer": step.scorer,
             "evaluator": evaluator,
@@ -327,7 +332,7 @@ class Stepper:
     def _count_status(self, table: str, status: str) -> None:
         (self.tally.samples if table == "samples" else self.tally.judgements)[status] += 1
 
-    def _question_of(self, step: Ask | Grade, metrics: Sequence[Metric] = ()) -> Question:
+    def question_of(self, step: Ask | Grade | Verdict, metrics: Sequence[Metric] = ()) -> Question:
         """The question of a step, made once."""
         name = step.fingerprint
         if name not in self._questions:

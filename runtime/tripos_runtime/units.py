@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tripos_compiler.plan import Ask, Column, Grade, Plan, Scenario, Score, Treatment
+from tripos_compiler.plan import Ask, Column, Grade, Plan, Scenario, Score, Treatment, Verdict
 from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case
@@ -21,7 +21,7 @@ class Call(NamedTuple):
     name: str
     role: str
     model: str
-    step: Ask | Grade
+    step: Ask | Grade | Verdict
 
 
 @dataclass(frozen=True)
@@ -45,16 +45,19 @@ class Wiring:
 
     @cached_property
     def evaluators(self) -> dict[str, tuple[str, ...]]:
-        """The models that judge each grade."""
-        grades = [step for step in self.treatment.steps if isinstance(step, Grade)]
+        """The models that judge each grade and verdict."""
+        grades = [step for step in self.treatment.steps if isinstance(step, Grade | Verdict)]
         return {step.fingerprint: self.binding.of(self.role_of(step)) for step in grades}
 
     @cached_property
     def alone(self) -> dict[str, bool]:
         """Whether every sample of an ask is sent the same, since nothing before it is sampled."""
-        return {name: all(self.asks[need].samples == 1 for need in ask.needs) for name, ask in self.asks.items()}
+        return {
+            name: all(self.asks[need].samples == 1 for need in ask.needs if need in self.asks)
+            for name, ask in self.asks.items()
+        }
 
-    def role_of(self, step: Ask | Grade) -> str:
+    def role_of(self, step: Ask | Grade | Verdict) -> str:
         """Who makes the calls of a step."""
         return step.role if isinstance(step, Ask) else self.plan.scorer(step.scorer).role
 
@@ -66,7 +69,7 @@ class Wiring:
 class Unit:
     """`model` fills the compared role; `number` counts the samples from 0. Names are made once, when it is."""
 
-    __slots__ = ("calls", "case", "model", "number", "samples", "scores", "wiring")
+    __slots__ = ("calls", "case", "model", "number", "samples", "scores", "verdicts", "wiring")
 
     def __init__(self, case: Case, wiring: Wiring, model: str, number: int) -> None:
         self.case = case
@@ -75,6 +78,8 @@ class Unit:
         self.number = number
         self.samples: dict[str, str] = {}
         """The name of the reply to every ask."""
+        self.verdicts: dict[str, list[str]] = {}
+        """The names of the judgements that every verdict is taken from."""
         self.calls: list[Call] = []
         """Every model call, in the order of the steps."""
         self.scores: dict[tuple[str, str | None], dict[str, str]] = {}
@@ -87,12 +92,14 @@ class Unit:
                     self.calls.append(Call("samples", name, step.role, answers, step))
                 case Grade():
                     self._name_grade(step)
+                case Verdict():
+                    self._name_verdict(step)
                 case Score() | Column():
-                    names = {step.name: score_id(step.fingerprint, self._of(step.needs), step.name, None)}
+                    names = {step.name: score_id(step.fingerprint, self.upstream(step.needs), step.name, None)}
                     self.scores[step.fingerprint, None] = names
 
     def _name_grade(self, step: Grade) -> None:
-        role, samples = self.wiring.role_of(step), self._of(step.needs)
+        role, samples = self.wiring.role_of(step), self.upstream(step.needs)
         titles = step.metrics or (step.name,)
         for evaluator in self.evaluators(step):
             self.calls.append(
@@ -104,10 +111,27 @@ class Unit:
     def _sample(self, ask: Ask, model: str, number: int) -> str:
         """The name of a reply, which depends on the replies that the step builds on. A step asked once serves every
         sample of a later one."""
-        return sample_id(ask.fingerprint, self.case.item_id, model, number % ask.samples, self._of(ask.needs))
+        return sample_id(ask.fingerprint, self.case.item_id, model, number % ask.samples, self.upstream(ask.needs))
 
-    def _of(self, needs: Sequence[str]) -> list[str]:
-        return [self.samples[name] for name in needs]
+    def _name_verdict(self, step: Verdict) -> None:
+        # What builds on no reply is about the row alone, and the same for every model that is compared on it.
+        about = self.upstream(step.needs) or [self.case.item_id]
+        role, names = self.wiring.role_of(step), self.verdicts.setdefault(step.name, [])
+        for evaluator in self.evaluators(step):
+            names.append(judgement_id(step.judgement, about, evaluator))
+            self.calls.append(Call("judgements", names[-1], role, evaluator, step))
+
+    def upstream(self, needs: Sequence[str]) -> list[str]:
+        """The names of the replies and judgements that these steps yield."""
+        found: list[str] = []
+        for name in needs:
+            found += self.verdicts[name] if name in self.verdicts else [self.samples[name]]
+        return found
+
+    def last_reply(self, needs: Sequence[str]) -> str | None:
+        """The name of the last reply among what these steps yield; None where there is none."""
+        asks = [name for name in self.wiring.asks if name in needs]
+        return self.samples[asks[-1]] if asks else None
 
     def all_samples(self, ask: Ask) -> list[tuple[int, str]]:
         """Every sample of a step that is sent what this one is sent, with its name."""
@@ -116,8 +140,9 @@ class Unit:
         model = self.wiring.model_of(ask, self.model)
         return [(number, self._sample(ask, model, number)) for number in range(ask.samples)]
 
-    def evaluators(self, step: Grade) -> tuple[str, ...]:
-        """The models that judge a grade. Where the compared role does, each of its models judges for itself alone."""
+    def evaluators(self, step: Grade | Verdict) -> tuple[str, ...]:
+        """The models that judge a grade, or give a verdict. Where the compared role does, each of its models judges for
+        itself alone."""
         if self.wiring.role_of(step) == self.wiring.binding.compared:
             return (self.model,)
         return self.wiring.evaluators[step.fingerprint]
@@ -125,7 +150,7 @@ class Unit:
     def scored(self, step: Score | Column | Grade) -> str:
         """The model that a score is about: the compared one where that took part, or else the one whose reply it is."""
         asks = self.wiring.asks
-        if any(asks[name].role == self.wiring.binding.compared for name in step.needs):
+        if any(asks[name].role == self.wiring.binding.compared for name in step.needs if name in asks):
             return self.model
         return self.wiring.model_of(asks[step.of], self.model)
 
@@ -158,7 +183,7 @@ class Names:
         """Adds a step that was not asked, and why."""
         self.values[ask.name] = Missing(ask.name, status)
 
-    def holds(self, step: Ask | Score | Column | Grade) -> str | None:
+    def holds(self, step: Ask | Score | Column | Grade | Verdict) -> str | None:
         """None where the step's condition holds, else the status of what is not done."""
         if step.when is None:
             return None

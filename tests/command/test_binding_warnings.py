@@ -41,7 +41,6 @@ def test_a_kindred_judge_can_be_denied_before_anything_is_asked(
     [
         ("cjeval", "the retrieve `options`"),
         ("edubench", "which is made"),
-        ("mathtutorbench", "the reward model `reward`"),
         ("teachbench", "the converse `talk`"),
     ],
 )

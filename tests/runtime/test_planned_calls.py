@@ -16,9 +16,11 @@ from tripos_runtime.binding import bind
 from tripos_runtime.calling import Called
 from tripos_runtime.cases import CaseSource, Selection, planned_steps
 from tripos_runtime.engine import Engine
-from tripos_runtime.models.base import Request
+from tripos_runtime.models.base import Reply, Request
 from tripos_runtime.models.mock import open_mock
+from tripos_runtime.models.rewards import is_reward
 from tripos_runtime.plugins import load_plugins
+from tripos_runtime.reward_roles import reward_roles
 from tripos_runtime.runnable import NotRunnable, check_runnable
 
 ROOT = Path(__file__).parents[2]
@@ -33,6 +35,8 @@ class MockedCaller(ScriptedCaller):
     async def call(self, request: Request, lane: tuple[str, str]) -> Called:
         """The mock's reply."""
         self.asked.append(request)
+        if is_reward(request.model):
+            return Called(Reply("0.5", request.model, "stop", None, None, 0.0), 1, 0.1)
         return Called(await MOCK.ask(request), 1, 0.1)
 
 
@@ -55,6 +59,7 @@ def test_as_many_calls_are_made_as_were_planned(path: Path) -> None:
     except NotRunnable as error:
         pytest.skip(error.message)
     filled = {role.name: ROLES[role.kind] for role in plan.roles}
+    filled |= dict.fromkeys(reward_roles(plan), ("mock/reward",))
     (compared,) = [role.name for role in plan.roles if role.kind == "compared"]
     binding = bind(plan, filled[compared], {name: models for name, models in filled.items() if name != compared})
     callers: dict[str, Any] = {

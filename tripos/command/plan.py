@@ -13,11 +13,12 @@ from tripos.command.choices import chosen_binding, chosen_cases, has_models, war
 from tripos.command.design import design_lines
 from tripos.command.terminal import columns
 from tripos.config import Config
-from tripos.failure import GOOD, USAGE
+from tripos.failure import GOOD, USAGE, Failure
 from tripos.settings import chosen_settings
 from tripos_compiler.plan import Plan, Scenario
-from tripos_runtime.binding import Binding
+from tripos_runtime.binding import Binding, BindingError
 from tripos_runtime.cases import CaseSource, Planned, Selection, planned_steps
+from tripos_runtime.majority import with_majority
 from tripos_runtime.runnable import NotRunnable, check_runnable
 
 if TYPE_CHECKING:
@@ -43,6 +44,10 @@ def main(options: Namespace) -> int:
         show_plan(plan, source.counts(selection), {role.name: 1 for role in plan.roles})
         return GOOD
     binding, cassette = chosen_binding(options, config, plan)
+    try:
+        binding = with_majority(binding, plan, source, selection)
+    except BindingError as error:
+        raise Failure(error.code, error.message, error.hint) from error
     recorded = cassette.models if cassette is not None else frozenset[str]()
     warn_of_kin(plan, binding, options, config)
     show_plan(plan, source.counts(selection), {role: len(names) for role, names in binding.models.items()})

@@ -11,7 +11,7 @@ import duckdb
 import orjson
 
 from tripos.command.harmless import harmless
-from tripos_compiler.plan import Ask, Grade, Metric, Plan, Score
+from tripos_compiler.plan import Ask, Grade, Metric, Plan, Score, Verdict
 from tripos_compiler.semantics.render import rubric
 from tripos_runtime.ledger import judgement_id, sample_id, score_id
 from tripos_warehouse import sql
@@ -26,7 +26,7 @@ MOST_COMBINATIONS = 20_000
 """So many ways in which earlier replies may have come together are tried."""
 
 Row = Mapping[str, Any]
-Step = Ask | Grade | Score
+Step = Ask | Grade | Score | Verdict
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,8 @@ class _Finder:
             return Told(table, key, self.item(row), self.sample(row, upon=True))
         if table == "judgements":
             sample = self.sample_of(row["sample_id"])
-            return Told(table, key, self.item_of(sample), self.judgement(row, upon=True), sample=sample)
+            item = self.item(row) if sample is None else self.item_of(sample)  # a verdict may be about the row alone
+            return Told(table, key, item, self.judgement(row, upon=True), sample=sample)
         sample = self.sample_of(row["sample_id"])
         judgements = self.rows("judgements", "judgement_id", [row["judgement_id"]]) if row["judgement_id"] else []
         plan = self.plan(row["run_id"])
@@ -165,7 +166,7 @@ class _Finder:
         for combination in itertools.islice(itertools.product(*candidates), MOST_COMBINATIONS):
             if name(list(combination)) == key:
                 chosen = dict(zip(step.needs, combination, strict=True))
-                inner = {need for other in step.needs for need in asks[other].needs}
+                inner = {need for other in step.needs if other in asks for need in asks[other].needs}
                 direct = [need for need in step.needs if need not in inner and need != of]
                 rows = [self.rows("samples", "sample_id", [chosen[need]]) for need in direct]
                 return tuple(self.sample(some[0]) for some in rows if some)
@@ -209,7 +210,7 @@ class _Finder:
         for step in steps:
             if isinstance(step, Ask | Score | Grade) and step.fingerprint == fingerprint:
                 return step
-            if isinstance(step, Grade) and step.judgement == fingerprint:
+            if isinstance(step, Grade | Verdict) and step.judgement == fingerprint:
                 return step
         return None
 

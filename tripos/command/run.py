@@ -31,11 +31,12 @@ from tripos.running import Ending, Job
 from tripos.secrets import without_keys
 from tripos.settings import Chosen, chosen_settings
 from tripos.wiring import endpoints_of, limits_of, prices_of
-from tripos_runtime.binding import Binding
+from tripos_runtime.binding import Binding, BindingError
 from tripos_runtime.budget import Budget, BudgetError, check_prices
 from tripos_runtime.calling import snapshot
 from tripos_runtime.cases import CaseSource
 from tripos_runtime.engine import new_run_id
+from tripos_runtime.majority import with_majority
 from tripos_runtime.models import Model, ModelError, open_model
 from tripos_runtime.plugins import PluginError, load_plugins
 from tripos_runtime.runnable import NotRunnable, check_runnable
@@ -59,6 +60,7 @@ def main(options: Namespace) -> int:
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
     try:
         check_runnable(plan, selection.chosen(plan))
+        binding = with_majority(binding, plan, source, selection)
         budget = Budget.parse(config.budget) if config.budget else None
         if options.dry_run:
             from tripos.command.forecasts import check_names, dry_run
@@ -71,7 +73,7 @@ def main(options: Namespace) -> int:
         models = _open_models(binding, chosen, cassette)
         check_prices(models.values(), budget)
         store = Store.open(Path(config.store), create=True)
-    except (NotRunnable, PluginError, BudgetError, ModelError, StoreError) as error:
+    except (NotRunnable, PluginError, BudgetError, BindingError, ModelError, StoreError) as error:
         raise Failure(error.code, error.message, error.hint) from error
     job = Job(
         plan=plan,

@@ -58,7 +58,8 @@ _JUDGEMENTS = """
   judgement.reply, judgement.parsed, judgement.messages, judgement.error, judgement.finish_reason,
   judgement.attempts, judgement.tokens_in, judgement.tokens_out, judgement.tokens_reasoning,
   judgement.cost_usd, judgement.latency_s, judgement.tokens_in + judgement.tokens_out as total_tokens,
-  sample.item_id, judgement.sample_id, judgement.judgement_id, judgement.run_id, judgement.fingerprint,
+  coalesce(judgement.item_id, sample.item_id) as item_id, judgement.sample_id, judgement.judgement_id,
+  judgement.run_id, judgement.fingerprint,
   judgement.created_at
 """
 _ITEMS = "{context}, item.dataset, item.item_id, item.fields"
@@ -152,10 +153,11 @@ def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = Mapp
         from (from main.samples where {fresh}{samples}) as sample
         left join main.items as item on {item_key.format("sample")}{join_arms(plan, "sample")}""",
         f"""create or replace view {schema}.judgements as
-        select {_JUDGEMENTS.format(context=context("judgement", "sample.context", arms))}
+        select {_JUDGEMENTS.format(context=context("judgement", "coalesce(sample.context, item.context)", arms))}
         from (from main.judgements where {fresh}{judgements}) as judgement
         left join main.samples as sample on sample.sample_id = judgement.sample_id
-        left join main.items as item on {item_key.format("sample")}{join_arms(plan, "judgement")}""",
+        left join main.items as item on item.benchmark = judgement.benchmark and item.scenario = judgement.scenario
+          and item.item_id = coalesce(judgement.item_id, sample.item_id){join_arms(plan, "judgement")}""",
         f"create or replace view {schema}.metrics as select {listed} from ({metrics})",
         f"""create or replace view {schema}.scores as
         select {
@@ -257,8 +259,8 @@ def _only(current: Current) -> tuple[str, str, str]:
     ]
     samples = f"{_covered(current, 'samples')} and ({' or '.join(by_role)})"
     judgements = (
-        f" and {_graded_by(current, 'judgements')} and sample_id in (select sample_id from"
-        f" {sql.name(current.plan.benchmark.name)}.samples)"
+        f" and {_graded_by(current, 'judgements')} and (sample_id is null or sample_id in"
+        f" (select sample_id from {sql.name(current.plan.benchmark.name)}.samples))"
     )
     return _covered(current, "item"), samples, judgements
 

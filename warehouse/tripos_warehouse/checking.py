@@ -24,7 +24,7 @@ from tripos_warehouse.store import Store
 _DANGLING = (
     ("scores", "samples", "sample_id", "status = 'scored'"),
     ("scores", "judgements", "judgement_id", "judgement_id is not null"),
-    ("judgements", "samples", "sample_id", "true"),
+    ("judgements", "samples", "sample_id", "sample_id is not null"),
 )
 """Rows that are about another one: table, table of the other, the column that both have, and which rows those are. A
 score of nothing, such as that of a step that was passed over, names a reply that was never asked for."""

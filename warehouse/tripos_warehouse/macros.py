@@ -17,8 +17,9 @@ with given as (
 items as (
   select given.part, given.place, given.model, given.low, given.high, given.item_id,
     sum(given.value) as total, count(given.value) as n, count(*) as rows
-  from given group by all)
-select items.part, items.model, sum(items.total) / nullif(sum(items.n), 0) as mean,
+  from given group by all),
+board as (
+select items.part, items.place, items.model, sum(items.total) / nullif(sum(items.n), 0) as mean,
   sqrt(greatest(0, sum(items.total * items.total)
       - 2 * sum(items.total) / nullif(sum(items.n), 0) * sum(items.total * items.n)
       + pow(sum(items.total) / nullif(sum(items.n), 0), 2) * sum(items.n * items.n))
@@ -27,8 +28,16 @@ select items.part, items.model, sum(items.total) / nullif(sum(items.n), 0) as me
   count(*) filter (items.n > 0) as items, sum(items.n)::bigint as scores,
   (sum(items.rows) - sum(items.n))::bigint as without,
   case when items.low is not null then items.low || '..' || items.high end as scale
-from items group by items.part, items.place, items.model, items.low, items.high
-order by items.place, items.part, scale nulls last, mean desc nulls last, items.model"""
+from items group by items.part, items.place, items.model, items.low, items.high),
+free as (
+  select board.part, board.scale, max(board.mean) as mean, arg_max(board.model, board.mean) as model
+  from board where starts_with(board.model, 'baseline/') group by all)
+select board.part, board.model, board.mean, board.standard_error, board.items, board.scores, board.without,
+  board.scale, case when not starts_with(board.model, 'baseline/') and board.mean <= free.mean then free.model end
+    as no_better_than
+from board left join free
+  on free.part is not distinct from board.part and free.scale is not distinct from board.scale
+order by board.place, board.part, board.scale nulls last, board.mean desc nulls last, board.model"""
 
 _WORST = """
 macro {schema}.worst(n := 20, metric := NULL, scenario := NULL, model := NULL, evaluator := NULL) as table

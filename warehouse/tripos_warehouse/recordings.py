@@ -22,7 +22,7 @@ _ANSWERED = """where benchmark = $benchmark and status <> $failed and list_conta
   and list_contains($models, {})"""
 _SAMPLES = f"""select sample_id, scenario, item_id, model, sample_number, {_OF_CALL}
   from main.samples {_ANSWERED.format("model")}"""
-_JUDGEMENTS = f"""select judgement_id, sample_id, evaluator, 0, {_OF_CALL}
+_JUDGEMENTS = f"""select judgement_id, sample_id, scenario, item_id, evaluator, 0, {_OF_CALL}
   from main.judgements {_ANSWERED.format("evaluator")} and round is null"""
 
 
@@ -109,8 +109,9 @@ def recorded_calls(connection: duckdb.DuckDBPyConnection, run: Run) -> Iterator[
             if _has(aside, "item where scenario = ? and item_id = ?", scenario, item):
                 aside.execute("insert into sample values (?)", (unit,))
                 yield _call(aside, unit, *call)
-        for unit, sample, *call in _rows(connection, _JUDGEMENTS, wanted):
-            if _has(aside, "sample where sample_id = ?", sample):
+        for unit, sample, scenario, item, *call in _rows(connection, _JUDGEMENTS, wanted):
+            of_item = sample is None and _has(aside, "item where scenario = ? and item_id = ?", scenario, item)
+            if of_item or (sample is not None and _has(aside, "sample where sample_id = ?", sample)):
                 yield _call(aside, unit, *call)
     finally:
         aside.close()

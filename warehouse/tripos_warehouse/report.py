@@ -11,6 +11,7 @@ import orjson
 
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
+from tripos_warehouse.baselines import matched
 from tripos_warehouse.expectations import Gate, expected
 from tripos_warehouse.measures import MeasureTable, evaluate
 from tripos_warehouse.report_text import render
@@ -69,6 +70,9 @@ class Report:
             "scores": self.scores,
             "people": dict(self.people),
             "only_proves_the_pipeline": self.only_proves_the_pipeline,
+            "no_better_than_a_baseline": [
+                each.to_json(table.measure.by) for table in self.measures for each in matched(table)
+            ],
             "measures": [
                 {
                     "name": table.measure.name,

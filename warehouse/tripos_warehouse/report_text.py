@@ -7,14 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from rich.cells import cell_len
 from rich.text import Text
 
 from tripos_compiler.plan import Plan
 from tripos_warehouse import dimensions
+from tripos_warehouse.baseline_text import baseline_lines
 from tripos_warehouse.expectation_text import expectation_lines
 from tripos_warehouse.grid import GAP, NOTHING, Column, decimals_of, grid
 from tripos_warehouse.measures import MeasureRow, MeasureTable
+from tripos_warehouse.wrapping import wrapped
 
 if TYPE_CHECKING:
     from tripos_warehouse.report import Report
@@ -35,11 +36,13 @@ def render(report: Report, width: int = 80, sql: bool = False, where: str = "") 
     for line in _header(report, width):
         text.append(line + "\n")
     if report.only_proves_the_pipeline:
-        text.append("\n" + _wrapped(CAUTION, width) + "\n", style="yellow")
+        text.append("\n" + wrapped(CAUTION, width) + "\n", style="yellow")
     for table in report.measures:
         text.append(f"\n{_title(table)}\n", style="bold")
         lines = _measure(report.plan, table, report.run.models, width)
         text.append("\n".join([*lines, *_reasons(table.rows, width)]) + "\n")
+        for line in baseline_lines(report.plan, table, width):
+            text.append(line + "\n", style="yellow")
     if report.gates:
         text.append("\n")
         for line, style in expectation_lines(report.plan, report.gates, width):
@@ -52,7 +55,7 @@ def render(report: Report, width: int = 80, sql: bool = False, where: str = "") 
 def _header(report: Report, width: int) -> list[str]:
     run, benchmark = report.run, report.plan.benchmark
     title = f"{run.benchmark} {run.version}" + (f" · {benchmark.title}" if benchmark.title else "")
-    lines = [_wrapped(title, width)]
+    lines = [wrapped(title, width)]
     told = {
         "run": f"{run.run_id}  {run.started_at:%Y-%m-%d %H:%M} UTC  {_ending(run.status)}",
         run.compared_role: ", ".join(run.models),
@@ -67,7 +70,7 @@ def _header(report: Report, width: int) -> list[str]:
     for name, value in told.items():
         indent = " " * (room + len(GAP))
         lines.append(
-            (name.ljust(room) + GAP + _wrapped(value, width - len(indent)).replace("\n", "\n" + indent)).rstrip()
+            (name.ljust(room) + GAP + wrapped(value, width - len(indent)).replace("\n", "\n" + indent)).rstrip()
         )
     return lines
 
@@ -162,7 +165,7 @@ def _reasons(rows: Sequence[MeasureRow], width: int) -> list[str]:
             told = f"no {what}: {row.reason}"
             found[told] = found.get(told, 0) + 1
     lines = (f"{told} ({count} cells)" if count > 1 else told for told, count in found.items())
-    return [_wrapped(line, width) for line in lines]
+    return [wrapped(line, width) for line in lines]
 
 
 def _counts(rows: Sequence[MeasureRow]) -> list[Column]:
@@ -222,14 +225,3 @@ def _footer(report: Report, sql: bool, where: str) -> list[str]:
             else []
         ),
     ]
-
-
-def _wrapped(text: str, width: int) -> str:
-    """`text` broken at spaces into lines of at most `width` cells; a longer word has a line of its own."""
-    lines = [""]
-    for word in text.split(" "):
-        if lines[-1] and cell_len(lines[-1]) + 1 + cell_len(word) > width:
-            lines.append(word)
-        else:
-            lines[-1] = f"{lines[-1]} {word}" if lines[-1] else word
-    return "\n".join(lines)

@@ -168,11 +168,12 @@ SAMPLES = _table(
 # Judgements and scores that were imported have a `round`, from 1 on; those of runs have none.
 JUDGEMENTS = _table(
     "judgements",
-    3,
+    4,
     "judgement_id",
     "run_id benchmark scenario scorer fingerprint evaluator source model_served status finish_reason",
     _need("judgement_id", pa.string()),
-    _need("sample_id", pa.string()),
+    _may("sample_id", pa.string()),  # none where what was judged is not a reply, but stands in the item
+    _may("item_id", pa.string()),
     _need("run_id", pa.string()),
     _need("benchmark", pa.string()),
     _need("scenario", pa.string()),

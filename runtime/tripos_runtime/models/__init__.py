@@ -1,6 +1,7 @@
 """Access to models: `open_model` turns a name into something that answers requests.
 
-`mock/…` answers without a network, `local/…` runs a model on this machine, and every other name is one that litellm
+`mock/…` and `baseline/…` answer without a network, `local/…` runs a model on this machine, `reward/…`,
+`vllm-pooling/…`, `vllm-score/…` and `tei/…` give numbers (`rewards.py`), and every other name is one that litellm
 knows, such as `openai/gpt-4o`. A library is imported only when a model that needs it is opened, and litellm only for
 those whose path (`routes.path_of`) is not the direct one.
 """
@@ -11,6 +12,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from tripos_runtime.models.base import Endpoint, Message, Model, ModelError, Price, Reply, Request
+from tripos_runtime.models.rewards import is_reward
 
 __all__ = ["Endpoint", "Message", "Model", "ModelError", "Price", "Reply", "Request", "open_model"]
 
@@ -39,11 +41,19 @@ def open_model(
     """
     if name != name.strip() or not name or name.endswith("/"):
         raise ModelError("R0103", f"`{name}` is not the name of a model", "write `provider/model`", fatal=True)
+    if is_reward(name):
+        from tripos_runtime.models.reward_opening import open_reward_model
+
+        return open_reward_model(name, endpoints, prices=prices, timeout_s=timeout_s, sleep=sleep)
     match name.split("/", 1):
         case ["mock", character]:
             from tripos_runtime.models.mock import open_mock
 
             return open_mock(character, sleep)
+        case ["baseline", _]:
+            from tripos_runtime.models.baseline import open_baseline
+
+            return open_baseline(name)
         case ["local", which]:
             from tripos_runtime.models.local import LocalModel
 

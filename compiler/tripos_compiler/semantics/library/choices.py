@@ -19,6 +19,15 @@ def default(value: T | None, fallback: T) -> T:
     return fallback if value is None else value
 
 
+def choose(condition: bool, this: T, other: T) -> T:
+    """The one value where a condition holds, and the other where it does not.
+
+    >>> choose(True, "right", "wrong"), choose(False, 1, 0)
+    ('right', 0)
+    """
+    return this if condition else other
+
+
 def rank(value: str, order: Annotated[Sequence[str], Implied("values", "value")] = ()) -> int:
     """The position of a value, counted from 0, among the values of its choice.
 

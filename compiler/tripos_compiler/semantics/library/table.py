@@ -7,6 +7,8 @@ from tripos_compiler.semantics.library import (
     arithmetic,
     choices,
     dialogues,
+    final_numbers,
+    guiding,
     layout,
     likeness,
     lists,
@@ -22,6 +24,7 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         define(numerals.last_number),
         define(numerals.number),
         define(numerals.same_number),
+        define(final_numbers.final_number),
         define(answers.choice_letters),
         define(answers.boxed),
         define(answers.after, check=texts.is_empty),
@@ -39,6 +42,7 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         define(texts.trim),
         define(texts.replace, check=texts.is_empty),
         define(texts.split, check=texts.is_empty),
+        define(guiding.each_before, check=texts.is_empty),
         define(texts.lines),
         define(texts.join),
     ),
@@ -79,6 +83,8 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         define(likeness.edit_similarity),
         define(likeness.similarity),
         define(likeness.bm25),
+        define(guiding.best_bleu),
+        define(guiding.coverage),
     ),
     "Layout": (
         define(layout.bullets),
@@ -88,6 +94,7 @@ GROUPS: dict[str, tuple[Function, ...]] = {
     ),
     "Choices and missing values": (
         define(choices.default),
+        define(choices.choose),
         define(choices.rank, rule=choices.rank_type),
     ),
     "Dialogues": (

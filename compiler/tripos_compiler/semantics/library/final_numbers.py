@@ -1,0 +1,127 @@
+"""The number at which a worked answer arrives."""
+
+from __future__ import annotations
+
+import math
+import re
+
+from tripos_compiler.semantics.library.answers import boxed
+from tripos_compiler.semantics.library.numerals import NUMBER_IN_TEXT, SIGNS, number
+
+_SIGNS = str.maketrans(dict(SIGNS))
+_MARK = "####"
+"""Begins the final answer of worked solutions, as GSM8K has them."""
+_LABEL = re.compile(
+    r"(?:\b(?:the |my |your )?(?:final |correct |right )?(?:answer|result)\b(?: is| would be| should be| was)?"
+    r"|(?:最终|最后的?|正确)?(?:答案|结果)(?:应该|应)?[是为]?)\s{0,3}[:：=]?\s{0,3}",
+    re.I,
+)
+_EMPHASIS = re.compile(r"\*\*|__|`|\\\(|\\\)|\\\[|\\\]|\\text\s?\{|\$\$|(?<=\d)\\ ?(?=[^\w{])|[{}](?=\s|$)")
+_LATEX = (("\\$", "$"), ("\\%", "%"), ("{,}", ","), ("\\,", ""), ("\\!", ""), ("\\;", " "), ("⁄", "/"))
+_LATEX_FRACTION = re.compile(r"\\[dtc]?frac ?\{([^{}]*)\} ?\{([^{}]*)\}")
+_FRACTION = re.compile(r"-?\d* ?[¼-¾⅐-⅞]")
+_SENTENCE = re.compile(r"[.;!?](?=\s)|[。；！？]")
+_AMOUNT = r"\d{1,3}(?:,\d{3})+(?!\d)|\d+"
+_PARTS = re.compile(rf"(?<![\w/.)])-?\s?[$€£¥₹]?(?:(?:{_AMOUNT}) )?(?:{_AMOUNT})(?:\.\d+)? ?/ ?\d+(?:\.\d+)?(?![\w/])")
+_CHINESE = r"零〇一二两三四五六七八九十百千万亿"
+_CHINESE_FRACTION = re.compile(rf"(?P<bottom>[{_CHINESE}]+)分之(?P<top>[{_CHINESE}]+)")
+_CHINESE_NUMBER = re.compile(rf"(?<![第{_CHINESE}])负?[{_CHINESE}]+(?:点[{_CHINESE}]+)?(?!分之)")
+_STATED = re.compile(r"(?:[是为得:：=]|等于|还?剩下?|一共|总共|共)\s?$")
+"""What stands before a single Chinese numeral that is a number and not part of a word, as `一` is of `一样`."""
+_NO_NUMBER = frozenset(("万一", "一一", "千万", "十万", "百万"))
+_WORDS_OF_ONE = frozenset("样般些起定直下致切共旦面种边同")
+"""With these behind it `一` is a word that counts nothing."""
+
+
+def final_number(text: str) -> float | None:
+    """The number at which a worked answer arrives; missing where there is none.
+
+    Looked for is, in this order: what follows the last `####`; the last `\\boxed{…}`; what follows the last `answer` or
+    `答案` with a number in its sentence, after the last `=` there; the last number of all. A number may have thousands
+    separators, a currency sign, a unit behind it, a fraction part (`3/4`, `1 3/4`, `½`, `\\frac{3}{4}`), or be written
+    in Chinese (`十二`, `三分之二`). A per cent sign changes nothing.
+
+    >>> final_number("18 - 6 = 12, so $1,234.50."), final_number("Answer: -3 degrees, not 5"), final_number("none")
+    (1234.5, -3.0, None)
+    """
+    if _MARK in text:
+        return _first(_lines_from(text.rpartition(_MARK)[2]))
+    inside = boxed(text)
+    if inside is not None:
+        found = number(inside)
+        found = _first(_tidy(inside)) if found is None else found
+        if found is not None:
+            return found
+    tidy = _tidy(text)
+    for label in reversed(list(_LABEL.finditer(tidy))):
+        said = _SENTENCE.split(_lines_from(tidy[label.end() :]), maxsplit=1)[0]
+        found = _first(said.rpartition("=")[2] if "=" in said else said)
+        if found is not None:
+            return found
+    numbers = _numbers(tidy)
+    return numbers[-1] if numbers else None
+
+
+def _lines_from(text: str) -> str:
+    """The first line of a text that is not blank."""
+    return next((line for line in text.splitlines() if line.strip()), "")
+
+
+def _tidy(text: str) -> str:
+    """A text without marks of emphasis and the LaTeX around numbers."""
+    plain = text.translate(_SIGNS)
+    for latex, meant in _LATEX:
+        plain = plain.replace(latex, meant)
+    return _EMPHASIS.sub("", _LATEX_FRACTION.sub(r"\1/\2", plain))
+
+
+def _first(text: str) -> float | None:
+    numbers = _numbers(_tidy(text))
+    return numbers[0] if numbers else None
+
+
+def _numbers(text: str) -> list[float]:
+    """Every number of a tidy text, in order. What is part of a longer one is not one by itself."""
+    found: list[tuple[int, float]] = []
+    taken: list[tuple[int, int]] = []
+
+    def take(start: int, end: int, value: float | None) -> None:
+        if value is None or not math.isfinite(value) or any(start < b and a < end for a, b in taken):
+            return
+        taken.append((start, end))
+        found.append((start, value))
+
+    for pattern in (_FRACTION, _PARTS):
+        for match in pattern.finditer(text):
+            take(match.start(), match.end(), number(match[0].strip()))
+    for match in NUMBER_IN_TEXT.finditer(text):
+        take(match.start(), match.end(), number(match[0]))
+    for match in _CHINESE_FRACTION.finditer(text):
+        bottom, top = _chinese(match["bottom"]), _chinese(match["top"])
+        take(match.start(), match.end(), top / bottom if top is not None and bottom else None)
+    for match in _CHINESE_NUMBER.finditer(text):
+        if _is_number(text, match):
+            take(match.start(), match.end(), _chinese(match[0]))
+    return [value for _, value in sorted(found)]
+
+
+def _is_number(text: str, match: re.Match[str]) -> bool:
+    """Whether Chinese numerals are a number, and not a word or a part of one."""
+    if match[0] in _NO_NUMBER or (match[0] == "一" and text[match.end() : match.end() + 1] in _WORDS_OF_ONE):
+        return False
+    stated = _STATED.search(text[: match.start()]) is not None
+    return stated or match[0] == text.strip(" 。.") or (len(match[0]) > 1 and match[0][0] not in "百千万亿")
+
+
+def _chinese(text: str) -> float | None:
+    """A Chinese numeral; missing where it is none.
+
+    >>> _chinese("一百二十三"), _chinese("两千"), _chinese("三点五"), _chinese("一千一万")
+    (123.0, 2000.0, 3.5, None)
+    """
+    from cn2an import cn2an
+
+    try:
+        return float(cn2an(text.replace("〇", "零"), "smart"))
+    except ValueError:
+        return None

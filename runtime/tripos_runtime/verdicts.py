@@ -1,0 +1,87 @@
+"""Judges inside expressions: a call of the scorer's role, kept as a judgement, whose value goes on into the expression.
+
+A verdict is work like every other: it is named by what determines it, so that one which builds on no reply, such as the
+reward of what a teacher really said, is asked once a row, however many models and treatments are compared on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from tripos_compiler.plan import Scorer, Verdict
+from tripos_compiler.semantics.evaluate import Missing, Unavailable
+from tripos_runtime.asking import Answer, Asking
+from tripos_runtime.grading import VERDICT, grade_reader
+from tripos_runtime.ledger import Row
+from tripos_runtime.models.base import Message
+from tripos_runtime.prompting import grade_messages
+from tripos_runtime.shared import Shared, together
+from tripos_runtime.statuses import SCORED
+
+if TYPE_CHECKING:
+    from tripos_runtime.stepping import Stepper
+    from tripos_runtime.units import Call, Names, Unit
+
+
+async def take_verdict(stepper: Stepper, unit: Unit, step: Verdict, names: Names, shared: Shared) -> None:
+    """Asks whoever fills the scorer's role, unless that was done, and puts the value among the names."""
+    scorer = stepper.plan.scorer(step.scorer)
+    calls = [call for call in unit.calls if call.step is step]
+    status = names.holds(step)
+    sent: tuple[Message, ...] = ()
+    question = stepper.question_of(step)
+    if status is None and any(call.name not in shared.answers for call in calls):
+        try:
+            sent = grade_messages(step, question, unit.case, names.values, stepper.sources, ())
+        except Unavailable as reason:
+            status = reason.status
+    if status is not None:
+        for call in calls:
+            stepper.skip(call.name, call.role, status, unit, shared)
+        names.values[step.name] = Missing(step.name, status)
+        return
+    answers: dict[str, Answer] = {}
+
+    async def judge(call: Call) -> None:
+        async def make(wanted: Sequence[str]) -> Mapping[str, Answer]:
+            asking = Asking(
+                stepper.callers[call.model], question, sent, unit.case.language, (call.role, unit.case.scenario.name)
+            )
+            return await stepper.answers(
+                unit,
+                asking,
+                {call.name: call},
+                shared,
+                {call.name: 0},
+                lambda name: stepper.judgement_row(unit, step, call.model, name),
+            )
+
+        answers[call.name] = await shared.once(call.name, [call.name], make)
+
+    await together([judge(call) for call in calls])
+    names.values[step.name] = said(step, scorer, [answers[call.name] for call in calls])
+
+
+def said(step: Verdict, scorer: Scorer, answers: Sequence[Answer]) -> Any:
+    """The value that an expression sees: what the judge gave; of a panel the mean, or what more than half of it said
+    where that is true or false. Where one of them gave none there is none, for the reason that it has."""
+    values: list[float] = []
+    for answer in answers:
+        value, status = (answer.value or {}).get(VERDICT, (None, answer.status))
+        if value is None or status != SCORED:
+            return Missing(step.name, status)
+        values.append(value)
+    mean = sum(values) / len(values)
+    kind = None if scorer.gives is None else scorer.gives.kind
+    if kind == "bool":
+        return mean > 0.5
+    return int(mean) if kind == "integer" and mean.is_integer() else mean
+
+
+def judged(scorer: Scorer, row: Row) -> Answer:
+    """The answer that a judgement of the ledger is."""
+    text, value = row["reply"], None
+    if text is not None:
+        value = grade_reader(scorer, ())(text, row["finish_reason"]).value
+    return Answer(row["status"], text, value, "", {})

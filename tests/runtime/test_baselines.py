@@ -1,0 +1,147 @@
+"""Trivial baselines: what they say, and which constants stand for the answers that are right most often."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Command
+from tripos.project import find_spec
+from tripos_runtime.binding import Binding, BindingError, bind
+from tripos_runtime.cases import CaseSource, Selection
+from tripos_runtime.majority import with_majority
+from tripos_runtime.models import Message, ModelError, Request, open_model
+from tripos_runtime.models.baseline import fitted
+
+SPEC = """\
+benchmark checks "1.0.0" { languages en }
+role candidate compared
+dataset item from "items.jsonl" { text text, wrong bool secret, at integer secret, sort choice(sum, product) secret }
+scenario wrong {
+  over item
+  ask reply by candidate { prompt "{{ item.text }}", returns bool }
+  measure f1 = f1(reply, item.wrong, average: binary)
+}
+scenario place {
+  over item
+  ask reply by candidate { prompt "{{ item.text }} Where?", returns integer }
+  score right = reply == item.at
+  measure accuracy = mean(right)
+}
+scenario kind {
+  over item
+  ask reply by candidate { prompt "{{ item.text }} What?", returns choice(sum, product) }
+  score right = reply == item.sort
+  measure accuracy = mean(right)
+}
+"""
+ROWS = [
+    {"text": "a", "wrong": True, "at": 3, "sort": "sum"},
+    {"text": "b", "wrong": True, "at": 0, "sort": "product"},
+    {"text": "c", "wrong": False, "at": 0, "sort": "product"},
+    {"text": "d", "wrong": True, "at": 1, "sort": "sum"},
+]
+
+
+@pytest.fixture
+def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (tmp_path / "items.jsonl").write_text("\n".join(map(json.dumps, ROWS)), "utf-8")
+    (tmp_path / "checks.tripos").write_text(SPEC, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "checks.tripos"
+
+
+def said(name: str, text: str, schema: dict[str, Any] | None = None) -> str:
+    request = Request(name, (Message("system", "Be brief."), Message("user", text)), schema=schema)
+    return asyncio.run(open_model(name).ask(request)).text
+
+
+def test_a_constant_says_the_same_to_everything() -> None:
+    assert said("baseline/constant:I do not know.", "a") == said("baseline/constant:I do not know.", "b")
+
+
+def test_an_echo_says_the_last_message() -> None:
+    assert said("baseline/echo", "Why is the sky blue?") == "Why is the sky blue?"
+
+
+@pytest.mark.parametrize(
+    ("text", "schema", "reply"),
+    [
+        ("no", {"type": "boolean"}, False),
+        ("3", {"type": "integer"}, 3),
+        ("sum", {"enum": ["Sum", "Product"]}, "Sum"),
+        ("x", {"type": "array", "items": {"type": "string"}}, ["x"]),
+        ("2.5", {"anyOf": [{"type": "number"}, {"type": "null"}]}, 2.5),
+    ],
+)
+def test_a_constant_takes_the_form_that_is_asked_for(text: str, schema: dict[str, Any], reply: object) -> None:
+    whole = {"type": "object", "properties": {"value": schema}}
+    assert json.loads(fitted(text, whole)) == {"value": reply}
+
+
+def test_a_constant_that_does_not_fit_is_said_as_it_is() -> None:
+    assert fitted("often", {"type": "object", "properties": {"value": {"type": "integer"}}}) == "often"
+
+
+@pytest.mark.parametrize("name", ["baseline/constant", "baseline/constant:", "baseline/echoes", "baseline/majority"])
+def test_what_is_no_baseline_is_said_to_be_none(name: str) -> None:
+    with pytest.raises(ModelError) as error:
+        open_model(name)
+    assert error.value.code == "R0103"
+
+
+def filled(spec: Path, text: str | None = None) -> Binding:
+    if text is not None:
+        spec.write_text(text, "utf-8")
+    found = find_spec(str(spec))
+    plan = found.compile().plan
+    assert plan is not None
+    source = CaseSource(plan, found.folders, (str(spec),))
+    return with_majority(bind(plan, ("m", "baseline/majority"), {}), plan, source, Selection())
+
+
+def test_majority_stands_for_the_most_frequent_right_answer_of_each_question(spec: Path) -> None:
+    # Of a tie, both.
+    names = {f"baseline/constant:{answer}" for answer in ("true", "0", "sum", "product")}
+    assert set(filled(spec).of("candidate")) == {"m", *names}
+
+
+def test_without_gold_there_is_no_majority(spec: Path) -> None:
+    text = SPEC.partition("scenario")[0]
+    text += (
+        'scenario s { over item, ask reply by candidate { prompt "{{ item.text }}" }, score long = words(reply.text) }'
+    )
+    with pytest.raises(BindingError) as error:
+        filled(spec, text)
+    assert error.value.code == "R0236"
+
+
+def test_a_report_says_which_figures_a_baseline_reaches(spec: Path, tripos: Command) -> None:
+    done = tripos("run", "checks.tripos", "--model", "mock/careless,baseline/majority")
+    assert "no better than a baseline: mock/careless" in " ".join(done.out.split())
+    report = json.loads(tripos("report", "--json").out)
+    [f1] = [each for each in report["no_better_than_a_baseline"] if each["measure"] == "wrong.f1"]
+    assert (f1["baseline"], f1["model"]) == ("baseline/constant:true", "mock/careless")
+    assert f1["baseline_value"] == pytest.approx(6 / 7)
+
+
+def test_the_leaderboard_names_the_baseline_that_a_model_is_no_better_than(spec: Path, tripos: Command) -> None:
+    tripos("run", "checks.tripos", "--scenario", "kind", "--model", "baseline/echo,baseline/constant:sum,mock/careless")
+    query = "select model, mean, no_better_than from checks.leaderboard()"
+    tripos("sql", query, "-o", "board.json")
+    board = {row["model"]: row for row in json.loads(Path("board.json").read_text("utf-8"))}
+    assert board["baseline/constant:sum"]["no_better_than"] is None
+    best, mine = board["baseline/constant:sum"]["mean"], board["mock/careless"]
+    assert mine["no_better_than"] == (
+        "baseline/constant:sum" if mine["mean"] is not None and mine["mean"] <= best else None
+    )
+
+
+def test_a_baseline_judges_nobody(tripos: Command, quiz: Path) -> None:
+    done = tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=baseline/constant:10")
+    assert done.code == 2
+    assert "error[R0236]" in done.err

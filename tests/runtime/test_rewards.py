@@ -1,0 +1,307 @@
+"""Reward models: batches, what fills their roles, and the servers that they may stand behind."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import threading
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from tests.runtime.contract_server import Sent, Server, answering, hanging, serving
+from tripos.project import find_spec
+from tripos_runtime.binding import BindingError, bind
+from tripos_runtime.models import Endpoint, Message, Model, ModelError, Price, Reply, Request, open_model
+from tripos_runtime.models.base import FREE
+from tripos_runtime.models.reward_artefact import open_reward
+from tripos_runtime.models.rewards import FULL, BatchedReward, Chat
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass
+class Counting:
+    """Gives the length of each text, and keeps how many it was given at once."""
+
+    name: str = "reward/counting"
+    endpoint: str = "here"
+    price: Price | None = FREE
+    most: int = 64
+    batches: int = 1
+    sizes: list[int] = field(default_factory=list)
+    threads: list[int] = field(default_factory=list)
+    bad: str | None = None
+
+    async def score(self, chats: Sequence[Chat]) -> Sequence[float]:
+        self.sizes.append(len(chats))
+        await asyncio.sleep(0)
+        if any(message.content == self.bad for chat in chats for message in chat):
+            raise ModelError("R0107", "too long", "shorten it")
+        return [float(len(chat[-1].content)) for chat in chats]
+
+    async def close(self) -> None:
+        self.sizes.append(-1)
+
+
+def asked(model: Model, texts: Sequence[str]) -> list[Reply | BaseException]:
+    async def all_of_them() -> list[Reply | BaseException]:
+        requests = [Request(model.name, (Message("user", text),)) for text in texts]
+        return await asyncio.gather(*map(model.ask, requests), return_exceptions=True)
+
+    return asyncio.run(all_of_them())
+
+
+def test_those_who_ask_one_by_one_are_served_in_batches() -> None:
+    model = Counting()
+    replies = asked(BatchedReward(model), ["x" * size for size in range(200)])
+    assert [reply.text for reply in replies if isinstance(reply, Reply)] == [f"{float(size)}" for size in range(200)]
+    assert min(model.sizes[:-1]) >= FULL
+
+
+def test_no_batch_is_larger_than_the_model_takes() -> None:
+    model = Counting(most=20)
+    asked(BatchedReward(model), ["x"] * 100)
+    assert max(model.sizes) == 20
+
+
+def test_one_text_that_cannot_be_scored_does_not_fail_the_others() -> None:
+    replies = asked(BatchedReward(Counting(bad="long")), ["a", "long", "bb"])
+    assert [reply.text if isinstance(reply, Reply) else type(reply) for reply in replies] == ["1.0", ModelError, "2.0"]
+
+
+def test_a_number_that_is_none_is_no_reward() -> None:
+    class Broken(Counting):
+        async def score(self, chats: Sequence[Chat]) -> Sequence[float]:
+            return [math.nan for _ in chats]
+
+    (reply,) = asked(BatchedReward(Broken()), ["a"])
+    assert isinstance(reply, ModelError)
+    assert reply.code == "R0233"
+
+
+def test_an_error_in_a_model_reaches_whoever_asked_as_one_of_ours() -> None:
+    class Failing(Counting):
+        async def score(self, chats: Sequence[Chat]) -> Sequence[float]:
+            raise RuntimeError("no weights")
+
+    (reply,) = asked(BatchedReward(Failing()), ["a"])
+    assert isinstance(reply, ModelError)
+    assert "no weights" in reply.message
+
+
+def test_the_mock_gives_the_same_reward_alone_and_among_others() -> None:
+    alone = asked(open_model("mock/reward"), ["b"])[0]
+    among = asked(open_model("mock/reward"), ["a", "b", "c"])[1]
+    other = asked(open_model("mock/reward:second"), ["b"])[0]
+    assert isinstance(alone, Reply) and isinstance(among, Reply) and isinstance(other, Reply)
+    assert alone.text == among.text != other.text
+
+
+def test_rewards_are_computed_beside_the_event_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: set[int] = set()
+
+    def noting(name: str, text: str) -> float:
+        threads.add(threading.get_ident())
+        return 0.0
+
+    monkeypatch.setattr("tripos_runtime.models.mock_reward.mock_reward", noting)
+    asked(open_model("mock/reward"), ["a"])
+    assert threads and threading.get_ident() not in threads
+
+
+# Servers
+
+
+def vllm_pooling(sent: Sent) -> Any:
+    entries = [
+        {"index": index, "object": "pooling", "data": [float(len(text))]}
+        for index, text in enumerate(sent.body["input"])
+    ]
+    usage = {"prompt_tokens": 7, "total_tokens": 7, "completion_tokens": 0}
+    return {"id": "pool-1", "object": "list", "created": 1, "model": "tutor", "data": entries[::-1], "usage": usage}
+
+
+def vllm_score(sent: Sent) -> Any:
+    pairs = zip(sent.body["text_1"], sent.body["text_2"], strict=True)
+    entries = [
+        {"index": index, "object": "score", "score": len(one) - len(other)} for index, (one, other) in enumerate(pairs)
+    ]
+    return {"id": "score-1", "object": "list", "created": 1, "model": "tutor", "data": entries}
+
+
+def tei(sent: Sent) -> Any:
+    assert sent.body["raw_scores"] is True
+    return [[{"score": float(len(text)), "label": "LABEL_0"}] for (text,) in sent.body["inputs"]]
+
+
+def served(
+    name: str, say: Callable[[Sent], Any], chats: Sequence[Chat], key: str | None = None
+) -> tuple[list[Reply | BaseException], list[Sent]]:
+    async def answer(sent: Sent) -> web.StreamResponse:
+        return web.json_response(say(sent))
+
+    return at_server(name, answer, chats, key)
+
+
+def at_server(
+    name: str, answer: Callable[[Sent], Awaitable[web.StreamResponse]], chats: Sequence[Chat], key: str | None = None
+) -> tuple[list[Reply | BaseException], list[Sent]]:
+    async def talk(server: Server) -> list[Reply | BaseException]:
+        kind = name.partition("/")[0]
+        model = open_model(name, {kind: Endpoint(server.base_url, key)}, timeout_s=0.3)
+        try:
+            return await asyncio.gather(*(model.ask(Request(name, chat)) for chat in chats), return_exceptions=True)
+        finally:
+            await model.close()
+
+    return serving(answer, talk)
+
+
+def user(*texts: str) -> list[Chat]:
+    return [(Message("user", text),) for text in texts]
+
+
+def texts_of(replies: Sequence[Reply | BaseException]) -> list[str]:
+    return [reply.text if isinstance(reply, Reply) else repr(reply) for reply in replies]
+
+
+def test_vllm_pools_several_texts_in_one_request_and_answers_in_any_order() -> None:
+    replies, sent = served("vllm-pooling/tutor", vllm_pooling, user("a", "bbb"))
+    assert texts_of(replies) == ["1.0", "3.0"]
+    assert [(each.path, each.body) for each in sent] == [("/pooling", {"model": "tutor", "input": ["a", "bbb"]})]
+
+
+def test_of_a_reward_for_each_token_the_last_counts() -> None:
+    replies, _ = served(
+        "vllm-pooling/tutor", lambda sent: {"data": [{"index": 0, "data": [[0.5], [-1.25]]}]}, user("a")
+    )
+    assert texts_of(replies) == ["-1.25"]
+
+
+def test_vllm_scores_what_comes_before_with_the_last_message() -> None:
+    chat = (Message("system", "four"), Message("user", "x"))
+    replies, sent = served("vllm-score/tutor", vllm_score, [chat])
+    assert texts_of(replies) == ["3.0"]
+    assert (sent[0].path, sent[0].body["text_1"], sent[0].body["text_2"]) == ("/score", ["four"], ["x"])
+
+
+def test_tei_predicts_raw_scores() -> None:
+    replies, sent = served("tei/tutor", tei, user("a", "bb"))
+    assert texts_of(replies) == ["1.0", "2.0"]
+    assert (sent[0].path, sent[0].body["inputs"]) == ("/predict", [["a"], ["bb"]])
+
+
+def test_tei_is_sent_no_more_texts_at_once_than_it_takes() -> None:
+    replies, sent = served("tei/tutor", tei, user(*("x" * 80)))
+    assert texts_of(replies) == ["1.0"] * 80
+    assert max(len(each.body["inputs"]) for each in sent) == 32
+
+
+def test_a_key_is_sent_where_one_is_named_and_none_otherwise(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MY_REWARD_KEY", "secret-of-mine")
+    _, with_key = served("tei/tutor", tei, user("a"), "MY_REWARD_KEY")
+    _, without = served("tei/tutor", tei, user("a"))
+    assert with_key[0].headers["authorization"] == "Bearer secret-of-mine"
+    assert "authorization" not in without[0].headers
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("vllm-pooling/embedder", {"data": [{"index": 0, "data": [0.1, 0.2, 0.3]}]}),
+        ("vllm-pooling/short", {"data": []}),
+        ("vllm-pooling/odd", {"detail": "pooling"}),
+        ("tei/classes", [[{"score": 0.9, "label": "good"}, {"score": 0.1, "label": "bad"}]]),
+        ("tei/odd", [[]]),
+        ("vllm-score/odd", {"data": [{"index": 0, "score": None}]}),
+    ],
+)
+def test_what_is_no_reward_is_said_to_be_none(name: str, said: Any) -> None:
+    replies, _ = served(name, lambda sent: said, user("a"))
+    (reply,) = replies
+    assert isinstance(reply, ModelError)
+    assert reply.code == "R0233"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "code"),
+    [
+        (429, {"error": "Model is overloaded", "error_type": "overloaded"}, "R0104"),
+        (424, {"error": "Inference failed", "error_type": "backend"}, "R0110"),
+        (503, {"error": "starting"}, "R0111"),
+        (401, {"error": "Unauthorized"}, "R0102"),
+        (404, {"object": "error", "message": "The model `tutor` does not exist."}, "R0103"),
+        (400, {"object": "error", "message": "This model's maximum context length is 512 tokens."}, "R0107"),
+    ],
+)
+def test_an_error_of_a_server_is_one_of_ours(status: int, body: Any, code: str) -> None:
+    replies, _ = at_server("tei/tutor", answering(body, status), user("a"))
+    (reply,) = replies
+    assert isinstance(reply, ModelError)
+    assert reply.code == code
+
+
+def test_a_server_that_does_not_answer_is_waited_for_no_longer_than_said() -> None:
+    replies, _ = at_server("tei/tutor", hanging, user("a"))
+    (reply,) = replies
+    assert isinstance(reply, ModelError)
+    assert reply.code == "R0109"
+
+
+def test_a_server_without_an_address_is_said_to_have_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("TEI_BASE_URL", raising=False)
+    with pytest.raises(ModelError, match="nothing says where `tei/tutor` is reached") as error:
+        open_model("tei/tutor")
+    assert "[endpoints]" in error.value.hint
+
+
+# Folders
+
+
+def test_a_folder_without_a_manifest_is_no_reward_model(tmp_path: Path) -> None:
+    with pytest.raises(ModelError) as error:
+        open_model(f"reward/{tmp_path}")
+    assert error.value.code == "R0234"
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "not JSON", '{"kind": "encoder"}'])
+def test_a_manifest_must_say_the_kind_and_the_digest(tmp_path: Path, text: str) -> None:
+    (tmp_path / "manifest.json").write_text(text, "utf-8")
+    with pytest.raises(ModelError) as error:
+        open_reward(str(tmp_path))
+    assert error.value.code == "R0234"
+
+
+def test_a_kind_without_an_engine_is_said_to_have_none(tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_text(json.dumps({"kind": "unheard-of", "digest": "0" * 64}), "utf-8")
+    with pytest.raises(ModelError) as error:
+        open_reward(str(tmp_path))
+    assert error.value.code == "R0235"
+
+
+# Roles
+
+
+@pytest.mark.parametrize(
+    ("models", "others", "code"),
+    [
+        (("mock/careful",), {}, "R0231"),
+        (("mock/careful",), {"critic": ("mock/careful",)}, "R0231"),
+        (("mock/reward",), {"critic": ("mock/reward",)}, "R0232"),
+        (("mock/careful",), {"critic": ("baseline/echo",)}, "R0231"),
+    ],
+)
+def test_a_role_takes_models_of_its_kind(
+    models: tuple[str, ...], others: dict[str, tuple[str, ...]], code: str
+) -> None:
+    plan = find_spec(str(ROOT / "specs" / "examples" / "mathtutorbench.tripos")).compile().plan
+    assert plan is not None
+    with pytest.raises(BindingError) as error:
+        bind(plan, models, others)
+    assert error.value.code == code

@@ -1,0 +1,186 @@
+"""The MathTutorBench spec: its tasks are those of the paper, its small data are ours, and all of it runs."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import SHARED_DATA, Command
+from tripos.project import find_spec
+from tripos_compiler.plan import Ask, Plan
+from tripos_runtime.asking import Question, text_reader
+from tripos_runtime.binding import bind
+from tripos_runtime.cases import CaseSource, Selection
+from tripos_runtime.lookup import wirings
+from tripos_runtime.models.base import Message
+from tripos_runtime.prompting import ask_messages, grade_messages
+from tripos_runtime.units import Names, Unit
+
+SPEC = Path(__file__).parent.parent / "specs" / "mathtutorbench"
+needs_data = pytest.mark.skipif(not (SHARED_DATA / "mathtutorbench").is_dir(), reason="the real data are not here")
+INSTANCES = {
+    "problem_solving": 1319,
+    "socratic_questioning": 1319,
+    "solution_correctness": 2004,
+    "mistake_location": 2004,
+    "mistake_correction": 1002,
+    "scaffolding": 2 * 1150,
+    "scaffolding_hard": 2 * 327,
+}
+"""Replies of one model; the two of teaching have a plain and a pedagogical column each."""
+
+
+def compiled(*data: Path) -> tuple[Plan, CaseSource]:
+    found = find_spec(str(SPEC), [str(each) for each in data])
+    compilation = found.compile()
+    assert compilation.diagnostics == ()
+    assert compilation.plan is not None
+    return compilation.plan, CaseSource(
+        compilation.plan, found.folders, tuple(each.path for each in compilation.sources)
+    )
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return compiled()[0]
+
+
+def replies_planned(plan: Plan) -> dict[str, int]:
+    counts: Counter[str] = Counter()
+    for count in plan.calls:
+        counts[count.scenario] += count.calls if count.role == "teacher" else 0
+    return dict(counts)
+
+
+@needs_data
+def test_the_real_data_have_the_instances_of_the_paper() -> None:
+    assert replies_planned(compiled(SHARED_DATA)[0]) == INSTANCES
+
+
+def test_our_own_data_have_six_rows_for_each_task(plan: Plan) -> None:
+    assert {scenario.row_count for scenario in plan.scenarios} == {6}
+    assert replies_planned(plan).keys() == INSTANCES.keys()
+
+
+def test_every_question_is_asked_at_temperature_0_with_2048_tokens_at_most(plan: Plan) -> None:
+    asks = [step for scenario in plan.scenarios for step in scenario.steps if isinstance(step, Ask)]
+    assert {(ask.settings.temperature, ask.settings.max_tokens) for ask in asks} == {(0.0, 2048)}
+
+
+def test_right_and_wrong_solutions_are_balanced(plan: Plan) -> None:
+    for name in ("solution_correctness", "mistake_location"):
+        (scenario,) = [each for each in plan.scenarios if each.name == name]
+        assert [treatment.arms for treatment in scenario.treatments] == [{"solution": "wrong"}, {"solution": "right"}]
+
+
+@pytest.mark.parametrize("folder", [SPEC / "data", pytest.param(SHARED_DATA, marks=needs_data)])
+def test_no_worked_example_is_of_what_is_evaluated(folder: Path) -> None:
+    worked = [json.loads(line)["question"] for line in (SPEC / "worked_examples.jsonl").read_text("utf-8").splitlines()]
+    asked = (folder / "gsm8k" / "test.jsonl").read_text("utf-8")
+    assert len(worked) == 2
+    assert not [question for question in worked if question in asked]
+
+
+def sent(source: CaseSource, scenario_name: str) -> list[tuple[dict[str, str], str, tuple[Message, ...]]]:
+    """What the teacher is sent: the arms, the row's last turn, and the messages."""
+    plan = source.plan
+    (scenario,) = [each for each in plan.scenarios if each.name == scenario_name]
+    found = []
+    for case in source.of(scenario, Selection()):
+        for treatment in scenario.treatments:
+            step = next(step for step in treatment.steps if isinstance(step, Ask))
+            question = Question(step.system, step.prompt, step.settings, None, text_reader)
+            last = case.fields["history"][-1]["text"] if "history" in case.fields else ""
+            found.append((treatment.arms, last, ask_messages(step, question, case, case.names, source.sources)))
+    return found
+
+
+def test_a_dialogue_is_sent_as_messages_up_to_what_the_student_said_last() -> None:
+    _, source = compiled()
+    for _, teachers, messages in sent(source, "scaffolding"):
+        assert messages[0].role == "system"
+        assert messages[-1].role == "user"
+        assert {message.role for message in messages[1:]} == {"user", "assistant"}
+        assert not [message for message in messages if teachers in message.content]
+
+
+def test_only_the_pedagogical_arm_is_told_how_to_teach() -> None:
+    _, source = compiled()
+    told = {
+        arms["instruction"]: "ask rather than tell" in messages[0].content
+        for arms, _, messages in sent(source, "scaffolding")
+    }
+    assert told == {"plain": False, "pedagogical": True}
+
+
+def test_the_students_solution_is_shown_as_numbered_steps() -> None:
+    _, source = compiled()
+    _, _, messages = next(each for each in sent(source, "mistake_location") if each[0]["solution"] == "wrong")
+    assert "\n1. The boxes hold 7 x 8 = 56 crayons.\n2. She gives away 15" in messages[-1].content
+
+
+def test_the_reference_solution_is_told_to_the_critic_and_to_nobody_else() -> None:
+    plan, source = compiled()
+    reference = "7 x 8 = 56 crayons are in the boxes."
+    assert not [1 for _, _, messages in sent(source, "scaffolding") for each in messages if reference in each.content]
+    assert reference in critic_reads(plan, source, 0)
+
+
+def critic_reads(plan: Plan, source: CaseSource, row: int) -> str:
+    """What the critic is sent about the teacher's own turn in a row."""
+    (scenario,) = [each for each in plan.scenarios if each.name == "scaffolding"]
+    case = list(source.of(scenario, Selection()))[row]
+    step = next(step for step in scenario.treatments[0].steps if step.step == "verdict" and not step.needs)
+    scorer = plan.scorer(step.scorer)
+    question = Question(scorer.system, scorer.prompt, scorer.settings, None, text_reader)
+    (message,) = grade_messages(step, question, case, Names(case.names).values, source.sources, ())
+    return message.content
+
+
+def test_a_reference_that_is_not_known_is_not_shown_to_the_critic_and_the_dialogue_is_run_all_the_same() -> None:
+    plan, source = compiled()
+    text = critic_reads(plan, source, 5)
+    assert "N/A" not in text and "Problem:" not in text
+    assert text.endswith("Count them in your picture.")
+
+
+@needs_data
+def test_the_210_dialogues_without_a_reference_are_run() -> None:
+    plan, source = compiled(SHARED_DATA)
+    unknown = 0
+    for name in ("scaffolding", "scaffolding_hard"):
+        (scenario,) = [each for each in plan.scenarios if each.name == name]
+        unknown += sum(case.fields["reference"] == "N/A" for case in source.of(scenario, Selection()))
+    assert unknown == 210
+
+
+def test_the_reward_of_a_reply_and_of_the_teachers_turn_are_of_the_same_dialogue() -> None:
+    plan, source = compiled()
+    binding = bind(plan, ("m",), {"critic": ("mock/reward",)})
+    (scenario,) = [each for each in plan.scenarios if each.name == "scaffolding"]
+    case = next(iter(source.of(scenario, Selection())))
+    units = [Unit(case, wiring, "m", 0) for wiring in wirings([scenario], plan, binding)["scaffolding"]]
+    own = {call.name for unit in units for call in unit.calls if call.step.step == "verdict" and not call.step.needs}
+    others = {call.name for unit in units for call in unit.calls if call.step.step == "verdict" and call.step.needs}
+    assert (len(own), len(others)) == (1, 2)
+
+
+def test_all_of_it_runs_beside_the_baselines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command) -> None:
+    monkeypatch.chdir(tmp_path)
+    models = "mock/careful,baseline/echo,baseline/constant:true,baseline/constant:0"
+    done = tripos("run", str(SPEC), "--model", models, "--role", "critic=mock/reward")
+    assert done.code == 0
+    report = json.loads(tripos("report", "--json").out)
+    figures = {
+        (measure["name"], row["model"]): row["value"] for measure in report["measures"] for row in measure["rows"]
+    }
+    # What is known of constants on balanced data.
+    assert figures["solution_correctness.f1", "baseline/constant:true"] == pytest.approx(2 / 3)
+    assert figures["solution_correctness.balanced_accuracy", "baseline/constant:true"] == 0.5
+    assert figures["mistake_location.micro_f1", "baseline/constant:0"] == 0.5
+    assert len({name for name, _ in figures}) == 10
+    again = tripos("run", str(SPEC), "--model", models, "--role", "critic=mock/reward")
+    assert "0 asked" in again.err
