@@ -1,0 +1,60 @@
+"""What a person is told of a reward model that was trained: the figure, and what it has to be held against."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tripos.training.report import NAME
+from tripos_warehouse.grid import Column, grid
+
+WIDTH = 80
+
+
+def told(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
+    """The outcome of a training in lines for a terminal."""
+    audit, tested = report["audit"], report["data"]["tested"]
+    yield f"trained in {report['seconds']['training']:,.0f} s, audited in {report['seconds']['audit']:,.0f} s"
+    left = tested["left_out"]
+    apart = (
+        f"; {left['pairs']:,} that share {left['topics']:,} topics with these were left out" if left["pairs"] else ""
+    )
+    yield f"tested on {tested['pairs']:,} pairs of {tested['topics']:,} topics that were not learned{apart}"
+    yield ""
+    rows = [_variant(each) for each in audit["variants"]]
+    rows += [(f"“{name}”", "", f"{value:.3f}", "", "") for name, value in audit["rules"].items()]
+    null = audit["shuffled_labels"]
+    if null["values"]:
+        spread = (
+            f"{null['mean'] - 2 * null['deviation']:.3f} to {null['mean'] + 2 * null['deviation']:.3f}"
+            if (null["deviation"] is not None)
+            else ""
+        )
+        name = f"shuffled labels, {len(null['values'])} times"
+        rows.append((name, "", f"{null['mean']:.3f}", spread, ""))
+    heads = ("learned", "pairs", "right", "95 %", "bag of words")
+    cells = list(zip(*rows, strict=True))
+    columns = [
+        Column(head, tuple(cell), right=place > 0) for place, (head, cell) in enumerate(zip(heads, cells, strict=True))
+    ]
+    yield from grid(columns, WIDTH)
+    yield ""
+    if null["p"] is not None:
+        yield f"p = {null['p']:.3f}: so often shuffled labels reach as much"
+    seeds = len(audit["variants"][0]["model"]["values"])
+    if seeds > 1:
+        yield f"the intervals come of {seeds} seeds, of which each holds out other topics"
+    error = audit["standard_error_of_topics"]
+    if error is not None:
+        yield f"which topics are tested moves the figure by {error:.3f} (standard error)"
+    yield f"written to {folder}, named {report['model_sha256'][:12]}; {folder / NAME} has all figures"
+    yield f"a scorer's role takes it: --role ROLE=reward/{folder}"
+
+
+def _variant(each: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
+    model = each["model"]
+    source = each["source"]
+    name = "all" if source is None else f"without {source}" if each["learned"] == "without" else f"{source} alone"
+    interval = "" if model["interval"] is None else f"{model['interval'][0]:.3f} to {model['interval'][1]:.3f}"
+    return name, f"{each['pairs']:,}", f"{model['mean']:.3f}", interval, f"{each['bag_of_words']['mean']:.3f}"
