@@ -95,9 +95,9 @@ def _files(options: Namespace, folder: Path) -> tuple[Path, Path | None]:
         return given, Path(tests[0]) if tests else None
     plan, source = compiled_pairs(options, options.source)
     of_files = [name for name in tests if name.endswith(".jsonl")]
-    tested = _found(plan, [name for name in tests if name not in of_files])
+    tested = found_pairings(plan, [name for name in tests if name not in of_files])
     rest = [each.name for each in pairings_of(plan) if each not in tested]
-    learned = _found(plan, _names(options.export) or rest)
+    learned = found_pairings(plan, _names(options.export) or rest)
     if not learned:
         hint = "declare one: `export NAME { pairs from DATASET … }`, or test fewer"
         raise Failure("W0601", "the spec has no pairs to learn", hint)
@@ -129,7 +129,7 @@ def pairings_of(plan: Plan) -> list[Pairing]:
     return [each for each in plan.exports if isinstance(each, Pairing)]
 
 
-def _found(plan: Plan, names: Sequence[str]) -> list[Pairing]:
+def found_pairings(plan: Plan, names: Sequence[str]) -> list[Pairing]:
     """The exports of these names. Raises `Failure` W0601 for another."""
     known = {each.name: each for each in pairings_of(plan)}
     for name in names:

@@ -77,6 +77,7 @@ def fitted(rows: Numbers, pairs: Preferences, penalty: float, start: Numbers) ->
     L-BFGS from `start` on. Every reply is scored once a step, and the pairs are formed of the scores."""
     from scipy.optimize import minimize
     from scipy.special import expit
+    from threadpoolctl import threadpool_limits
 
     count = len(pairs)
 
@@ -89,5 +90,7 @@ def fitted(rows: Numbers, pairs: Preferences, penalty: float, start: Numbers) ->
         pulled = (of_replies.astype(rows.dtype) @ rows).astype(np.float64)
         return value, pulled + 2 * penalty * weight
 
-    found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
+    # A step is a millisecond's work, and threads wait for each other longer than that where the cores are shared.
+    with threadpool_limits(1):
+        found = minimize(loss, start, jac=True, method="L-BFGS-B", options={"maxiter": STEPS})
     return np.asarray(found.x)

