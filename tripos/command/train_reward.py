@@ -30,6 +30,7 @@ def train(options: Namespace) -> int:
     ):
         raise Failure("W0818", f"there is something in `{folder}`", "give a new folder with `-o DIR`")
     from tripos.training.devices import choose_device
+    from tripos.training.reward.audit import WARNING
     from tripos.training.reward.making import Wanted, train_reward
     from tripos.training.reward.pairs import read_pairs
 
@@ -57,7 +58,7 @@ def train(options: Namespace) -> int:
 
         print("\n".join(told(report, folder)))
     for each in report["audit"]["warnings"]:
-        print(f"warning[W0824]: {each}", file=sys.stderr)
+        print(f"warning[{WARNING}]: {each}", file=sys.stderr)
     return GOOD
 
 

@@ -21,6 +21,8 @@ from tripos.training.reward.trivial import RULES
 LEAST_SHUFFLED = 15
 """So many trainings on shuffled labels are the least that say anything: with fewer no p is below 1/16."""
 LEVEL = 0.05
+WARNING = "W0824"
+"""The code of what an audit warns of."""
 
 Tell = Callable[[str], None]
 
