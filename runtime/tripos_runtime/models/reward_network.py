@@ -15,6 +15,7 @@ from typing import Any, Literal
 BASE, HEAD = "base", "head.safetensors"
 """Beside the manifest: the folder of the base model, and the weights of the head."""
 AT_ONCE = 32
+DIGITS = 4
 
 Pool = Literal["layers", "mean", "last"]
 
@@ -108,11 +109,15 @@ class RewardNetwork:
         return torch.stack(found)
 
     def rewards(self, texts: Sequence[tuple[str, str]], at_once: int = AT_ONCE) -> list[float]:
-        """The rewards of replies with what comes before them, in their order."""
+        """The rewards of replies with what comes before them, in their order.
+
+        They are rounded to what 32 bits can tell: the same text in another batch must tie with itself, and not win by
+        the order in which sums were taken.
+        """
         if not texts:
             return []
         values = ((self.features(texts, at_once) - self.head["mean"]) / self.head["scale"]) @ self.head["weight"]
-        return [float(value) for value in values]
+        return [round(float(value), DIGITS) for value in values]
 
 
 def by_length(lengths: Sequence[int], at_once: int) -> Iterator[list[int]]:

@@ -16,10 +16,10 @@ def told(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
     """The outcome of a training in lines for a terminal."""
     audit, tested = report["audit"], report["data"]["tested"]
     yield f"trained in {report['seconds']['training']:,.0f} s, audited in {report['seconds']['audit']:,.0f} s"
-    yield f"tested on {tested['pairs']:,} pairs of {tested['topics']:,} topics that were not learned"
+    yield f"tested on {_some(tested['pairs'], 'pair')} of {_some(tested['topics'], 'topic')} that were not learned"
     left = tested["left_out"]
     if left["pairs"]:
-        yield f"{left['pairs']:,} pairs of {left['topics']:,} topics that were learned too are not tested"
+        yield f"not tested, for their topics were learned: {_some(left['pairs'], 'pair')} of {_some(left['topics'], 'topic')}"
     yield ""
     rows = [_variant(each) for each in audit["variants"]]
     rows += [(name, "", f"{value:.3f}", "", "") for name, value in audit["rules"].items()]
@@ -40,8 +40,18 @@ def told(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
     error = audit["standard_error_of_topics"]
     if error is not None:
         yield f"which topics are tested moves the figure by {error:.3f} (standard error)"
-    yield f"written to {folder}, named {report['model_sha256'][:12]}; {folder / NAME} has all figures"
+    yield f"written to {folder}, named {report['model_sha256'][:12]}"
+    yield f"all figures: {folder / NAME}"
     yield f"a scorer's role takes it: --role ROLE=reward/{folder}"
+
+
+def _some(count: int, noun: str) -> str:
+    """So many of something, in words.
+
+    >>> _some(1, "topic"), _some(1200, "pair")
+    ('1 topic', '1,200 pairs')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
 def _variant(each: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
