@@ -12,6 +12,7 @@ from pathlib import Path
 from tripos.failure import GOOD, Failure
 from tripos.training.extra import need, quieten
 from tripos.training.report import BESIDE, DATA, NAME
+from tripos.training.reward.recipe import RewardRecipe
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Pairing, Plan
 from tripos_runtime.cases import CaseSource
@@ -66,9 +67,7 @@ def _tell(line: str) -> None:
     print(line, file=sys.stderr, flush=True)
 
 
-def _recipe(options: Namespace) -> object:
-    from tripos.training.reward.recipe import RewardRecipe
-
+def _recipe(options: Namespace) -> RewardRecipe:
     return RewardRecipe(
         model=options.model,
         tune=options.tune,

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from tripos_runtime.models.base import FREE, ModelError, Price
 from tripos_runtime.models.reward_network import RewardNetwork, parted, read_network
@@ -97,13 +96,14 @@ def _need() -> None:
 
 def _loaded(name: str, folder: Path) -> RewardNetwork:
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    # Threads that spin while they wait for each other take the cores from the run that goes on beside them.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     import transformers
 
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     try:
-        network: Any = read_network(folder)
+        return read_network(folder)
     except Exception as error:  # of whatever kind, from the libraries
         told = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise ModelError("R0239", f"cannot load `{name}`: {told}", "train it again", fatal=True) from error
-    return network

@@ -8,8 +8,6 @@ from tripos.command.options.common import add_deny, add_store
 from tripos.command.options.kinds import above_zero, count, positive, share
 from tripos.command.parser import Parser
 
-Actions = argparse._SubParsersAction
-
 
 def add_train(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos train`."""
@@ -18,7 +16,7 @@ def add_train(parser: argparse.ArgumentParser) -> None:
     _add_reward(actions)
 
 
-def _add_reward(actions: Actions) -> None:
+def _add_reward(actions: argparse._SubParsersAction[Parser]) -> None:
     """Options of `tripos train reward`."""
     reward = actions.add_parser("reward", help="a reward model: learns which of two replies is better")
     help_ = "pairs as JSON Lines, or a spec: the pairs that its exports make of data"
@@ -59,7 +57,7 @@ def _add_reward(actions: Actions) -> None:
     reward.add_argument("--json", action="store_true", help="print the report as JSON")
 
 
-def _add_sft(actions: Actions) -> None:
+def _add_sft(actions: argparse._SubParsersAction[Parser]) -> None:
     """Options of `tripos train sft`."""
     sft = actions.add_parser("sft", help="supervised fine-tuning: a model learns the replies of chats")
     help_ = "chats as JSON Lines, or a spec: the export that it declares, of its last run"

@@ -90,9 +90,17 @@ def read_pairs(path: Path) -> Preferences:
     told = {name: (said or {}).get(name) for name in ("benchmark", "version", "plan_digest", "exports", "licence")}
     told = {"file": path.name, "sha256": sha256, "pairs": len(lines), "replies": len(places), **told}
     told["grouped_by"] = "prompt" if said is None else "group"
-    numbers = [np.array(each, dtype=kind) for each, kind in ((better, np.int64), (worse, np.int64), (margins, float))]
     groups = joined_groups(keys)
-    return Preferences(tuple(places), *numbers, groups, tuple(by), tuple(keys), told)
+    return Preferences(
+        texts=tuple(places),
+        better=np.array(better, dtype=np.int64),
+        worse=np.array(worse, dtype=np.int64),
+        margins=np.array(margins, dtype=np.float64),
+        groups=groups,
+        by=tuple(by),
+        keys=tuple(keys),
+        told=told,
+    )
 
 
 def plain(text: str) -> str:

@@ -19,7 +19,8 @@ def told(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
     yield f"tested on {_some(tested['pairs'], 'pair')} of {_some(tested['topics'], 'topic')} that were not learned"
     left = tested["left_out"]
     if left["pairs"]:
-        yield f"not tested, for their topics were learned: {_some(left['pairs'], 'pair')} of {_some(left['topics'], 'topic')}"
+        some = f"{_some(left['pairs'], 'pair')} of {_some(left['topics'], 'topic')}"
+        yield f"not tested, for their topics were learned: {some}"
     yield ""
     rows = [_variant(each) for each in audit["variants"]]
     rows += [(name, "", f"{value:.3f}", "", "") for name, value in audit["rules"].items()]
