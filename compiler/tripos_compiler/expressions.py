@@ -198,6 +198,12 @@ class Elaborator:
                     self.program.index.use(syntax.name.span, None, shown(inner))
                     return Typed(Get(of=typed.expr, field=syntax.name.text), inner, typed.secret)
                 known += [name for name in of.fields if name not in known]
+            elif of.kind == "list" and of.of.kind == "record":
+                if syntax.name.text in of.of.fields:  # of every record
+                    inner = ListType(of=of.of.fields[syntax.name.text])
+                    self.program.index.use(syntax.name.span, None, shown(inner))
+                    return Typed(Get(of=typed.expr, field=syntax.name.text), inner, typed.secret)
+                known += [name for name in of.of.fields if name not in known]
             elif of.kind == "optional" and of.of.kind == "record":
                 self.error("E0306", f"`{dotted(syntax.of)}` may be missing here", syntax.of.span)
                 return None

@@ -23,6 +23,7 @@ from tripos_compiler.plan import (
     Made,
     Measure,
     Metric,
+    Pairing,
     Plugin,
     Reveal,
     Role,
@@ -112,7 +113,7 @@ class Program:
     measures: dict[str, Measure] = field(default_factory=dict)
     expectations: list[Expectation] = field(default_factory=list)
     subsets: dict[str, Subset] = field(default_factory=dict)
-    exports: dict[str, Export] = field(default_factory=dict)
+    exports: dict[str, Export | Pairing] = field(default_factory=dict)
     calls: list[CallCount] = field(default_factory=list)
     reveals: list[Reveal] = field(default_factory=list)
     index: Index = field(default_factory=Index)

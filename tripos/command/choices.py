@@ -15,6 +15,7 @@ from tripos_compiler.plan import Plan, Subset
 from tripos_runtime.binding import Binding, BindingError, bind
 from tripos_runtime.cases import CaseSource, Selection
 from tripos_runtime.families import kin
+from tripos_runtime.models.reward_artefact import pinned_name
 
 MOST_KIN = 4
 """So many judges of their own family are named; the rest are counted."""
@@ -43,7 +44,7 @@ def chosen_binding(options: Namespace, config: Config, plan: Plan) -> tuple[Bind
     if cassette is not None:
         shared = dict(cassette.binding_models)
         models = shared.get(compared, ())
-    others = {name: each for name, each in {**shared, **others}.items() if name != compared}
+    others = {name: tuple(map(pinned_name, each)) for name, each in {**shared, **others}.items() if name != compared}
     try:
         return bind(plan, models, others), cassette
     except BindingError as error:

@@ -7,7 +7,7 @@ from argparse import Namespace
 from tripos.command.opening import open_store
 from tripos.failure import GOOD, Failure
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.plan import Plan
+from tripos_compiler.plan import Export, Pairing, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.runs import get_plan
 from tripos_warehouse.views import connect_run
@@ -36,7 +36,11 @@ OF: dict[str, tuple[str, ...]] = {
 
 
 def main(options: Namespace) -> int:
-    """Writes an export of a run, and says what is in it."""
+    """Writes an export of a run, or of a spec's data, and says what is in it."""
+    if options.spec is not None:
+        from tripos.command.export_pairs import export_pairs
+
+        return export_pairs(options)
     store = open_store(options)
     try:
         connection, run = connect_run(store, options.run)
@@ -63,7 +67,10 @@ def main(options: Namespace) -> int:
 
 def _kind(options: Namespace, plan: Plan) -> str:
     """What is exported: one of `KINDS`, or what the export of the spec that is named is."""
-    declared = {export.name: export for export in plan.exports}
+    declared = {export.name: export for export in plan.exports if isinstance(export, Export)}
+    if options.what in {export.name for export in plan.exports if isinstance(export, Pairing)}:
+        hint = f"name the spec: `tripos export {options.what} --spec PATH -o {options.output}`"
+        raise StoreError("W0601", f"`{options.what}` is made of data, and not of a run", hint)
     if options.what in declared:
         return "distillation" if declared[options.what].kind == "best" else "preferences"
     if options.what in KINDS:

@@ -13,7 +13,7 @@ from tripos.command.filters import chosen_filter
 from tripos.command.terminal import columns
 from tripos.failure import Failure
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.plan import Plan
+from tripos_compiler.plan import Export, Plan
 from tripos_warehouse.dimensions import label
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.distillation import Training, distil, score_names
@@ -65,7 +65,7 @@ def export_training(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run,
 
 def wanted_of(options: Namespace, plan: Plan, run: Run, kind: str) -> Wanted:
     """What the options ask for, on top of the export of the spec that they name. Raises `Failure` and `StoreError`."""
-    declared = next((each for each in plan.exports if each.name == options.what), None)
+    declared = next((each for each in plan.exports if isinstance(each, Export) and each.name == options.what), None)
     keep, told = chosen_filter(options, plan, None if declared is None else declared.where)
     per = _names(options.per) or (declared.per if declared is not None else ())
     rows = _names(options.rows) or ((declared.rows,) if declared is not None else asked_steps(plan, run.compared_role))

@@ -16,6 +16,10 @@ from tripos_warehouse.errors import StoreError
 
 def main(options: Namespace) -> int:
     """Trains a model, and says what came of it. Raises `Failure`."""
+    if options.action == "reward":
+        from tripos.command.train_reward import train
+
+        return train(options)
     need()
     quieten()
     folder = Path(options.output)

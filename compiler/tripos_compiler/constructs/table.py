@@ -221,9 +221,34 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "spread", ("subset",), "spread over DIMS...", "over what the items of a stratum are spread evenly", once=True
     ),
     Construct("seed", ("subset",), "seed COUNT", "the seed of the draw", once=True),
-    Construct("export", (FILE,), "export NAME BLOCK", "training data, made of replies", body="export"),
+    Construct(
+        "export",
+        (FILE,),
+        "export NAME BLOCK",
+        "training data, made of replies or of the rows of a data set",
+        body="export",
+    ),
     Construct("best", ("export",), "best of ROLE by MEASURE [per DIMS...]", "the replies of the best model", once=True),
     Construct("pairs", ("export",), "pairs of ROLE by MEASURE [margin NUMBER]", "better and worse replies", once=True),
+    Construct(
+        "pairs_from",
+        ("export",),
+        "pairs from DATASET [as ALIAS] [where FILTER] [margin NUMBER]",
+        "better and worse texts of the rows of a data set",
+        keyword="pairs",
+        once=True,
+    ),
+    Construct("pair_group", ("export",), "group VALUE", "rows with the same value belong together", keyword="group"),
+    Construct(
+        "pair_prompt", ("export",), "prompt LABELS [when COND]", "what the texts of a row reply to", keyword="prompt"
+    ),
+    Construct(
+        "pair_reply",
+        ("export",),
+        "reply VALUE [from LIST as ALIAS] [by WHO] [worth WORTH] [when COND]",
+        "a text, or one for each element of a list: how good it is, and who wrote it",
+        keyword="reply",
+    ),
     Construct("rows", ("export",), "rows STEP", "whose replies are exported", once=True),
     Construct("only", ("export",), "where FILTER", "which replies are exported", once=True, keyword="where"),
     Construct(

@@ -107,6 +107,9 @@ CODES: dict[str, str] = {
     "R0234": "no trained reward model there",
     "R0235": "no engine for a reward model",
     "R0236": "baseline out of place",
+    "R0237": "another reward model than named",
+    "R0238": "reward model needs libraries",
+    "R0239": "reward model cannot be loaded",
     "R0301": "Python function not loaded",
     "R0302": "Python function changed",
     "R0401": "not a budget",
@@ -166,6 +169,10 @@ CODES: dict[str, str] = {
     "W0816": "no such device",
     "W0817": "training failed",
     "W0818": "something in the folder",
+    "W0821": "pairs unreadable",
+    "W0822": "test not apart",
+    "W0823": "encoder not installed",
+    "W0824": "a shortcut does as well",
 }
 """Code to headline. A test requires a page for each, with a bad example and its mend."""
 

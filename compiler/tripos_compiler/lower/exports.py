@@ -12,8 +12,9 @@ from tripos_compiler.lower.dims import own_line, read_dimension, text_of
 from tripos_compiler.lower.figured import Known, Reading
 from tripos_compiler.lower.measures import read_measures
 from tripos_compiler.lower.operands import find_measure, find_operand
+from tripos_compiler.lower.pairings import lower_pairing, misplaced
 from tripos_compiler.lower.scored import Scored
-from tripos_compiler.plan import Ask, ChoiceType, Export, Expr
+from tripos_compiler.plan import Ask, ChoiceType, Export, Expr, Pairing
 from tripos_compiler.program import Program
 from tripos_compiler.scope import Binding
 from tripos_compiler.syntax.tree import Name, Number, Syntax
@@ -34,8 +35,13 @@ def lower_exports(program: Program) -> None:
             program.exports[export.name] = export
 
 
-def _export(program: Program, reading: Reading, statement: Statement) -> Export | None:
+def _export(program: Program, reading: Reading, statement: Statement) -> Export | Pairing | None:
     name = statement.name()
+    if misplaced(program, statement):
+        return None
+    paired = statement.one_of("pairs_from")
+    if paired is not None:
+        return lower_pairing(program, statement, paired)
     best, pairs, rows = (statement.one_of(word) for word in ("best", "pairs", "rows"))
     if best is not None and not own_line(program, best.many("dims"), CLAUSES):
         return None
@@ -87,7 +93,7 @@ def _whole(
         good = False
     if best is None and pairs is None:
         message = f"export `{name}` does not say what it exports"
-        help_ = "write `best of ROLE by MEASURE`, or `pairs of ROLE by SCORE`"
+        help_ = "write `best of ROLE by MEASURE`, `pairs of ROLE by SCORE` or `pairs from DATASET`"
         program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
         good = False
     if rows is None:

@@ -48,6 +48,10 @@ from tripos_compiler.plan.expressions import (
     Texts,
     Unary,
 )
+from tripos_compiler.plan.pairings import (
+    PairedReply,
+    Pairing,
+)
 from tripos_compiler.plan.results import (
     Aggregate,
     Constant,
@@ -151,6 +155,8 @@ __all__ = [
     "MetricsType",
     "NumberType",
     "OptionalType",
+    "PairedReply",
+    "Pairing",
     "Part",
     "Passage",
     "PathType",

@@ -50,7 +50,7 @@ class Items(Part):
 
 
 class Get(Part):
-    """A field of a record that an expression yields: `last(history).text`."""
+    """A field of a record that an expression yields, `last(history).text`; of a list of records, that of each."""
 
     op: Literal["get"] = "get"
     of: Expr

@@ -9,6 +9,7 @@ import orjson
 from tripos_compiler.plan.base import Part, digest, named
 from tripos_compiler.plan.datasets import Dataset, Made
 from tripos_compiler.plan.declarations import Arm, Axis, Benchmark, Metric, Plugin, Role, Tree
+from tripos_compiler.plan.pairings import Pairing
 from tripos_compiler.plan.results import Expectation, Export, Measure, Subset
 from tripos_compiler.plan.scenarios import Scenario, Scorer
 
@@ -59,7 +60,7 @@ class Plan(Part):
     measures: tuple[Measure, ...]
     expectations: tuple[Expectation, ...] = ()
     subsets: tuple[Subset, ...] = ()
-    exports: tuple[Export, ...] = ()
+    exports: tuple[Export | Pairing, ...] = ()
     reveals: tuple[Reveal, ...] = ()
     calls: tuple[CallCount, ...]
 

@@ -93,7 +93,8 @@ def _evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
         case Binary():
             return _binary(expr, names)
         case Get(of=of, field=field):
-            return _evaluate(of, names)[field]
+            record = _evaluate(of, names)
+            return [each[field] for each in record] if isinstance(record, list) else record[field]
         case Data(dataset=dataset, field=field):
             rows = names[DATA][dataset]
             return [row if field is None else row[field] for row in rows]

@@ -58,7 +58,8 @@ def read_value(type_: Type, value: Any, axes: Mapping[str, Axis]) -> Any:
     """A raw value as a type. Raises `DoesNotFit`.
 
     Numbers are also read from text, as CSV has them, values of an axis also by label, lists, sets and records also from
-    JSON text, a path also from the list of its names. A text in several parts, a list or record of texts, is read as
+    JSON text, a path also from the list of its names, a list of records also from an object of objects, whose names are
+    read as the field `name`. A text in several parts, a list or record of texts, is read as
     its lines: some data sets have a few such rows.
 
     >>> from tripos_compiler.plan import IntegerType, ListType, TextType
@@ -86,6 +87,8 @@ def read_value(type_: Type, value: Any, axes: Mapping[str, Axis]) -> Any:
             return _choice(type_.values, axes.get(type_.axis or ""), value)
         case "list" | "set":
             listed = _parsed(value, "[")
+            if isinstance(listed, Mapping) and type_.kind == "list" and type_.of.kind == "record":
+                listed = _entries(listed)
             if not isinstance(listed, list):
                 raise DoesNotFit
             items = [read_value(type_.of, item, axes) for item in listed]
@@ -123,6 +126,13 @@ def _lines(value: Any) -> str:
         case Mapping():
             return "\n".join(f"{name}: {_lines(part)}" for name, part in value.items())
     raise DoesNotFit
+
+
+def _entries(value: Mapping[str, Any]) -> list[Any]:
+    """The objects of an object, each with its own name as `name` unless it has one."""
+    if not all(isinstance(each, Mapping) for each in value.values()):
+        raise DoesNotFit
+    return [{"name": name, **each} for name, each in value.items()]
 
 
 def _path(value: Any) -> str:

@@ -7,13 +7,18 @@ of the runtime has to change.
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
 from tripos_runtime.models.base import ModelError
 from tripos_runtime.models.rewards import RewardModel
+from tripos_runtime.models.trained_reward import KIND, open_trained
 
 MANIFEST = "manifest.json"
+SHORT = 12
+"""So many digits of a digest name a model."""
+PINNED = re.compile(r"[0-9a-f]{8,64}")
 
 
 @dataclass(frozen=True)
@@ -41,17 +46,43 @@ def read_manifest(path: Path) -> Manifest:
     return Manifest(path, kind, digest)
 
 
-def open_reward(path: str) -> RewardModel:
-    """The reward model in a folder, ready to score.
+def pinned_name(name: str) -> str:
+    """The name of a reward model with its digest, `reward/PATH@DIGEST`: by that its rewards are kept, so another model
+    in the same folder is asked anew. Names of other models, and of folders that cannot be read, are given back.
 
-    Raises `ModelError` R0234 where the folder holds none, and R0235 where this version has no engine for its kind,
-    which today is every kind.
+    >>> pinned_name("mock/reward"), pinned_name("reward/no/such/folder")
+    ('mock/reward', 'reward/no/such/folder')
+    """
+    if not name.startswith("reward/"):
+        return name
+    path, pinned = _parted(name.removeprefix("reward/"))
+    try:
+        manifest = read_manifest(Path(path).expanduser())
+    except ModelError:
+        return name
+    return name if pinned is not None else f"{name}@{manifest.digest[:SHORT]}"
+
+
+def _parted(path: str) -> tuple[str, str | None]:
+    """The folder, and the beginning of the digest behind its `@`."""
+    folder, found, pinned = path.rpartition("@")
+    return (folder, pinned) if found and PINNED.fullmatch(pinned) else (path, None)
+
+
+def open_reward(path: str) -> RewardModel:
+    """The reward model in a folder, ready to score; the beginning of its digest may follow, `FOLDER@DIGEST`.
+
+    Raises `ModelError` R0234 where the folder holds none, R0235 where this version has no engine for its kind, R0237
+    where it is another than its digest says, and R0238 where the libraries are lacking.
 
     >>> open_reward("no/such/folder")
     Traceback (most recent call last):
     tripos_runtime.models.base.ModelError: there is no reward model in `no/such/folder`
     """
-    manifest = read_manifest(Path(path).expanduser())
+    folder, pinned = _parted(path)
+    manifest = read_manifest(Path(folder).expanduser())
+    if manifest.kind == KIND:
+        return open_trained(manifest.path, manifest.digest, pinned)
     message = f"this version has no engine for reward models of the kind `{manifest.kind}`"
     hint = "serve the model and name the server: `vllm-pooling/NAME` or `tei/NAME`"
     raise ModelError("R0235", message, hint, fatal=True)

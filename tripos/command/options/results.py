@@ -40,6 +40,10 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("what", metavar="KIND", help=help_)
     parser.add_argument("run", metavar="RUN", nargs="?", help="a run, or the beginning of its name (default: the last)")
     parser.add_argument("-o", "--output", metavar="PATH", required=True, help="the file, or the folder, to write")
+    help_ = "of this spec, not of a run: pairs that an `export` makes of data"
+    parser.add_argument("--spec", metavar="PATH", help=help_)
+    help_ = "with --spec: look for data here too"
+    parser.add_argument("--data", metavar="DIR", action="append", default=[], help=help_)
     parser.add_argument("--by", metavar="NAME", help="the measure or score that says what is better")
     help_ = "the model that is best in each of these: scenario, metric, an axis, an arm"
     parser.add_argument("--per", metavar="DIM[,DIM]", action="append", default=[], help=help_)

@@ -12,6 +12,53 @@ from tripos.command.parser import Parser
 def add_train(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos train`."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True, parser_class=Parser)
+    _add_sft(actions)
+    _add_reward(actions)
+
+
+def _add_reward(actions: argparse._SubParsersAction[Parser]) -> None:
+    """Options of `tripos train reward`."""
+    reward = actions.add_parser("reward", help="a reward model: learns which of two replies is better")
+    help_ = "pairs as JSON Lines, or a spec: the pairs that its exports make of data"
+    reward.add_argument("source", metavar="FILE", help=help_)
+    help_ = "of a spec: learn these exports (default: all that are not tested)"
+    reward.add_argument("--export", metavar="NAME[,NAME]", action="append", default=[], help=help_)
+    help_ = "test on these pairs: a file, or exports of the spec (default: a fifth of the topics)"
+    reward.add_argument("--test", metavar="WHAT", action="append", default=[], help=help_)
+    reward.add_argument("-o", "--output", metavar="DIR", required=True, help="the folder of the model that is made")
+    help_ = "base model: a name of the Hub or a folder (default: all-MiniLM-L6-v2, which comes with the extra)"
+    reward.add_argument("--model", metavar="NAME", default="all-MiniLM-L6-v2", help=help_)
+    help_ = "learn a head on a base that stays as it is, or all weights (default: head)"
+    reward.add_argument("--tune", choices=("head", "all"), default="head", help=help_)
+    help_ = "with --tune all: times through the data (default: 1)"
+    reward.add_argument("--epochs", type=positive, default=1, metavar="N", help=help_)
+    help_ = "with --tune all: highest learning rate (default: 1e-5)"
+    reward.add_argument("--learning-rate", type=above_zero, default=1e-5, metavar="N", help=help_)
+    help_ = "with --tune all: pairs in a step (default: 16)"
+    reward.add_argument("--batch", type=positive, default=16, metavar="N", help=help_)
+    reward.add_argument("--at-once", type=positive, metavar="N", help="replies that are read together (default: 32)")
+    help_ = "tokens before a reply that are read with it (default: 0)"
+    reward.add_argument("--context", type=count, default=0, metavar="N", help=help_)
+    reward.add_argument("--max-tokens", type=positive, default=256, metavar="N", help="of a reply (default: 256)")
+    help_ = "what stands before the reply in a text that is scored (default: Teacher:)"
+    reward.add_argument("--marker", metavar="TEXT", default="Teacher:", help=help_)
+    help_ = "share of the topics by which the recipe is chosen (default: 0.1)"
+    reward.add_argument("--held-out", type=share, default=0.1, metavar="SHARE", help=help_)
+    help_ = "trainings of each variant in the audit (default: 5)"
+    reward.add_argument("--seeds", type=positive, default=5, metavar="N", help=help_)
+    help_ = "trainings on shuffled labels in the audit (default: 20)"
+    reward.add_argument("--shuffled", type=count, default=20, metavar="N", help=help_)
+    reward.add_argument("--seed", type=int, default=0, metavar="N", help="of the model that is kept (default: 0)")
+    help_ = "where (default: a GPU if any)"
+    reward.add_argument("--device", choices=("auto", "cpu", "cuda"), default="auto", help=help_)
+    help_ = "of a spec: look for data files here too"
+    reward.add_argument("--data", metavar="DIR", action="append", default=[], help=help_)
+    add_deny(reward)
+    reward.add_argument("--json", action="store_true", help="print the report as JSON")
+
+
+def _add_sft(actions: argparse._SubParsersAction[Parser]) -> None:
+    """Options of `tripos train sft`."""
     sft = actions.add_parser("sft", help="supervised fine-tuning: a model learns the replies of chats")
     help_ = "chats as JSON Lines, or a spec: the export that it declares, of its last run"
     sft.add_argument("source", metavar="FILE", help=help_)

@@ -1,0 +1,208 @@
+"""Lowers `export NAME { pairs from DATASET … }`: better and worse texts of the rows of a data set."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.expressions import Elaborator, record_fields
+from tripos_compiler.lower.loaded import LoadedDataset, row_fields
+from tripos_compiler.lower.templates import lower_texts
+from tripos_compiler.plan import (
+    Expr,
+    ListType,
+    Literal_,
+    NumberType,
+    PairedReply,
+    Pairing,
+    RecordType,
+    Template,
+    TextType,
+    Type,
+)
+from tripos_compiler.program import Program
+from tripos_compiler.scope import Binding, Scope, Typed
+from tripos_compiler.syntax.tree import Name, Number, Syntax
+from tripos_compiler.types import fits, shown
+
+ONLY_PAIRED = ("pair_group", "pair_prompt", "pair_reply")
+"""What stands only in an export of the rows of a data set."""
+NOT_PAIRED = ("best", "pairs", "rows", "only", "holds", "format")
+"""What stands only in an export of replies."""
+TURN = RecordType(fields={"speaker": TextType(), "text": TextType()})
+
+
+def misplaced(program: Program, statement: Statement) -> bool:
+    """Reports what belongs to exports of another kind."""
+    paired = statement.one_of("pairs_from") is not None
+    found = [inner for inner in statement.body if inner.construct in (NOT_PAIRED if paired else ONLY_PAIRED)]
+    for inner in found:
+        if paired:
+            message = "this export is of the rows of a data set, and this is said of replies of models"
+            help_ = "make two exports"
+        else:
+            message = "this is said of the rows of a data set, and the export is of replies of models"
+            help_ = "write `pairs from DATASET`, or make two exports"
+        program.diagnostics.error("E0202", message, inner.head, help=help_)
+    return bool(found)
+
+
+def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> Pairing | None:
+    """An export of pairs out of a data set; None where anything is wrong, which was reported."""
+    name, dataset = statement.name(), pairs.name("dataset")
+    if not program.is_declared("dataset", dataset):
+        return None
+    loaded = program.rowsets.get(dataset.text)
+    if loaded is None or not loaded.sound:
+        return None
+    if not loaded.known:
+        message = f"`{dataset.text}` is made by a run, and pairs are of the rows of a file"
+        program.diagnostics.error("E0301", message, dataset.span, help="name a data set that is read from a file")
+        return None
+    alias = pairs.find_name("alias") or dataset
+    scope = _scope(loaded, alias)
+    lowering = _Lowering(program, scope, name.text)
+    where = lowering.value(pairs.find("filter"), None, "a condition", condition=True)
+    groups = [lowering.value(each.syntax("value"), TextType(), "a group") for each in statement.of("pair_group")]
+    prompt = _prompt(program, scope, statement)
+    replies = [lowering.reply(each) for each in statement.of("pair_reply")]
+    margin = pairs.find("number")
+    if not replies:
+        message = f"export `{name.text}` does not say what is paired"
+        help_ = "write two at least: `reply d.good worth 1` and `reply d.bad worth 0`"
+        lacking = statement.block.span if statement.block is not None else None
+        program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
+    elif len(replies) == 1 and statement.of("pair_reply")[0].find("list") is None:
+        head = statement.of("pair_reply")[0].head
+        help_ = "write another `reply`, or take one `from` a list"
+        program.diagnostics.error("E0206", "one reply makes no pair", head, help=help_)
+        return None
+    if not lowering.good or prompt is False or not replies:
+        return None
+    return Pairing(
+        name=name.text,
+        dataset=loaded.dataset.name,
+        alias=alias.text,
+        where=where,
+        margin=float(margin.value) if isinstance(margin, Number) else 0.0,
+        groups=tuple(each for each in groups if each is not None),
+        prompt=prompt if isinstance(prompt, Template) else None,
+        replies=tuple(each for each in replies if each is not None),
+    )
+
+
+def _scope(loaded: LoadedDataset, alias: Name) -> Scope:
+    fields = row_fields(loaded, alias.text)
+    # A reader of pairs is a grader, and a grader may see what is secret to the compared role.
+    open_ = {name: replace(each, secret=()) for name, each in fields.items()}
+    for field in loaded.dataset.fields:
+        path, span = (alias.text, field.name), loaded.spans.get(field.name)
+        open_[field.name] = Binding(path, field.type, (), record_fields(path, field.type, (), span), span=span)
+    return {alias.text: Binding((alias.text,), None, (), open_, span=alias.span)}
+
+
+def _prompt(program: Program, scope: Scope, statement: Statement) -> Template | bool | None:
+    """The template of what is replied to; None where there is none, False where it is wrong."""
+    written = statement.of("pair_prompt")
+    if not written:
+        return None
+    texts = lower_texts(program, scope, written, f"the prompt of export `{statement.name().text}`")
+    return False if texts is None else texts.texts[program.languages[0]]
+
+
+class _Lowering:
+    """Lowers the values of one export; `good` until one is wrong."""
+
+    def __init__(self, program: Program, scope: Scope, export: str) -> None:
+        self.program = program
+        self.scope = scope
+        self.export = export
+        self.good = True
+
+    def value(
+        self,
+        syntax: Syntax | None,
+        wanted: Type | None,
+        what: str,
+        scope: Scope | None = None,
+        *,
+        condition: bool = False,
+    ) -> Expr | None:
+        """The expression that is written, None where there is none or it is wrong."""
+        if syntax is None:
+            return None
+        typed = self._typed(syntax, wanted, what, scope, condition=condition)
+        return typed.expr if typed is not None else None
+
+    def _typed(
+        self,
+        syntax: Syntax,
+        wanted: Type | None,
+        what: str,
+        scope: Scope | None = None,
+        *,
+        condition: bool = False,
+    ) -> Typed | None:
+        seen = self.scope if scope is None else scope
+        self.program.index.scopes.append((syntax.span, seen))
+        elaborator = Elaborator(self.program, seen, place=(self.export, "reply"))
+        typed = elaborator.condition(syntax) if condition else elaborator.expression(syntax, wanted, what)
+        self.good = self.good and typed is not None
+        return typed
+
+    def reply(self, statement: Statement) -> PairedReply | None:
+        """`reply VALUE [from LIST as ALIAS] [by WHO] [worth WORTH] [when COND]`."""
+        scope, each, alias = self.scope, None, statement.find_name("alias")
+        listed = statement.find("list")
+        if listed is not None and alias is not None:
+            found = self._typed(listed, None, "this")
+            element = _element(found.type) if found is not None else None
+            if found is None or element is None or alias.text in self.scope:
+                self._no_list(listed, found, alias)
+                return None
+            each = found.expr
+            fields = record_fields((alias.text,), element, (), alias.span)
+            scope = {**scope, alias.text: Binding((alias.text,), element, (), fields, span=alias.span)}
+        text = self._text(statement.syntax("value"), scope)
+        worth = self.value(statement.find("worth"), NumberType(), "what a reply is worth", scope)
+        by = self.value(statement.find("who"), TextType(), "who wrote a reply", scope)
+        when = self.value(statement.find("cond"), None, "a condition", scope, condition=True)
+        if not self.good or text is None:
+            return None
+        return PairedReply(
+            text=text,
+            each=each,
+            alias=alias.text if alias is not None else None,
+            worth=worth if worth is not None else Literal_(value=0),
+            by=by,
+            when=when,
+        )
+
+    def _text(self, syntax: Syntax, scope: Scope) -> Expr | None:
+        """A text, or one that may be missing: then the row has no such reply."""
+        typed = self._typed(syntax, None, "a reply", scope)
+        if typed is None:
+            return None
+        of = typed.type.of if typed.type.kind == "optional" else typed.type
+        if fits(of, TextType()):
+            return typed.expr
+        self.good = False
+        help_ = "take one of each: `reply t from LIST as t`" if typed.type.kind in ("list", "dialogue") else None
+        message = f"a reply must be `text`, this is `{shown(typed.type)}`"
+        self.program.diagnostics.error("E0301", message, syntax.span, help=help_)
+        return None
+
+    def _no_list(self, syntax: Syntax, found: Typed | None, alias: Name) -> None:
+        self.good = False
+        if alias.text in self.scope:
+            message = f"`{alias.text}` is the row already"
+            self.program.diagnostics.error("E0202", message, alias.span, help="give it another name: `as x`")
+        elif found is not None:
+            message = f"`{shown(found.type)}` holds nothing to reply with"
+            self.program.diagnostics.error("E0301", message, syntax.span, help="name a list or a dialogue")
+
+
+def _element(type_: Type) -> Type | None:
+    if isinstance(type_, ListType):
+        return type_.of
+    return TURN if type_.kind == "dialogue" else None

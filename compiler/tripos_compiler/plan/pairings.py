@@ -1,0 +1,36 @@
+"""Pairs of texts out of the rows of a data set: training data that no model wrote."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from tripos_compiler.plan.base import Part
+from tripos_compiler.plan.expressions import Expr, Template
+
+
+class PairedReply(Part):
+    """A text of a row, or one for every element of the list `each`, known as `alias`, for which `when` holds. `worth`
+    says how good it is and `by` who wrote it."""
+
+    text: Expr
+    each: Expr | None = None
+    alias: str | None = None
+    worth: Expr
+    by: Expr | None = None
+    when: Expr | None = None
+
+
+class Pairing(Part):
+    """Training data out: of every two replies of a row, known as `alias`, of which one is worth more by more than
+    `margin`, or as much where that is above 0, the better and the worse. Rows that share a value of `groups` belong
+    together."""
+
+    name: str
+    kind: Literal["paired"] = "paired"
+    dataset: str
+    alias: str
+    where: Expr | None = None
+    margin: float = 0.0
+    groups: tuple[Expr, ...] = ()
+    prompt: Template | None = None
+    replies: tuple[PairedReply, ...]

@@ -1,0 +1,167 @@
+"""The network of a trained reward model: an encoder or a causal model of transformers, what is taken of its layers, and
+a linear head. Training and scoring go through the same code, so a text gets the number that it was trained to.
+
+What is scored is the reply: the tokens before it are read along, `context` of them, and the rest is left out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+BASE, HEAD = "base", "head.safetensors"
+"""Beside the manifest: the folder of the base model, and the weights of the head."""
+AT_ONCE = 32
+DIGITS = 4
+
+Pool = Literal["layers", "mean", "last"]
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How texts become numbers. `pool` says what the head sees: the means of a reply's tokens in every layer, in the
+    last one, or the last token of the last layer. `marker` is what stands before a reply in a text that is scored,
+    `context` how many tokens before the reply are read, `most` how many of the reply at most."""
+
+    pool: Pool = "layers"
+    marker: str = "Teacher:"
+    context: int = 0
+    most: int = 256
+
+    def to_json(self) -> dict[str, Any]:
+        """The shape as JSON values."""
+        return asdict(self)
+
+
+def parted(text: str, marker: str) -> tuple[str, str]:
+    """What comes before the reply, and the reply: what follows the last `marker` that begins a line. A text without one
+    is all reply.
+
+    >>> parted("Student: 4?\\nTeacher: Why 4?", "Teacher:")
+    ('Student: 4?', 'Why 4?')
+    >>> parted("Why 4?", "Teacher:")
+    ('', 'Why 4?')
+    """
+    before, found, reply = ("\n" + text).rpartition("\n" + marker)
+    return (before.strip(), reply.strip()) if found else ("", text.strip())
+
+
+@dataclass
+class RewardNetwork:
+    """A base model with its tokenizer and a head. `head` maps features to one number: `weight` of shape `[features]`
+    and a `mean` and `scale` of that shape, by which features are brought to one size first."""
+
+    model: Any
+    tokenizer: Any
+    shape: Shape
+    head: Any = None
+
+    def ids(self, before: str, reply: str) -> tuple[list[int], int]:
+        """The tokens of a reply and what comes before it, and how many of them are before the reply."""
+        tokenizer, shape = self.tokenizer, self.shape
+        tail = tokenizer(before, add_special_tokens=False)["input_ids"][-shape.context :] if shape.context else []
+        said = tokenizer(reply, add_special_tokens=False)["input_ids"][: shape.most]
+        first = [tokenizer.cls_token_id] if tokenizer.cls_token_id is not None else []
+        last = [tokenizer.sep_token_id] if tokenizer.sep_token_id is not None else [tokenizer.eos_token_id]
+        given = [*first, *tail, *(last if tail and tokenizer.sep_token_id is not None else [])]
+        return [*given, *said, *last], len(given)
+
+    def pooled(self, rows: Sequence[tuple[list[int], int]]) -> Any:
+        """The features of token rows, of shape `[rows, features]`, in 32 bits; gradients flow where they are on."""
+        import torch
+
+        device = next(self.model.parameters()).device
+        longest = max(len(ids) for ids, _ in rows)
+        pad = self.tokenizer.pad_token_id or 0
+        inputs = torch.full((len(rows), longest), pad, dtype=torch.long)
+        mask = torch.zeros((len(rows), longest))
+        said = torch.zeros((len(rows), longest))
+        for row, (ids, given) in enumerate(rows):
+            inputs[row, : len(ids)] = torch.tensor(ids)
+            mask[row, : len(ids)] = 1
+            said[row, (given if len(ids) > given else 0) : len(ids)] = 1
+        layers = self.shape.pool == "layers"
+        found = self.model(input_ids=inputs.to(device), attention_mask=mask.to(device), output_hidden_states=layers)
+        weights = (said / said.sum(1, keepdim=True)).to(device)[..., None]
+        if layers:
+            return torch.cat([(each.float() * weights).sum(1) for each in found.hidden_states], 1)
+        last = found.last_hidden_state.float()
+        if self.shape.pool == "mean":
+            return (last * weights).sum(1)
+        ends = torch.tensor([len(ids) - 1 for ids, _ in rows], device=device)
+        return last[torch.arange(len(rows), device=device), ends]
+
+    def features(self, texts: Sequence[tuple[str, str]], at_once: int = AT_ONCE) -> Any:
+        """The features of replies with what comes before them, each given once, of shape `[texts, features]`, on the
+        CPU. Texts of like length go through together."""
+        import torch
+
+        rows = [self.ids(before, reply) for before, reply in texts]
+        found: list[Any] = [None] * len(rows)
+        self.model.eval()
+        with torch.inference_mode():
+            for batch in by_length([len(ids) for ids, _ in rows], at_once):
+                for place, feature in zip(batch, self.pooled([rows[each] for each in batch]).cpu(), strict=True):
+                    found[place] = feature
+        return torch.stack(found)
+
+    def rewards(self, texts: Sequence[tuple[str, str]], at_once: int = AT_ONCE) -> list[float]:
+        """The rewards of replies with what comes before them, in their order.
+
+        They are rounded to what 32 bits can tell: the same text in another batch must tie with itself, and not win by
+        the order in which sums were taken.
+        """
+        if not texts:
+            return []
+        values = ((self.features(texts, at_once) - self.head["mean"]) / self.head["scale"]) @ self.head["weight"]
+        return [round(float(value), DIGITS) for value in values]
+
+
+def by_length(lengths: Sequence[int], at_once: int) -> Iterator[list[int]]:
+    """Places in batches of neighbours in length, so that little is computed on padding.
+
+    >>> list(by_length([5, 1, 4, 2], 2))
+    [[1, 3], [2, 0]]
+    """
+    order = sorted(range(len(lengths)), key=lambda place: lengths[place])
+    for start in range(0, len(order), at_once):
+        yield order[start : start + at_once]
+
+
+def load_base(where: str, shape: Shape) -> RewardNetwork:
+    """A base model of transformers without its own head, in 32 bits, on the CPU. Raises what transformers raises."""
+    import torch
+    from transformers import AutoModel, AutoTokenizer
+
+    local = Path(where).exists()
+    tokenizer = AutoTokenizer.from_pretrained(where, local_files_only=local)
+    model = AutoModel.from_pretrained(where, dtype=torch.float32, local_files_only=local)
+    model.eval()
+    if tokenizer.pad_token_id is None:
+        tokenizer.pad_token = tokenizer.eos_token
+    return RewardNetwork(model, tokenizer, shape)
+
+
+def write_network(network: RewardNetwork, folder: Path) -> None:
+    """Writes base, tokenizer and head. Raises `OSError`."""
+    from safetensors.torch import save_file
+
+    network.model.save_pretrained(folder / BASE)
+    network.tokenizer.save_pretrained(folder / BASE)
+    save_file({name: each.contiguous() for name, each in network.head.items()}, folder / HEAD)
+    for file in folder.rglob("*.safetensors"):  # which are written for their owner only
+        file.chmod(0o644)
+
+
+def read_network(folder: Path) -> RewardNetwork:
+    """The network that `write_network` wrote, of the shape in its manifest. Raises `OSError`, `ValueError` and what
+    transformers raises."""
+    from safetensors.torch import load_file
+
+    said = json.loads((folder / "manifest.json").read_text("utf-8"))
+    network = load_base(str(folder / BASE), Shape(**said["shape"]))
+    network.head = load_file(folder / HEAD)
+    return network

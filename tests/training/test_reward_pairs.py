@@ -1,0 +1,128 @@
+"""Pairs: made of a spec's data, written with where they come from, and read again."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import SHARED_DATA, Command
+from tripos.failure import Failure
+from tripos.project import find_spec
+from tripos.training.reward.pairing import pairs_of
+from tripos.training.reward.pairs import joined_groups, read_pairs
+from tripos.training.reward.sides import apart
+from tripos_compiler.plan import Pairing, Plan
+from tripos_runtime.cases import CaseSource
+
+ROOT = Path(__file__).parents[2]
+SPEC = ROOT / "specs" / "tutor_reward"
+CASE = ROOT / "tests" / "cases" / "export" / "valid" / "pairings.tripos"
+needs_data = pytest.mark.skipif(not (SHARED_DATA / "mrbench").is_dir(), reason="the real data are not here")
+
+
+def compiled(path: Path, *data: Path) -> tuple[Plan, CaseSource]:
+    spec = find_spec(str(path), [str(each) for each in data])
+    compilation = spec.compile()
+    assert compilation.plan is not None, compilation.diagnostics
+    return compilation.plan, CaseSource(compilation.plan, spec.folders, tuple(s.path for s in compilation.sources))
+
+
+def pairs(name: str, path: Path = CASE) -> list[tuple[str, str, float]]:
+    plan, source = compiled(path)
+    (pairing,) = (each for each in plan.exports if isinstance(each, Pairing) and each.name == name)
+    made, _ = pairs_of(plan, pairing, source)
+    return [(each.chosen.text, each.rejected.text, each.margin) for each in made]
+
+
+def test_the_reply_that_is_worth_more_beats_the_other_by_the_difference() -> None:
+    assert pairs("two") == [("What is 2 and 1?", "4.", 2.0)]
+
+
+def test_replies_come_one_from_each_element_of_a_list_and_each_turn_of_a_dialogue() -> None:
+    assert pairs("listed") == [
+        ("Think.", "No.", 1.0),
+        ("Think.", "Well?", 2.0),
+        ("Think.", "Think. No.", 3.0),
+        ("No.", "Well?", 1.0),
+        ("No.", "Think. No.", 2.0),
+        ("Well?", "Think. No.", 1.0),
+    ]
+
+
+def test_an_export_of_data_needs_no_run(tripos: Command, tmp_path: Path) -> None:
+    done = tripos("export", "two", "--spec", str(CASE), "-o", str(tmp_path / "p.jsonl"))
+    assert done.code == 0
+    assert "1 pairs of 2 topics" in done.out
+    line = json.loads((tmp_path / "p.jsonl").read_text("utf-8"))
+    assert line == {"prompt": "2 + 2?", "chosen": "What is 2 and 1?", "rejected": "4.", "margin": 2.0}
+    said = json.loads((tmp_path / "p.jsonl.provenance.json").read_text("utf-8"))
+    assert said["lines"][0]["by"] == ["expert", "novice"]
+    assert said["data"][0]["path"] == "talks.jsonl"
+
+
+def test_what_is_written_is_read_with_its_topics(tripos: Command, tmp_path: Path) -> None:
+    tripos("export", "two", "--spec", str(CASE), "-o", str(tmp_path / "p.jsonl"))
+    read = read_pairs(tmp_path / "p.jsonl")
+    assert read.texts == (("2 + 2?", "What is 2 and 1?"), ("2 + 2?", "4."))
+    assert read.keys == (frozenset({"sums", "2 2"}),)
+    assert read.by == (("expert", "novice"),)
+
+
+def test_a_file_that_was_changed_is_refused(tripos: Command, tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    tripos("export", "two", "--spec", str(CASE), "-o", str(path))
+    path.write_text(path.read_text("utf-8").replace("4.", "5."), "utf-8")
+    with pytest.raises(Failure, match="was changed after"):
+        read_pairs(path)
+
+
+def test_pairs_of_messages_are_read_as_their_texts(tmp_path: Path) -> None:
+    line = {
+        "prompt": [{"role": "system", "content": "Teach."}, {"role": "user", "content": "Why?"}],
+        "chosen": [{"role": "assistant", "content": "Because."}],
+        "rejected": [{"role": "assistant", "content": "No."}],
+    }
+    (tmp_path / "p.jsonl").write_text(json.dumps(line), "utf-8")
+    read = read_pairs(tmp_path / "p.jsonl")
+    assert read.texts == (("Teach.\n\nWhy?", "Because."), ("Teach.\n\nWhy?", "No."))
+
+
+@pytest.mark.parametrize("line", ["nonsense", "{}", '{"prompt": "a", "chosen": "b", "rejected": ""}', "3"])
+def test_a_line_that_is_no_pair_is_named(tmp_path: Path, line: str) -> None:
+    (tmp_path / "p.jsonl").write_text(line, "utf-8")
+    with pytest.raises(Failure) as failed:
+        read_pairs(tmp_path / "p.jsonl")
+    assert failed.value.code == "W0821"
+    assert "p.jsonl:1" in failed.value.message
+
+
+def test_what_shares_anything_over_any_number_of_steps_is_one_group() -> None:
+    keys = [frozenset({"b", "c"}), frozenset({"x"}), frozenset({"a", "b"}), frozenset({"c", "d"})]
+    assert joined_groups(keys) == ("a", "x", "a", "a")
+
+
+def test_an_unknown_export_is_told_the_nearest(tripos: Command, tmp_path: Path) -> None:
+    done = tripos("export", "tow", "--spec", str(CASE), "-o", str(tmp_path / "p.jsonl"))
+    assert done.code == 2
+    assert "did you mean `two`?" in done.err
+
+
+def test_our_own_rows_make_pairs_of_every_kind() -> None:
+    plan, source = compiled(SPEC)
+    found = {each.name: len(pairs_of(plan, each, source)[0]) for each in plan.exports if isinstance(each, Pairing)}
+    assert found == {"mrbench_pairs": 48, "mathdial_pairs": 6, "gsm8k_pairs": 44, "bridge_pairs": 6}
+
+
+@needs_data
+def test_the_real_data_make_as_many_pairs_as_are_published(tripos: Command, tmp_path: Path) -> None:
+    for name in ("mrbench_pairs", "bridge_pairs"):
+        path = tmp_path / f"{name}.jsonl"
+        assert tripos("export", name, "--spec", str(SPEC), "--data", str(SHARED_DATA), "-o", str(path)).code == 0
+    learned, tested = (read_pairs(tmp_path / f"{name}_pairs.jsonl") for name in ("mrbench", "bridge"))
+    found = apart(learned, tested)
+    assert (len(learned), len(found.preferences), found.topics) == (4521, 482, 41)
+    novice = [by for by in learned.by if "Novice" in by]
+    assert len(novice) == 395
+    assert sum(by[1] == "Novice" for by in novice) / len(novice) == pytest.approx(0.944, abs=0.001)

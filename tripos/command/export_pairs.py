@@ -1,0 +1,35 @@
+"""`tripos export NAME --spec PATH`: pairs that a spec makes of its data, without a run."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections import Counter
+from pathlib import Path
+
+from tripos.command.export_training import REASONS
+from tripos.command.train_reward import compiled_pairs, found_pairings
+from tripos.failure import GOOD
+from tripos.training.reward.pairing import write_pairs
+from tripos_warehouse.exports.files import beside
+
+
+def export_pairs(options: Namespace) -> int:
+    """Writes the pairs and their provenance, and says how many there are. Raises `Failure` and `StoreError`."""
+    options.deny = getattr(options, "deny", [])
+    plan, source = compiled_pairs(options, options.spec)
+    path = Path(options.output)
+    said = write_pairs(plan, found_pairings(plan, [options.what]), source, path)
+    if options.json:
+        print(json.dumps({name: value for name, value in said.items() if name != "lines"}, indent=2))
+        return GOOD
+    topics = {group for line in said["lines"] for group in line["groups"]}
+    grouped = f" of {len(topics):,} topics" if topics else ""
+    print(f"{said['examples']:,} pairs{grouped}, written to {path}")
+    wrote = Counter(name for line in said["lines"] for name in set(line["by"]) if name)
+    for name, count in wrote.most_common():
+        print(f"  with a reply of {name}: {count:,}")
+    for reason, count in said["left_out"].items():
+        print(f"  left out, {REASONS.get(reason, reason)}: {count:,}")
+    print(f"where it comes from: {beside(path)}")
+    return GOOD

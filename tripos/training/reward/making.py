@@ -1,0 +1,171 @@
+"""Trains a reward model, audits it and writes it: a folder that a scorer's role names."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tripos.failure import Failure
+from tripos.training.devices import Device
+from tripos.training.extra import versions
+from tripos.training.report import write_report
+from tripos.training.reward.audit import audit
+from tripos.training.reward.bases import open_base, told_base
+from tripos.training.reward.heads import HeadLearner
+from tripos.training.reward.pairs import Preferences
+from tripos.training.reward.recipe import RewardRecipe
+from tripos.training.reward.sides import Tested, apart
+from tripos.training.reward.trivial import BagOfWords
+from tripos.training.reward.tuning import TunedLearner
+from tripos.training.splits import split_by_group
+from tripos_runtime.models.reward_network import RewardNetwork, write_network
+from tripos_runtime.models.trained_reward import KIND, digest_of
+from tripos_warehouse.exports.files import write_lines
+
+LIBRARIES = ("torch", "transformers", "sklearn", "scipy")
+TEST_SHARE = 0.2
+"""The share of the topics that are tested, where no test is given."""
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How much a training is audited: `seeds` trainings of every variant, and `nulls` on shuffled labels."""
+
+    seeds: int = 5
+    nulls: int = 20
+
+
+def train_reward(
+    learned: Preferences,
+    tested: Preferences | None,
+    recipe: RewardRecipe,
+    wanted: Wanted,
+    device: Device,
+    folder: Path,
+    tell: Tell,
+    clock: Callable[[], float] = time.monotonic,
+) -> dict[str, Any]:
+    """Trains a reward model on `learned`, writes it to `folder` with its manifest and report, and returns the report.
+
+    Without `tested` a fifth of the topics is tested and not learned. What is tested never chooses anything: penalty and
+    epoch are chosen on topics that are held out of what is learned. Raises `Failure` W0814 to W0817 and W0822.
+    """
+    started = clock()
+    learned, test = _sides(learned, tested, recipe.seed)
+    network = open_base(recipe)
+    tell(
+        f"{len(learned):,} pairs of {_count(learned)} topics to learn, {len(test.preferences):,} of "
+        f"{_count(test.preferences)} to test, on {device.kind} ({device.name})"
+    )
+    began = clock()
+    learner: HeadLearner | TunedLearner
+    if recipe.tune == "head":
+        learner = _heads(network, recipe, (learned, test.preferences), device, tell)
+        head = learner.fit(learned, recipe.seed)
+        network.head = _as_tensors(head.weight, head.mean, head.scale)
+        chosen: dict[str, Any] = {"penalty": head.penalty, "held_out": dict(head.held_out)}
+    else:
+        learner = TunedLearner(network, recipe, device, tell)
+        network = learner.fit(learned, recipe.seed)
+        network.model.to("cpu")
+        chosen = {"held_out": dict(learner.held_out)}
+    trained_s = clock() - began
+    began = clock()
+    audited = audit(
+        learner,
+        BagOfWords(recipe.held_out),
+        learned,
+        test.preferences,
+        seeds=wanted.seeds,
+        nulls=wanted.nulls,
+        tell=tell,
+    )
+    audited_s = clock() - began
+    base = told_base(recipe, network)
+    digest = _write(network, folder, recipe, base, learned)
+    report = {
+        "format": KIND,
+        "kind": "reward",
+        "model_sha256": digest,
+        "base": base,
+        "data": {
+            **learned.told,
+            "learned": {"pairs": len(learned), "topics": _count(learned)},
+            "tested": {
+                **test.preferences.told,
+                "pairs": len(test.preferences),
+                "topics": _count(test.preferences),
+                "left_out": {"pairs": test.pairs, "topics": test.topics},
+            },
+        },
+        "recipe": recipe.to_json(),
+        "chosen": chosen,
+        "accuracy": audited.variants[0].model.to_json(),
+        "audit": audited.to_json(),
+        "device": {"kind": device.kind, "name": device.name},
+        "seconds": {
+            "training": round(trained_s, 1),
+            "audit": round(audited_s, 1),
+            "all": round(clock() - started, 1),
+        },
+        "versions": versions(LIBRARIES),
+    }
+    write_report(folder, report)
+    return report
+
+
+def _sides(learned: Preferences, tested: Preferences | None, seed: int) -> tuple[Preferences, Tested]:
+    if tested is not None:
+        return learned, apart(learned, tested)
+    split = split_by_group(learned.groups, TEST_SHARE, seed)
+    return learned.only(split.learned).trimmed(), Tested(learned.only(split.held_out).trimmed(), 0, 0)
+
+
+def _heads(
+    network: RewardNetwork, recipe: RewardRecipe, sides: Sequence[Preferences], device: Device, tell: Tell
+) -> HeadLearner:
+    """A learner of heads over the features of every reply, each of which goes through the base once."""
+    texts = list(dict.fromkeys(text for side in sides for text in side.texts))
+    tell(f"reading {len(texts):,} replies")
+    network.model.to(device.kind)
+    features = network.features(texts, recipe.at_once or 32).float().numpy()
+    network.model.to("cpu")
+    return HeadLearner(features, {text: place for place, text in enumerate(texts)}, recipe.held_out)
+
+
+def _as_tensors(*arrays: Any) -> dict[str, Any]:
+    import torch
+
+    names = ("weight", "mean", "scale")
+    return {name: torch.tensor(np.asarray(each, dtype=np.float32)) for name, each in zip(names, arrays, strict=True)}
+
+
+def _count(pairs: Preferences) -> int:
+    return len(set(pairs.groups))
+
+
+def _write(network: RewardNetwork, folder: Path, recipe: RewardRecipe, base: dict[str, Any], data: Preferences) -> str:
+    """Writes the model and its manifest, and gives its digest. Raises `Failure` W0817 where the disk refuses."""
+    try:
+        write_network(network, folder)
+    except OSError as error:
+        raise Failure("W0817", f"cannot write `{folder}`: {error.strerror or error}", "write it elsewhere") from error
+    digest = digest_of(folder)
+    manifest = {
+        "kind": KIND,
+        "digest": digest,
+        "base": base,
+        "recipe": recipe.to_json(),
+        "shape": network.shape.to_json(),
+        "data": dict(data.told),
+    }
+    write_lines(folder / "manifest.json", [json.dumps(manifest, ensure_ascii=False, indent=2).encode()])
+    return digest

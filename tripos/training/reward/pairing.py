@@ -1,0 +1,163 @@
+"""Makes the pairs of `export NAME { pairs from DATASET … }`, with the file that says where each comes from."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tripos.failure import Failure
+from tripos_compiler.plan import PairedReply, Pairing, Plan
+from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.render import render
+from tripos_runtime.cases import CaseSource
+from tripos_warehouse.exports.files import beside, write_lines
+
+FORMAT = "tripos.training/2"
+
+
+@dataclass(frozen=True)
+class Told:
+    """A reply of a row: its text, how good it is, and who wrote it."""
+
+    text: str
+    worth: float
+    by: str
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two replies to one prompt, the better first, with what their row shares with others."""
+
+    prompt: str
+    chosen: Told
+    rejected: Told
+    item: str
+    groups: tuple[str, ...]
+
+    @property
+    def margin(self) -> float:
+        """By how much the better one is better."""
+        return round(self.chosen.worth - self.rejected.worth, 6)
+
+
+def pairs_of(plan: Plan, pairing: Pairing, source: CaseSource) -> tuple[list[Pair], Counter[str]]:
+    """The pairs of every row, in the order of the data, and how many there are not, by reason.
+
+    Raises `Failure` E0301 where a row has no value for what the export says.
+    """
+    dataset = plan.dataset(pairing.dataset)
+    made: list[Pair] = []
+    left_out: Counter[str] = Counter()
+    for number, row in enumerate(source.sources.stream(dataset), 1):
+        names = {pairing.alias: row.values, **source.sources.names}
+        try:
+            if pairing.where is not None and not evaluate(pairing.where, names):
+                left_out["filtered"] += 1
+                continue
+            prompt = "" if pairing.prompt is None else _prompt(plan, pairing, source, names)
+            replies = [told for reply in pairing.replies for told in _told(reply, names)]
+            groups = tuple(str(found) for each in pairing.groups if (found := evaluate(each, names)))
+        except Unavailable as error:
+            hint = "mend the row, or guard the value"
+            message = f"row {number} of `{pairing.dataset}` gives export `{pairing.name}` no value: {error}"
+            raise Failure("E0301", message, hint) from error
+        for one, two in combinations(replies, 2):
+            apart = one.worth - two.worth
+            if one.text == two.text:
+                left_out["the same text"] += 1
+            elif apart == 0:
+                left_out["ties"] += 1
+            elif abs(apart) < pairing.margin:
+                left_out["below the margin"] += 1
+            else:
+                better, worse = (one, two) if apart > 0 else (two, one)
+                made.append(Pair(prompt, better, worse, row.item_id, groups))
+    return made, left_out
+
+
+def _prompt(plan: Plan, pairing: Pairing, source: CaseSource, names: Mapping[str, Any]) -> str:
+    assert pairing.prompt is not None
+    return render(pairing.prompt, names, plan.benchmark.languages[0], source.axes)
+
+
+def _told(reply: PairedReply, names: Mapping[str, Any]) -> Iterator[Told]:
+    """The texts of a reply, without those that are missing or empty."""
+    each = [names] if reply.each is None else [{**names, str(reply.alias): one} for one in evaluate(reply.each, names)]
+    for seen in each:
+        if reply.when is not None and not evaluate(reply.when, seen):
+            continue
+        text = evaluate(reply.text, seen)
+        if text is not None and str(text).strip():
+            by = "" if reply.by is None else str(evaluate(reply.by, seen) or "")
+            yield Told(str(text).strip(), float(evaluate(reply.worth, seen) or 0), by)
+
+
+def write_pairs(plan: Plan, pairings: Sequence[Pairing], source: CaseSource, path: Path) -> dict[str, Any]:
+    """Writes the pairs of all `pairings` as JSON Lines and their provenance beside, which is returned.
+
+    A line has `prompt`, `chosen`, `rejected` and `margin`; the provenance has an entry for every line, with the export,
+    the item, what it shares with others (`groups`), and who wrote the two (`by`). Raises `Failure` W0821 where there is
+    no pair, and `StoreError` W0604 where the disk refuses.
+    """
+    found: list[tuple[str, Pair]] = []
+    left_out: Counter[str] = Counter()
+    for pairing in pairings:
+        pairs, fewer = pairs_of(plan, pairing, source)
+        found += [(pairing.name, pair) for pair in pairs]
+        left_out += fewer
+    if not found:
+        hint = "give the replies different `worth`, or look at `where` and `when`"
+        raise Failure("W0821", f"no two replies of {_names(pairings)} make a pair", hint)
+    written = write_lines(path, (_line(pair) for _, pair in found))
+    said = {
+        "format": FORMAT,
+        "file": path.name,
+        "sha256": written.sha256,
+        "examples": written.rows,
+        "kind": "preferences",
+        "exports": [each.name for each in pairings],
+        "benchmark": plan.benchmark.name,
+        "version": plan.benchmark.version,
+        "plan_digest": plan.digest,
+        "licence": plan.benchmark.license,
+        "data": [
+            {"dataset": each.dataset, "path": file.path, "sha256": file.sha256, "rows": file.rows}
+            for each in pairings
+            for file in plan.dataset(each.dataset).files
+        ],
+        "left_out": dict(sorted(left_out.items())),
+        "lines": [
+            {
+                "export": name,
+                "item": pair.item,
+                "groups": list(pair.groups),
+                "by": [pair.chosen.by, pair.rejected.by],
+                "worth": [pair.chosen.worth, pair.rejected.worth],
+            }
+            for name, pair in found
+        ],
+    }
+    write_lines(beside(path), [json.dumps(said, ensure_ascii=False, indent=1).encode()])
+    return said
+
+
+def _line(pair: Pair) -> bytes:
+    return orjson.dumps(
+        {
+            "prompt": pair.prompt,
+            "chosen": pair.chosen.text,
+            "rejected": pair.rejected.text,
+            "margin": pair.margin,
+        }
+    )
+
+
+def _names(pairings: Sequence[Pairing]) -> str:
+    return " and ".join(f"`{each.name}`" for each in pairings)

