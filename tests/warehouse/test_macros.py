@@ -106,6 +106,17 @@ def test_agreement_is_exact_within_one_and_by_how_much(connection: duckdb.DuckDB
     assert 0.7 < row["correlation"] < 1
 
 
+def test_agreement_takes_the_last_round_of_a_rater(store: Store, run_rows: Build) -> None:
+    """A rater who comes back agrees with what the judge gave; the first round does not count beside it."""
+    store.append(run_rows("r1", ("m1",)))
+    for number, off in ((1, 3.0), (2, 0.0)):
+        again = run_rows("r1", ("m1",), judge="human/anna", value=lambda model, item, off=off: 5.0 - off + item % 3)
+        scores = [{**row, "score_id": f"{row['score_id']} {number}", "round": number} for row in again["scores"]]
+        store.append({"scores": scores})
+    (row,) = rows(connect(store), "from edubench.agreement()")
+    assert (row["n"], row["exact"], row["mean_difference"]) == (8, 1.0, 0.0)
+
+
 def test_a_judge_that_gives_one_grade_correlates_with_nobody(store: Store, run_rows: Build) -> None:
     store.append(run_rows("r1"))
     store.append(run_rows("r2", judge="flat", value=lambda model, item: 5.0, minutes=1))

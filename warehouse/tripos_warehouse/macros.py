@@ -105,10 +105,12 @@ order by apart.apart desc, apart.metric, apart.sample_id, apart.model"""
 _AGREEMENT = """
 macro {schema}.agreement(per := NULL, metric := NULL, scenario := NULL) as table
 with given as (
-  select {once} {per}, score.sample_id, score.scorer, score.metric, score.evaluator, score.value
+  select {per}, score.sample_id, score.scorer, score.metric, score.evaluator,
+    arg_max(score.value, coalesce(score.round, 0)) as value
   from {schema}.scores as score
   where score.value is not null and score.evaluator is not null and (metric is null or score.metric = metric)
-    and (scenario is null or score.scenario = scenario))
+    and (scenario is null or score.scenario = scenario)
+  group by all)
 select a.part, a.evaluator as evaluator_a, b.evaluator as evaluator_b, count(*) as n,
   avg((a.value = b.value)::int) as exact, avg((abs(a.value - b.value) <= 1)::int) as within_1,
   avg(a.value - b.value) as mean_difference,
