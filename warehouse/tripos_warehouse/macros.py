@@ -10,12 +10,13 @@ from tripos_warehouse import sql
 _LEADERBOARD = """
 macro {schema}.leaderboard(per := NULL, metric := NULL, scenario := NULL, evaluator := NULL) as table
 with given as (
-  select {per}, score.model, score.item_id, score.value, score.low, score.high
+  select {per}, score.model, score.item_id, score.value, score.low, score.high, score.scenario, score.metric,
+    score.evaluator, case when score.low is null then score.metric::varchar end as alone
   from {schema}.scores as score
   where (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
     and (evaluator is null or score.evaluator = evaluator)),
 items as (
-  select given.part, given.place, given.model, given.low, given.high, given.item_id,
+  select given.part, given.place, given.model, given.low, given.high, given.alone, given.item_id,
     sum(given.value) as total, count(given.value) as n, count(*) as rows
   from given group by all),
 board as (
@@ -27,36 +28,53 @@ select items.part, items.place, items.model, sum(items.total) / nullif(sum(items
     as standard_error,
   count(*) filter (items.n > 0) as items, sum(items.n)::bigint as scores,
   (sum(items.rows) - sum(items.n))::bigint as without,
-  case when items.low is not null then items.low || '..' || items.high end as scale
-from items group by items.part, items.place, items.model, items.low, items.high),
+  coalesce(items.low || '..' || items.high, items.alone) as scale
+from items group by items.part, items.place, items.model, items.low, items.high, items.alone),
+valued as (
+  select distinct given.part, given.model, coalesce(given.low || '..' || given.high, given.alone) as scale,
+    given.scenario, given.metric
+  from given where given.value is not null and (given.low is not null or given.evaluator is not null)),
+covered as (
+  select valued.part, valued.model, valued.scale, list((valued.scenario, valued.metric) order by all) as covers
+  from valued group by valued.part, valued.model, valued.scale),
 free as (
-  select board.part, board.scale, max(board.mean) as mean, arg_max(board.model, board.mean) as model
-  from board where starts_with(board.model, 'baseline/') group by all)
+  select board.part, board.scale, covered.covers, max(board.mean) as mean, arg_max(board.model, board.mean) as model
+  from board join covered on covered.part is not distinct from board.part and covered.scale = board.scale
+    and covered.model = board.model
+  where starts_with(board.model, 'baseline/') group by all)
 select board.part, board.model, board.mean, board.standard_error, board.items, board.scores, board.without,
   board.scale, case when not starts_with(board.model, 'baseline/') and board.mean <= free.mean then free.model end
     as no_better_than
-from board left join free
-  on free.part is not distinct from board.part and free.scale is not distinct from board.scale
-order by board.place, board.part, board.scale nulls last, board.mean desc nulls last, board.model"""
+from board left join covered on covered.part is not distinct from board.part and covered.scale = board.scale
+    and covered.model = board.model
+  left join free
+  on free.part is not distinct from board.part and free.scale = board.scale and free.covers = covered.covers
+order by board.place, board.part, board.scale, board.mean desc nulls last, board.model"""
 
 _WORST = """
 macro {schema}.worst(n := 20, metric := NULL, scenario := NULL, model := NULL, evaluator := NULL) as table
-with lowest as (
-  select score.sample_id, score.model, score.item_id,
-    avg(case when score.high > score.low then (score.value - score.low) / (score.high - score.low)
-      else score.value end) as share,
-    avg(score.value) as mean, arg_min(score.metric, score.value) as lowest_metric, any_value(score.scenario) as scenario
+with placed as (
+  select score.sample_id, score.model, score.item_id, score.scenario, score.metric, score.value, score.low, score.high,
+    (score.value - score.low) / nullif(score.high - score.low, 0) as share
   from {schema}.scores as score
   where score.value is not null and (metric is null or score.metric = metric)
     and (scenario is null or score.scenario = scenario) and (model is null or score.model = model)
-    and (evaluator is null or score.evaluator = evaluator)
-  group by score.sample_id, score.model, score.item_id
-  order by share, score.sample_id, score.model limit n)
-select lowest.mean, lowest.lowest_metric, lowest.scenario, lowest.model, sample.reply, lowest.item_id, lowest.sample_id
+    and (evaluator is null or score.evaluator = evaluator)),
+lowest as (
+  select placed.sample_id, placed.model, placed.item_id, avg(placed.share) as share,
+    case when count(distinct coalesce(placed.low || '..' || placed.high, placed.metric::varchar)) = 1
+      then avg(placed.value) end as mean,
+    coalesce(arg_min(placed.metric, placed.share), arg_min(placed.metric, placed.value)) as lowest_metric,
+    any_value(placed.scenario) as scenario
+  from placed
+  group by placed.sample_id, placed.model, placed.item_id
+  order by share nulls last, mean nulls last, placed.sample_id, placed.model limit n)
+select lowest.share, lowest.mean, lowest.lowest_metric, lowest.scenario, lowest.model, sample.reply, lowest.item_id,
+  lowest.sample_id
 from lowest left join (select main.samples.sample_id, main.samples.reply from main.samples
   where main.samples.sample_id in (select lowest.sample_id from lowest)) as sample
   on sample.sample_id = lowest.sample_id
-order by lowest.share, lowest.sample_id, lowest.model"""
+order by lowest.share nulls last, lowest.mean nulls last, lowest.sample_id, lowest.model"""
 
 _REASONS = """
 macro {schema}.reasons(n := 20, metric := NULL, scenario := NULL, model := NULL, evaluator := NULL) as table
