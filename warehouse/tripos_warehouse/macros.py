@@ -6,10 +6,11 @@ from collections.abc import Collection, Sequence
 
 from tripos_warehouse import sql
 
-# A parameter hides a column of its name, so columns are named with their table throughout.
+# A parameter hides a column of its name, so columns are named with their table throughout. What each model has scores of
+# matters beside a baseline only: where no run has any, the second reading of the scores is of nothing, and takes no time.
 _LEADERBOARD = """
 macro {schema}.leaderboard(per := NULL, metric := NULL, scenario := NULL, evaluator := NULL) as table
-with given as (
+with given as not materialized (
   select {per}, score.model, score.item_id, score.value, score.low, score.high, score.scenario, score.metric,
     score.evaluator, case when score.low is null then score.metric::varchar end as alone
   from {schema}.scores as score
@@ -31,12 +32,13 @@ select items.part, items.place, items.model, sum(items.total) / nullif(sum(items
   coalesce(items.low || '..' || items.high, items.alone) as scale
 from items group by items.part, items.place, items.model, items.low, items.high, items.alone),
 valued as (
-  select distinct given.part, given.model, coalesce(given.low || '..' || given.high, given.alone) as scale,
-    given.scenario, given.metric
-  from given where given.value is not null and (given.low is not null or given.evaluator is not null)),
+  select given.part, given.model, given.low, given.high, given.alone, given.scenario, given.metric
+  from given, (select distinct true from main.runs where array_to_string(main.runs.models, ' ') like '%baseline/%')
+  where given.value is not null and (given.low is not null or given.evaluator is not null) group by all),
 covered as (
-  select valued.part, valued.model, valued.scale, list((valued.scenario, valued.metric) order by all) as covers
-  from valued group by valued.part, valued.model, valued.scale),
+  select valued.part, valued.model, coalesce(valued.low || '..' || valued.high, valued.alone) as scale,
+    list((valued.scenario, valued.metric) order by all) as covers
+  from valued group by valued.part, valued.model, valued.low, valued.high, valued.alone),
 free as (
   select board.part, board.scale, covered.covers, max(board.mean) as mean, arg_max(board.model, board.mean) as model
   from board join covered on covered.part is not distinct from board.part and covered.scale = board.scale
