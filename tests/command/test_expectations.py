@@ -115,6 +115,19 @@ def test_a_new_column_is_worked_out_by_a_run_that_asks_nothing(quiz: Path, tripo
     assert row["n"] == 12 and row["value"] > 0
 
 
+def test_a_report_says_of_a_new_column_that_a_run_works_it_out_without_a_call(quiz: Path, tripos: Command) -> None:
+    run(quiz, tripos)
+    more = SPEC.replace("  measure kinds", "  measure long = mean(length(reply.why))\n  measure kinds")
+    (quiz / "new.tripos").write_text(more, "utf-8")
+    told = " ".join(tripos("report", "--spec", "new.tripos").out.split())
+    assert "no scores: its values are not worked out yet: `tripos run` with this spec does, without a call" in told
+    asked_anew = more.replace('prompt "', 'prompt "Now: ')
+    assert asked_anew != more
+    (quiz / "new.tripos").write_text(asked_anew, "utf-8")
+    told = " ".join(tripos("report", "--spec", "new.tripos").out.split())
+    assert "`tripos run` with this spec does" in told and "without a call" not in told
+
+
 def test_a_spec_of_another_benchmark_is_refused(quiz: Path, tripos: Command) -> None:
     run(quiz, tripos)
     (quiz / "other.tripos").write_text(SPEC.replace("benchmark quiz", "benchmark other"), "utf-8")

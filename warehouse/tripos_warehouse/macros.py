@@ -6,8 +6,8 @@ from collections.abc import Collection, Sequence
 
 from tripos_warehouse import sql
 
-# A parameter hides a column of its name, so columns are named with their table throughout. What each model has scores of
-# matters beside a baseline only: where no run has any, the second reading of the scores is of nothing, and takes no time.
+# A parameter hides a column of its name, so columns are named with their table throughout. What each model has scores
+# of matters beside a baseline only: where no run has any, the second reading of the scores is of nothing.
 _LEADERBOARD = """
 macro {schema}.leaderboard(per := NULL, metric := NULL, scenario := NULL, evaluator := NULL) as table
 with given as not materialized (

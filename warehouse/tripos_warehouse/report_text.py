@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tripos_warehouse.report import Report
 
 CAUTION = "These figures show that the pipeline works. They say nothing about any model's worth."
+NO_SCORES = "no scores"
 NOT_COMPUTED = "not computed: there is no SQL for this measure yet"
 
 
@@ -41,6 +42,8 @@ def render(report: Report, width: int = 80, sql: bool = False, where: str = "") 
             continue
         text.append(f"\n{_title(table)}\n", style="bold")
         lines = _measure(report.plan, table, report.run.models, report.measures, width)
+        if (why := report.unworked.get(table.measure.name)) is not None:
+            lines = [wrapped(f"{NO_SCORES}: {why}", width)]
         text.append("\n".join([*lines, *_reasons(report.plan, table, width)]) + "\n")
         for line in baseline_lines(report.plan, table, width):
             text.append(line + "\n", style="yellow")
@@ -117,7 +120,7 @@ def _measure(
     if not table.computed:
         return [NOT_COMPUTED]
     if not table.rows:
-        return ["no scores"]
+        return [NO_SCORES]
     shown = [model for model in models if any(row.model == model for row in table.rows)]
     shown += sorted({row.model for row in table.rows} - set(shown))
     lines = beside(plan, table, shown, others, width)
