@@ -14,6 +14,7 @@ from tripos_warehouse.baseline_text import baseline_lines
 from tripos_warehouse.beside import ALL, beside, coverage, is_pooled
 from tripos_warehouse.expectation_text import expectation_lines
 from tripos_warehouse.grid import GAP, NOTHING, Column, decimals_of, grid
+from tripos_warehouse.interval_text import with_interval
 from tripos_warehouse.measures import MeasureRow, MeasureTable
 from tripos_warehouse.wrapping import wrapped
 
@@ -150,7 +151,7 @@ def _models_below(plan: Plan, table: MeasureTable, models: Sequence[str]) -> lis
         columns.append(Column("model", tuple(row.model for row in rows), whole=True))
     figure = _figure(rows)
     if table.measure.by and len(models) > 1:
-        columns.append(Column("value", tuple(_cell(row, figure) for row in rows), right=True))
+        columns.append(Column("value", tuple(with_interval(row, figure) for row in rows), right=True))
         return columns + _counts(rows)
     intervals = (
         NOTHING if row.interval_low is None else f"{figure(row.interval_low)} – {figure(row.interval_high)}"
@@ -194,10 +195,6 @@ def _figure(rows: Sequence[MeasureRow]) -> Callable[[float | None], str]:
     """How to print a value of the table: all with the decimals that its values need."""
     decimals = decimals_of([row.value for row in rows])
     return lambda value: NOTHING if value is None else f"{value:.{decimals}f}"
-
-
-def _cell(row: MeasureRow, figure: Callable[[float | None], str]) -> str:
-    return figure(row.value) if row.half_width is None else f"{figure(row.value)} ±{figure(row.half_width)}"
 
 
 def _footer(report: Report, sql: bool, where: str) -> list[str]:
