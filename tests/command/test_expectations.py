@@ -146,3 +146,11 @@ def test_classes_of_a_real_run_are_compared_with_the_rows(quiz: Path, tripos: Co
     assert {each["metric"] for each in rows} == {"kinds.values", "kinds.gold"}
     said = [each["given"] for each in rows if each["metric"] == "kinds.gold"]
     assert said.count('"sum"') == said.count('"product"') == 6
+
+
+@pytest.mark.parametrize("command", [("list",), ("plan", "s.tripos")])
+def test_no_line_of_a_table_ends_in_spaces(quiz: Path, tripos: Command, command: tuple[str, ...]) -> None:
+    run(quiz, tripos)
+    lines = tripos(*command).out.splitlines()
+    assert len(lines) > 1
+    assert [line for line in lines if line != line.rstrip()] == []
