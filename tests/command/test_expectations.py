@@ -115,6 +115,19 @@ def test_a_new_column_is_worked_out_by_a_run_that_asks_nothing(quiz: Path, tripo
     assert row["n"] == 12 and row["value"] > 0
 
 
+def test_a_report_says_of_a_new_column_that_a_run_works_it_out_without_a_call(quiz: Path, tripos: Command) -> None:
+    run(quiz, tripos)
+    more = SPEC.replace("  measure kinds", "  measure long = mean(length(reply.why))\n  measure kinds")
+    (quiz / "new.tripos").write_text(more, "utf-8")
+    told = " ".join(tripos("report", "--spec", "new.tripos").out.split())
+    assert "no scores: its values are not worked out yet: `tripos run` with this spec does, without a call" in told
+    asked_anew = more.replace('prompt "', 'prompt "Now: ')
+    assert asked_anew != more
+    (quiz / "new.tripos").write_text(asked_anew, "utf-8")
+    told = " ".join(tripos("report", "--spec", "new.tripos").out.split())
+    assert "`tripos run` with this spec does" in told and "without a call" not in told
+
+
 def test_a_spec_of_another_benchmark_is_refused(quiz: Path, tripos: Command) -> None:
     run(quiz, tripos)
     (quiz / "other.tripos").write_text(SPEC.replace("benchmark quiz", "benchmark other"), "utf-8")
@@ -133,3 +146,11 @@ def test_classes_of_a_real_run_are_compared_with_the_rows(quiz: Path, tripos: Co
     assert {each["metric"] for each in rows} == {"kinds.values", "kinds.gold"}
     said = [each["given"] for each in rows if each["metric"] == "kinds.gold"]
     assert said.count('"sum"') == said.count('"product"') == 6
+
+
+@pytest.mark.parametrize("command", [("list",), ("plan", "s.tripos")])
+def test_no_line_of_a_table_ends_in_spaces(quiz: Path, tripos: Command, command: tuple[str, ...]) -> None:
+    run(quiz, tripos)
+    lines = tripos(*command).out.splitlines()
+    assert len(lines) > 1
+    assert [line for line in lines if line != line.rstrip()] == []

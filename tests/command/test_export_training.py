@@ -295,3 +295,29 @@ def test_a_file_that_cannot_be_written_is_said(quiz: Path, tripos: Command) -> N
     run(tripos)
     done = tripos("export", "distillation", "-o", "quiz.tripos/t.jsonl")
     assert done.code == 2 and "W0604" in done.err
+
+
+def test_replies_of_scenarios_that_the_measure_says_nothing_of_are_left_out(quiz: Path, tripos: Command) -> None:
+    local = "  score long = words(reply.text) > 3\n"
+    assert local in QUIZ
+    more = QUIZ.replace(local, local + "  measure own = mean(long)\n")
+    (quiz / "quiz.tripos").write_text(more, "utf-8")
+    run(tripos)
+    done = tripos("export", "distillation", "--by", "sums.own", "-o", "t.jsonl", "--json")
+    assert done.code == 0, done.err
+    assert set(provenance("t.jsonl")["by_scenario"]) == {"sums"}
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("lenght", "did you mean `length`?"), ("own", "did you mean `sums.own`?"), ("xyz", "and 3 more")]
+)
+def test_an_unknown_measure_is_answered_with_the_nearest(quiz: Path, tripos: Command, name: str, told: str) -> None:
+    own = "".join(
+        f"  measure {name} = mean(long)\n" for name in ("own", "b1", "b2", "b3", "b4", "b5", "b6", "b7", "b8")
+    )
+    local = "  score long = words(reply.text) > 3\n"
+    (quiz / "quiz.tripos").write_text(QUIZ.replace(local, local + own), "utf-8")
+    run(tripos)
+    done = tripos("export", "distillation", "--by", name, "-o", "t.jsonl")
+    assert done.code == 2
+    assert told in " ".join(done.err.split())

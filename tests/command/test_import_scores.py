@@ -181,9 +181,31 @@ def test_rows_that_do_not_fit_are_named_and_then_nothing_is_imported(graded: Pat
 
 
 def test_only_the_first_rejected_rows_are_shown(graded: Path, tripos: Command) -> None:
-    done = take(tripos, write(graded / "long.csv", [{**LONG[0], "score": "0"}] * 30))
+    done = take(tripos, write(graded / "long.csv", [{**LONG[0], "score": str(11 + n)} for n in range(30)]))
     assert len([line for line in done.err.splitlines() if line.startswith("row ")]) == 20
     assert "and 10 more: `--rejected FILE` writes all" in done.err
+
+
+def test_a_reason_that_many_rows_share_is_said_once(graded: Path, tripos: Command) -> None:
+    done = take(tripos, write(graded / "long.csv", [*LONG, *[{**LONG[0], "score": "11"}] * 30]))
+    assert done.err.splitlines()[0] == "row 4 and 29 more: value `11`: not in 1..10"
+    assert not [line for line in done.err.splitlines()[1:] if line.startswith("row ")]
+
+
+@pytest.mark.parametrize(
+    ("evaluator", "told"),
+    [
+        ((), "every row: evaluator: nothing says who gave the score"),
+        (("--evaluator", "mock/careful:a"), "every row: evaluator `mock/careful:a`: this judge grades in runs"),
+    ],
+)
+def test_an_option_that_all_rows_lack_is_a_wrong_command(
+    graded: Path, tripos: Command, evaluator: tuple[str, ...], told: str
+) -> None:
+    done = tripos("import", "scores", write(graded / "long.csv", [LONG[0]] * 30), *evaluator)
+    assert (done.code, done.err.startswith(told)) == (2, True), done.err
+    assert "--skip-rejected" not in done.err
+    assert done.err.count("evaluator:" if not evaluator else "this judge") == 1
 
 
 def test_skipping_imports_the_rows_that_fit_and_says_so(graded: Path, tripos: Command) -> None:
@@ -233,12 +255,12 @@ def test_a_row_that_says_the_same_twice_counts_once(graded: Path, tripos: Comman
 
 def test_a_score_without_an_evaluator_is_refused(graded: Path, tripos: Command) -> None:
     done = tripos("import", "scores", write(graded / "long.csv", LONG))
-    assert (done.code, "nothing says who gave the score" in done.err) == (1, True)
+    assert (done.code, "nothing says who gave the score" in done.err) == (2, True)
 
 
 def test_the_name_of_a_judge_of_a_run_is_refused(graded: Path, tripos: Command) -> None:
     done = tripos("import", "scores", write(graded / "long.csv", LONG), "--evaluator", "mock/careful:a")
-    assert (done.code, "`mock/careful:a/published`" in done.err) == (1, True)
+    assert (done.code, "`mock/careful:a/published`" in done.err) == (2, True)
 
 
 def test_imported_scores_show_in_a_report_of_one_run_and_take_part_in_its_measures(

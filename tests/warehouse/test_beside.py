@@ -11,7 +11,8 @@ from tests.compiler.compiling import compile_text, plan_of
 from tests.warehouse.synthetic import Results, measured
 from tripos_compiler.plan import Plan
 from tripos_warehouse.beside import beside, is_pooled
-from tripos_warehouse.measures import MeasureTable
+from tripos_warehouse.interval_text import with_interval
+from tripos_warehouse.measures import MeasureRow, MeasureTable
 from tripos_warehouse.store import Store
 
 SPEC = """
@@ -125,3 +126,16 @@ def test_agreement_has_pairs_side_by_side_and_says_nothing_of_models(
 def test_a_figure_is_of_all_models_where_its_aggregate_is(plan: Plan) -> None:
     pooled = {each.name for each in plan.measures if is_pooled(plan, each.figure)}
     assert pooled == {"agreement", "of_pairs"}
+
+
+@pytest.mark.parametrize(
+    ("method", "low", "high", "told"),
+    [
+        ("bootstrap", 2.0, 3.0, "3.00 (2.00–3.00)"),
+        ("bootstrap", 2.0, 4.0, "3.00 ±1.00"),
+        ("t", 2.0, 3.5, "3.00 ±1.00"),  # cut by the end of the scale
+    ],
+)
+def test_an_interval_that_is_not_even_shows_its_bounds(method: str, low: float, high: float, told: str) -> None:
+    row = MeasureRow("m", (), 3.0, 0.4, low, high, 5, 5, 5, 1.0, half_width=1.0, method=method)
+    assert with_interval(row, lambda value: f"{value:.2f}") == told

@@ -4,18 +4,41 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 from statistics import stdev
 from typing import Any
 
 import duckdb
 import pytest
 
+from tests.conftest import Command
 from tripos_warehouse.answers import run_query
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
+MIXED = """\
+benchmark mixed "1.0.0" { languages en }
+role candidate compared
+role judge panel
+dataset item from "items.jsonl" { question text, answer text secret }
+scorer clear(reply: text) by judge { prompt "How clear? {{ reply }}", gives 1..5 }
+scorer sound(reply: text) by judge { prompt "Is it sound? {{ reply }}", gives bool }
+scenario sums {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score right = exact(reply.text, item.answer)
+  score room = 10 - words(reply.text)
+  score clarity = clear(reply: reply.text)
+  score firm = sound(reply: reply.text)
+}
+scenario counts {
+  over item
+  ask reply by candidate { prompt "{{ item.question }} How many?", returns integer }
+  score many = reply == 2
+}
+"""
 JUDGES = ("openai/judge", "qwen/judge")
 
 
@@ -29,6 +52,15 @@ def connection(store: Store, run_rows: Build) -> duckdb.DuckDBPyConnection:
         )
     )
     return connect(store)
+
+
+@pytest.fixture
+def mixed(tripos: Command, quiz: Path) -> duckdb.DuckDBPyConnection:
+    """Scores on 1..5, true or false, and numbers of no scale; a baseline says what no integer is."""
+    (quiz / "mixed.tripos").write_text(MIXED, "utf-8")
+    models = "mock/careful,baseline/constant:nothing"
+    assert tripos("run", "mixed.tripos", "--model", models, "--role", "judge=mock/fair").code in (0, 1)
+    return connect(Store.open(quiz / "results", create=False))
 
 
 def rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[dict[str, Any]]:
@@ -104,6 +136,50 @@ def test_agreement_is_exact_within_one_and_by_how_much(connection: duckdb.DuckDB
     assert (row["evaluator_a"], row["evaluator_b"], row["n"]) == ("openai/judge", "qwen/judge", 16)
     assert (row["exact"], row["within_1"], row["mean_difference"]) == (0.5, 1.0, 0.5)
     assert 0.7 < row["correlation"] < 1
+
+
+def test_agreement_takes_the_last_round_of_a_rater(store: Store, run_rows: Build) -> None:
+    """A rater who comes back agrees with what the judge gave; the first round does not count beside it."""
+    store.append(run_rows("r1", ("m1",)))
+    for number, off in ((1, 3.0), (2, 0.0)):
+        again = run_rows("r1", ("m1",), judge="human/anna", value=lambda model, item, off=off: 5.0 - off + item % 3)
+        scores = [{**row, "score_id": f"{row['score_id']} {number}", "round": number} for row in again["scores"]]
+        store.append({"scores": scores})
+    (row,) = rows(connect(store), "from edubench.agreement()")
+    assert (row["n"], row["exact"], row["mean_difference"]) == (8, 1.0, 0.0)
+
+
+def test_the_leaderboard_never_averages_scores_of_different_scales(mixed: duckdb.DuckDBPyConnection) -> None:
+    found = {(row["model"], row["scale"]): row["scores"] for row in rows(mixed, "from mixed.leaderboard()")}
+    # Of true and false there are three: what is right, what is firm, and how many.
+    assert {scale for _, scale in found} == {"0..1", "1..5", "room"}
+    assert (found["mock/careful", "0..1"], found["mock/careful", "1..5"]) == (9, 3)
+
+
+def test_the_leaderboard_compares_a_baseline_with_means_of_the_same_metrics_only(
+    mixed: duckdb.DuckDBPyConnection,
+) -> None:
+    nothing = "baseline/constant:nothing"
+    on_right = {row["model"]: row for row in rows(mixed, "from mixed.leaderboard(metric := 'right')")}
+    assert on_right["mock/careful"]["no_better_than"] == nothing
+    # That baseline has no score of how many, so its mean is one of two metrics where the model's is of three.
+    board = {row["model"]: row for row in rows(mixed, "from mixed.leaderboard()") if row["scale"] == "0..1"}
+    assert board["mock/careful"]["mean"] < board[nothing]["mean"]
+    assert (board[nothing]["without"], board["mock/careful"]["no_better_than"]) == (3, None)
+
+
+def test_the_leaderboard_takes_no_number_of_unknown_direction_for_a_mark(mixed: duckdb.DuckDBPyConnection) -> None:
+    query = "from mixed.leaderboard(metric := 'room')"
+    assert [row["no_better_than"] for row in rows(mixed, query)] == [None] * 2
+
+
+def test_the_worst_replies_are_ranked_by_where_they_stand_on_their_scales(mixed: duckdb.DuckDBPyConnection) -> None:
+    worst = rows(mixed, "from mixed.worst(100, scenario := 'sums')")
+    assert [row["share"] for row in worst] == sorted(row["share"] for row in worst)
+    assert all(0 <= row["share"] <= 1 and row["mean"] is None for row in worst)
+    (first, *_) = rows(mixed, "from mixed.worst(100, metric := 'room')")
+    assert first["share"] is None
+    assert first["mean"] < 0
 
 
 def test_a_judge_that_gives_one_grade_correlates_with_nobody(store: Store, run_rows: Build) -> None:

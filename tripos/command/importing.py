@@ -71,7 +71,9 @@ def _bring_in(options: Namespace, store: Store, run_id: str, table: Table, found
         "changes": [_change(score, was) for score, was in change.changed],
     }
     with _Telling(options, told, found.rejected):
-        settle(found.rejected, len(table.records), options.rejected, skip=options.skip_rejected, what="score")
+        own = ("evaluator", "round")
+        skip, rows = options.skip_rejected, len(table.records)
+        settle(found.rejected, rows, options.rejected, skip=skip, what="score", options=own)
         if change.changed and not options.replace:
             _show_changed(change.changed)
             many = len(change.changed)
@@ -109,7 +111,8 @@ def _samples(options: Namespace) -> int:
     made = record(table, plan, source, Path(config.store), role_flags(options.role), folder)
     told = made.told
     with _Telling(options, told, made.rejected):
-        settle(made.rejected, len(table.records), options.rejected, skip=options.skip_rejected, what="reply")
+        skip, rows = options.skip_rejected, len(table.records)
+        settle(made.rejected, rows, options.rejected, skip=skip, what="reply", options=("model",))
         if not options.dry_run:
             told["imported"] = made.commit()
     if not options.json:

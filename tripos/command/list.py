@@ -35,5 +35,8 @@ def main(options: Namespace) -> int:
         scored = "—" if share is None else f"{share:.0%}"
         name = f"{row['benchmark']} {row['version']}"
         table.add_row(row["run_id"], name, ", ".join(row["models"]), f"{row['samples']:,}", scored, row["status"])
-    Console(width=shutil.get_terminal_size((80, 24)).columns, highlight=False).print(table)
+    console = Console(width=shutil.get_terminal_size((80, 24)).columns, highlight=False)
+    with console.capture() as captured:
+        console.print(table)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
     return GOOD

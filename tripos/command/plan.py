@@ -22,6 +22,7 @@ from tripos_runtime.majority import with_majority
 from tripos_runtime.runnable import NotRunnable, check_runnable
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
 MOST_COLUMNS = 3
@@ -86,6 +87,12 @@ def show_plan(plan: Plan, items: dict[str, int], models: dict[str, int], slots: 
     from rich.console import Console
 
     console = Console(width=columns(), highlight=False, markup=False)
+    with console.capture() as captured:  # a table fills its lines up to its width, and a break leaves its space
+        _print(console, plan, items, models, slots)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+
+
+def _print(console: Console, plan: Plan, items: dict[str, int], models: dict[str, int], slots: dict[str, int]) -> None:
     benchmark = plan.benchmark
     console.print(f"{benchmark.title} {benchmark.version}   plan {plan.digest[:12]}", style="bold")
     planned = planned_steps(plan, items, models, slots)

@@ -93,8 +93,9 @@ class _Reader:
                 for score in scores:
                     before = found.setdefault(score.score_id, (score, record))
                     if (before[0].value, before[0].rationale) != (score.value, score.rationale):
-                        reason = f"{before[1].place} gives the same evaluator's score of it as {before[0].value:g}"
-                        rejected.append(Rejection(record, score.metric, score.value, f"{reason}: say the round"))
+                        earlier = self._cell(before[1], score.metric)
+                        reason = f"{before[1].place} gives the same evaluator's score of it as {earlier}: say the round"
+                        rejected.append(Rejection(record, score.metric, self._cell(record, score.metric), reason))
             except Misfit as misfit:
                 rejected.append(misfit.at(record))
         wide = {column for pair in self.wide.values() for column in pair if column is not None}
@@ -160,6 +161,10 @@ class _Reader:
 
     def _field_of(self, metric: str) -> str:
         return self.wide[metric][0] if metric in self.wide else "value"
+
+    def _cell(self, record: Record, metric: str) -> Any:
+        """The value of a metric as the file has it."""
+        return record.said.get(self.wide[metric][0]) if metric in self.wide else record.get("value")
 
     def _cells(self, record: Record) -> Iterator[tuple[str, Any, str | None]]:
         """Every metric for which the row has a value, with that and the rationale."""

@@ -25,12 +25,13 @@ from tripos_warehouse.enumerations import LANGUAGE, Enumerations, enumerations
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.macros import benchmark_macros
 from tripos_warehouse.schemas import HUMAN
+from tripos_warehouse.score_ranges import range_columns
 from tripos_warehouse.treatments import arm_columns, baselines, join_arms, shows_several_times
 
 _SCORES = """
   {context},
   score.model, {metric}, {dimension}, score.evaluator, score.round, score.value, score.status,
-  metric.low, metric.high,
+  {low}, {high},
   score.item_id, score.sample_id, score.judgement_id, score.score_id, score.scorer, score.run_id,
   score.fingerprint, score.created_at
 """
@@ -181,6 +182,7 @@ def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = Mapp
                 context=context("score", "item.context", arms),
                 metric=types.cast("metric", "score.metric"),
                 dimension=types.cast("dimension", "metric.dimension"),
+                **range_columns(plan),
             )
         }
         from ({_scores(current, fresh)}) as score

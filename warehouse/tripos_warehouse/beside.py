@@ -10,6 +10,7 @@ from typing import Any
 from tripos_compiler.plan import Aggregate, Figure, Formula, Measured, Plan
 from tripos_warehouse import dimensions
 from tripos_warehouse.grid import GAP, NOTHING, Column, decimals_of, grid
+from tripos_warehouse.interval_text import with_interval
 from tripos_warehouse.measures import MeasureRow, MeasureTable
 
 LABEL_ROOM = 16
@@ -168,8 +169,7 @@ def _values(
     def cell(row: MeasureRow | None) -> str:
         if row is None:
             return NOTHING
-        told = row.half_width is not None and intervals
-        return f"{figure(row.value)} ±{figure(row.half_width)}" if told else figure(row.value)
+        return with_interval(row, figure) if intervals else figure(row.value)
 
     return [
         Column(name, tuple(cell(line.cells.get(head)) for line in lines), right=True)

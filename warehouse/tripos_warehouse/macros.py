@@ -6,16 +6,18 @@ from collections.abc import Collection, Sequence
 
 from tripos_warehouse import sql
 
-# A parameter hides a column of its name, so columns are named with their table throughout.
+# A parameter hides a column of its name, so columns are named with their table throughout. What each model has scores
+# of matters beside a baseline only: where no run has any, the second reading of the scores is of nothing.
 _LEADERBOARD = """
 macro {schema}.leaderboard(per := NULL, metric := NULL, scenario := NULL, evaluator := NULL) as table
-with given as (
-  select {per}, score.model, score.item_id, score.value, score.low, score.high
+with given as not materialized (
+  select {per}, score.model, score.item_id, score.value, score.low, score.high, score.scenario, score.metric,
+    score.evaluator, case when score.low is null then score.metric::varchar end as alone
   from {schema}.scores as score
   where (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
     and (evaluator is null or score.evaluator = evaluator)),
 items as (
-  select given.part, given.place, given.model, given.low, given.high, given.item_id,
+  select given.part, given.place, given.model, given.low, given.high, given.alone, given.item_id,
     sum(given.value) as total, count(given.value) as n, count(*) as rows
   from given group by all),
 board as (
@@ -27,36 +29,54 @@ select items.part, items.place, items.model, sum(items.total) / nullif(sum(items
     as standard_error,
   count(*) filter (items.n > 0) as items, sum(items.n)::bigint as scores,
   (sum(items.rows) - sum(items.n))::bigint as without,
-  case when items.low is not null then items.low || '..' || items.high end as scale
-from items group by items.part, items.place, items.model, items.low, items.high),
+  coalesce(items.low || '..' || items.high, items.alone) as scale
+from items group by items.part, items.place, items.model, items.low, items.high, items.alone),
+valued as (
+  select given.part, given.model, given.low, given.high, given.alone, given.scenario, given.metric
+  from given, (select distinct true from main.runs where array_to_string(main.runs.models, ' ') like '%baseline/%')
+  where given.value is not null and (given.low is not null or given.evaluator is not null) group by all),
+covered as (
+  select valued.part, valued.model, coalesce(valued.low || '..' || valued.high, valued.alone) as scale,
+    list((valued.scenario, valued.metric) order by all) as covers
+  from valued group by valued.part, valued.model, valued.low, valued.high, valued.alone),
 free as (
-  select board.part, board.scale, max(board.mean) as mean, arg_max(board.model, board.mean) as model
-  from board where starts_with(board.model, 'baseline/') group by all)
+  select board.part, board.scale, covered.covers, max(board.mean) as mean, arg_max(board.model, board.mean) as model
+  from board join covered on covered.part is not distinct from board.part and covered.scale = board.scale
+    and covered.model = board.model
+  where starts_with(board.model, 'baseline/') group by all)
 select board.part, board.model, board.mean, board.standard_error, board.items, board.scores, board.without,
   board.scale, case when not starts_with(board.model, 'baseline/') and board.mean <= free.mean then free.model end
     as no_better_than
-from board left join free
-  on free.part is not distinct from board.part and free.scale is not distinct from board.scale
-order by board.place, board.part, board.scale nulls last, board.mean desc nulls last, board.model"""
+from board left join covered on covered.part is not distinct from board.part and covered.scale = board.scale
+    and covered.model = board.model
+  left join free
+  on free.part is not distinct from board.part and free.scale = board.scale and free.covers = covered.covers
+order by board.place, board.part, board.scale, board.mean desc nulls last, board.model"""
 
 _WORST = """
 macro {schema}.worst(n := 20, metric := NULL, scenario := NULL, model := NULL, evaluator := NULL) as table
-with lowest as (
-  select score.sample_id, score.model, score.item_id,
-    avg(case when score.high > score.low then (score.value - score.low) / (score.high - score.low)
-      else score.value end) as share,
-    avg(score.value) as mean, arg_min(score.metric, score.value) as lowest_metric, any_value(score.scenario) as scenario
+with placed as (
+  select score.sample_id, score.model, score.item_id, score.scenario, score.metric, score.value, score.low, score.high,
+    (score.value - score.low) / nullif(score.high - score.low, 0) as share
   from {schema}.scores as score
   where score.value is not null and (metric is null or score.metric = metric)
     and (scenario is null or score.scenario = scenario) and (model is null or score.model = model)
-    and (evaluator is null or score.evaluator = evaluator)
-  group by score.sample_id, score.model, score.item_id
-  order by share, score.sample_id, score.model limit n)
-select lowest.mean, lowest.lowest_metric, lowest.scenario, lowest.model, sample.reply, lowest.item_id, lowest.sample_id
+    and (evaluator is null or score.evaluator = evaluator)),
+lowest as (
+  select placed.sample_id, placed.model, placed.item_id, avg(placed.share) as share,
+    case when count(distinct coalesce(placed.low || '..' || placed.high, placed.metric::varchar)) = 1
+      then avg(placed.value) end as mean,
+    coalesce(arg_min(placed.metric, placed.share), arg_min(placed.metric, placed.value)) as lowest_metric,
+    any_value(placed.scenario) as scenario
+  from placed
+  group by placed.sample_id, placed.model, placed.item_id
+  order by share nulls last, mean nulls last, placed.sample_id, placed.model limit n)
+select lowest.share, lowest.mean, lowest.lowest_metric, lowest.scenario, lowest.model, sample.reply, lowest.item_id,
+  lowest.sample_id
 from lowest left join (select main.samples.sample_id, main.samples.reply from main.samples
   where main.samples.sample_id in (select lowest.sample_id from lowest)) as sample
   on sample.sample_id = lowest.sample_id
-order by lowest.share, lowest.sample_id, lowest.model"""
+order by lowest.share nulls last, lowest.mean nulls last, lowest.sample_id, lowest.model"""
 
 _REASONS = """
 macro {schema}.reasons(n := 20, metric := NULL, scenario := NULL, model := NULL, evaluator := NULL) as table
@@ -105,10 +125,12 @@ order by apart.apart desc, apart.metric, apart.sample_id, apart.model"""
 _AGREEMENT = """
 macro {schema}.agreement(per := NULL, metric := NULL, scenario := NULL) as table
 with given as (
-  select {once} {per}, score.sample_id, score.scorer, score.metric, score.evaluator, score.value
+  select {per}, score.sample_id, score.scorer, score.metric, score.evaluator,
+    arg_max(score.value, coalesce(score.round, 0)) as value
   from {schema}.scores as score
   where score.value is not null and score.evaluator is not null and (metric is null or score.metric = metric)
-    and (scenario is null or score.scenario = scenario))
+    and (scenario is null or score.scenario = scenario)
+  group by all)
 select a.part, a.evaluator as evaluator_a, b.evaluator as evaluator_b, count(*) as n,
   avg((a.value = b.value)::int) as exact, avg((abs(a.value - b.value) <= 1)::int) as within_1,
   avg(a.value - b.value) as mean_difference,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,6 +18,7 @@ from tripos_warehouse.report_text import render
 from tripos_warehouse.runs import Run
 from tripos_warehouse.schemas import HUMAN
 from tripos_warehouse.treatments import shows_several_times
+from tripos_warehouse.unworked import find_unworked
 
 __all__ = ["Report", "render", "report"]
 
@@ -40,6 +41,8 @@ class Report:
     gates: tuple[Gate, ...] = ()
     """What the plan expects, each with what it came to."""
     comparisons: Mapping[str, int] = field(default_factory=dict)
+    unworked: Mapping[str, str] = field(default_factory=dict)
+    """Of measures without rows: why, where the run has not worked out what they look at, by the measure's name."""
 
     @property
     def held(self) -> bool:
@@ -82,6 +85,7 @@ class Report:
                     "by": list(table.measure.by),
                     "sql": table.measure.sql,
                     "rows": table.to_rows() if table.computed else None,
+                    **({"reason": why} if (why := self.unworked.get(table.measure.name)) else {}),
                 }
                 for table in self.measures
             ],
@@ -123,16 +127,30 @@ def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Repor
     schema = sql.name(run.benchmark)
     compared = f"where role = {sql.text(run.compared_role)}"
     several = shows_several_times(plan, run.compared_role)
+    tables = tuple(evaluate(connection, plan, measure) for measure in plan.measures)
     return Report(
         plan,
         run,
         _by_status(connection, f"{schema}.samples {compared}", "sample_id" if several else None, "ok"),
         _by_status(connection, f"{schema}.scores", "score_id" if several else None, "scored"),
-        tuple(evaluate(connection, plan, measure) for measure in plan.measures),
+        tables,
         people=_people(connection, schema),
         gates=tuple(expected(connection, plan, each, run.models) for each in plan.expectations),
         comparisons=_by_status(connection, f"{schema}.comparisons", "comparison_id" if several else None, "scored"),
+        unworked=_unworked(connection, plan, run, tables),
     )
+
+
+def _unworked(
+    connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, tables: Sequence[MeasureTable]
+) -> dict[str, str]:
+    empty = [table.measure for table in tables if table.computed and not table.rows]
+    if not empty:
+        return {}
+    query = "select fingerprints from main.runs where run_id = ?"
+    kept = {each for (found,) in connection.execute(query, [run.run_id]).fetchall() for each in found}
+    told = ((measure.name, find_unworked(plan, kept, measure)) for measure in empty)
+    return {name: why for name, why in told if why is not None}
 
 
 def _people(connection: duckdb.DuckDBPyConnection, schema: str) -> dict[str, int]:

@@ -14,6 +14,7 @@ from tripos_warehouse.baseline_text import baseline_lines
 from tripos_warehouse.beside import ALL, beside, coverage, is_pooled
 from tripos_warehouse.expectation_text import expectation_lines
 from tripos_warehouse.grid import GAP, NOTHING, Column, decimals_of, grid
+from tripos_warehouse.interval_text import with_interval
 from tripos_warehouse.measures import MeasureRow, MeasureTable
 from tripos_warehouse.wrapping import wrapped
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from tripos_warehouse.report import Report
 
 CAUTION = "These figures show that the pipeline works. They say nothing about any model's worth."
+NO_SCORES = "no scores"
 NOT_COMPUTED = "not computed: there is no SQL for this measure yet"
 
 
@@ -41,6 +43,8 @@ def render(report: Report, width: int = 80, sql: bool = False, where: str = "") 
             continue
         text.append(f"\n{_title(table)}\n", style="bold")
         lines = _measure(report.plan, table, report.run.models, report.measures, width)
+        if (why := report.unworked.get(table.measure.name)) is not None:
+            lines = [wrapped(f"{NO_SCORES}: {why}", width)]
         text.append("\n".join([*lines, *_reasons(report.plan, table, width)]) + "\n")
         for line in baseline_lines(report.plan, table, width):
             text.append(line + "\n", style="yellow")
@@ -117,7 +121,7 @@ def _measure(
     if not table.computed:
         return [NOT_COMPUTED]
     if not table.rows:
-        return ["no scores"]
+        return [NO_SCORES]
     shown = [model for model in models if any(row.model == model for row in table.rows)]
     shown += sorted({row.model for row in table.rows} - set(shown))
     lines = beside(plan, table, shown, others, width)
@@ -147,7 +151,7 @@ def _models_below(plan: Plan, table: MeasureTable, models: Sequence[str]) -> lis
         columns.append(Column("model", tuple(row.model for row in rows), whole=True))
     figure = _figure(rows)
     if table.measure.by and len(models) > 1:
-        columns.append(Column("value", tuple(_cell(row, figure) for row in rows), right=True))
+        columns.append(Column("value", tuple(with_interval(row, figure) for row in rows), right=True))
         return columns + _counts(rows)
     intervals = (
         NOTHING if row.interval_low is None else f"{figure(row.interval_low)} – {figure(row.interval_high)}"
@@ -191,10 +195,6 @@ def _figure(rows: Sequence[MeasureRow]) -> Callable[[float | None], str]:
     """How to print a value of the table: all with the decimals that its values need."""
     decimals = decimals_of([row.value for row in rows])
     return lambda value: NOTHING if value is None else f"{value:.{decimals}f}"
-
-
-def _cell(row: MeasureRow, figure: Callable[[float | None], str]) -> str:
-    return figure(row.value) if row.half_width is None else f"{figure(row.value)} ±{figure(row.half_width)}"
 
 
 def _footer(report: Report, sql: bool, where: str) -> list[str]:

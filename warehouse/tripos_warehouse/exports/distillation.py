@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,16 +11,20 @@ from typing import Any
 import duckdb
 import orjson
 
-from tripos_compiler.plan import Grade, Measure, Plan
+from tripos_compiler.plan import Column, Compare, Grade, Measure, Plan, Score
 from tripos_warehouse import dimensions, sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.held_out import NOTHING, HeldOut, read_held_out
 from tripos_warehouse.exports.replies import Replies, Reply, Wanted, place_columns, plain, read_replies
 from tripos_warehouse.measures import evaluate
 from tripos_warehouse.runs import Run
+from tripos_warehouse.unworked import is_called, looked_at
 
 SCORE_DIMS = ("metric", "dimension", "evaluator", "scorer")
 """What a score has and a reply has not: a reply is in every cell that one of its scores is in."""
+
+LISTED = 8
+"""How many names a hint has room for."""
 
 Cell = tuple[Any, ...]
 
@@ -76,8 +81,9 @@ def distil(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: 
     winners = {each.cell: each for each in best}
     held = read_held_out(connection, plan, run, wanted)
     found = held.kept(read_replies(connection, plan, run, wanted))
+    resting = _scenarios_behind(plan, wanted.by)
     scored = _scored_cells(connection, run, wanted.per) if set(wanted.per) & set(SCORE_DIMS) else None
-    examples, left_out = _examples(found, wanted, winners, scored)
+    examples, left_out = _examples(found, wanted, winners, scored, resting)
     return Training(tuple(examples), left_out, tuple(best), held)
 
 
@@ -146,6 +152,23 @@ def _measured(
     return measure.by, [(row.model, row.by, row.value) for row in table.rows]
 
 
+def _scenarios_behind(plan: Plan, name: str) -> frozenset[str]:
+    """The scenarios that a measure rests on, or that have the scores of a name: of others it says nothing."""
+    measure = next((each for each in plan.measures if each.name == name), None)
+    if measure is not None:
+        wanted = list(looked_at(plan, measure.figure))
+    else:
+        scenario, _, bare = name.rpartition(".")
+        wanted = [(scenario or None, bare)]
+    return frozenset(
+        scenario.name
+        for scenario in plan.scenarios
+        for step in scenario.steps
+        if isinstance(step, Score | Column | Grade | Compare)
+        if any(within in (None, scenario.name) and is_called(step, each) for within, each in wanted)
+    )
+
+
 def score_condition(name: str) -> str:
     """SQL that chooses the scores called `name`: of a metric, of a scorer, or of one scenario as `SCENARIO.NAME`."""
     scenario, _, bare = name.rpartition(".")
@@ -175,10 +198,27 @@ def metric_weights(plan: Plan) -> dict[str, dict[str, float]]:
 
 def no_such_score(plan: Plan, name: str) -> StoreError:
     """The failure where nothing is called `name`, or nothing so called has a value."""
-    some = ", ".join(f"`{each}`" for each in score_names(plan)[:8])
-    measures = ", ".join(f"`{each.name}`" for each in plan.measures[:8])
-    hint = f"there are the scores {some}" + (f" and the measures {measures}" if measures else "")
+    scores, measures = score_names(plan), [each.name for each in plan.measures]
+    names = [*scores, *measures]
+    own = [each for each in names if each.rpartition(".")[2] == name]
+    near = own or difflib.get_close_matches(name, names, n=1, cutoff=0.6)
+    if name in names:
+        hint = "`tripos report` shows what came of it"
+    elif near:
+        hint = f"did you mean {' or '.join(f'`{each}`' for each in near[:3])}?"
+    else:
+        hint = f"there are the scores {_some(scores)}" + (f" and the measures {_some(measures)}" if measures else "")
     return StoreError("W0602", f"no score or measure `{name}` has a value in this run", hint)
+
+
+def _some(names: Sequence[str]) -> str:
+    """Names in a line: the first few, and how many there are more.
+
+    >>> _some(["a", "b"]), _some(list("abcdefghij"))
+    ('`a`, `b`', '`a`, `b`, `c`, `d`, `e`, `f`, `g`, `h` and 2 more')
+    """
+    rest = len(names) - LISTED
+    return ", ".join(f"`{each}`" for each in names[:LISTED]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def score_names(plan: Plan) -> list[str]:
@@ -206,13 +246,20 @@ def _scored_cells(connection: duckdb.DuckDBPyConnection, run: Run, per: Sequence
 
 
 def _examples(
-    found: Replies, wanted: Wanted, winners: Mapping[Cell, Best], scored: Mapping[str, list[Cell]] | None
+    found: Replies,
+    wanted: Wanted,
+    winners: Mapping[Cell, Best],
+    scored: Mapping[str, list[Cell]] | None,
+    resting: frozenset[str],
 ) -> tuple[list[Example], dict[str, int]]:
     examples: list[Example] = []
     seen: set[bytes] = set()
     taken: set[str] = set()
     left_out = Counter(found.left_out)
     for reply in found.replies:
+        if reply.scenario not in resting:
+            left_out[f"`{wanted.by}` says nothing of the scenario"] += 1
+            continue
         cells = scored.get(reply.sample_id, []) if scored is not None else [tuple(reply.place[n] for n in wanted.per)]
         won = tuple(winners[cell] for cell in cells if cell in winners and winners[cell].model == reply.model)
         if not won:
