@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -385,3 +387,61 @@ def test_what_is_missing_is_skipped_or_counts_as_zero_or_forbids_a_value(
     assert row.value == (None if value is None else pytest.approx(value))
     assert (row.n, row.total, row.coverage) == (2, 3, pytest.approx(2 / 3))
     assert row.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("function", "missing"),
+    [
+        *itertools.product(("accuracy", "f1", "precision", "recall"), ("skip", "zero", "fail")),
+        *itertools.product(("cohen_kappa",), ("skip", "fail")),  # nothing stands for a missing value of it
+    ],
+)
+def test_a_reply_that_could_not_be_read_is_no_answered_one(
+    store: Store, tmp_path: Path, function: str, missing: str
+) -> None:
+    plan = classed(tmp_path, f"measure it = {function}(answer.sort, item.sort, missing: {missing})")
+    results = Results(plan)
+    for item, said, truth in (("p", "a", "a"), ("q", "b", "b"), ("r", "b", "a"), ("s", None, "c"), ("t", None, "b")):
+        results.add("sorting", "it.values", item, said)
+        results.add("sorting", "it.gold", item, truth)
+    results.write(store)
+    row = single(store, plan, "sorting.it")
+    # Classes a and b have 1 hit each, a 1 miss and b 1 false alarm; as zero, c and b have a miss more each.
+    values = {
+        "accuracy": (2 / 3, 2 / 5),
+        "f1": (2 / 3, (2 / 3 + 2 / 4 + 0) / 3),
+        "precision": (3 / 4, (1 + 1 / 2 + 0) / 3),
+        "recall": (3 / 4, (1 / 2 + 1 / 2 + 0) / 3),
+        "cohen_kappa": (2 / 5, None),
+    }
+    expected = {"skip": values[function][0], "zero": values[function][1], "fail": None}[missing]
+    assert row.value == (None if expected is None else pytest.approx(expected))
+    assert (row.n, row.total, row.coverage) == (3, 5, pytest.approx(3 / 5))
+
+
+@pytest.mark.parametrize("function", ["kendall_tau", "spearman", "quadratic_kappa"])
+def test_a_number_that_could_not_be_read_is_in_no_pair(store: Store, tmp_path: Path, function: str) -> None:
+    plan = paired_numbers(tmp_path, f"measure it = {function}(answer.mark, item.mark)")
+    results = Results(plan)
+    for item, said, truth in (("p", 1.0, 1.0), ("q", 2.0, 2.0), ("r", 4.0, 3.0), ("s", None, 5.0)):
+        results.add("marking", "it.values", item, said)
+        results.add("marking", "it.gold", item, truth)
+    results.write(store)
+    row = single(store, plan, "marking.it")
+    assert (row.items, row.n, row.total) == (3, 3, 4)
+
+
+def paired_numbers(tmp_path: Path, measure: str) -> Plan:
+    from tests.compiler.compiling import compile_files
+
+    spec = f"""
+benchmark demo "1.0.0" {{ languages en }}
+role candidate compared
+dataset item from "items.jsonl" {{ text text, mark 1..5 secret }}
+scenario marking {{
+  over item
+  ask answer by candidate {{ prompt "{{{{ item.text }}}}", returns {{ mark 1..5 }} }}
+  {measure}
+}}
+"""
+    return plan_of(compile_files(tmp_path, {"spec.tripos": spec, "items.jsonl": '{"text": "?", "mark": 1}\n'}))

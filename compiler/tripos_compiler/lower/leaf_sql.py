@@ -139,17 +139,16 @@ from (
         named_arms = "".join(f", {named(arm)}" for arm in arms)
         own = Cut((), self.cut.fixed)
         second = rows_sql(self.program, other, own, [named(arm) for arm in arms])
-        key = "coalesce(given, value::varchar)"
+        own_key = "coalesce(one.given, one.value::varchar)"  # an alias `key` would lose against the column of `other`
         return self.parts.add(
             "rows",
-            f"""select {columns(self.cut.dims, "one")}, one.item_id, one.sample_id, {
-                key.replace("given", "one.given").replace("value", "one.value")
-            } as key,
-  other.key as gold, one.value, other.value as "gold value", key is not null and gold is not null as "has value"
+            f"""select {columns(self.cut.dims, "one")}, one.item_id, one.sample_id, {own_key} as key,
+  other.key as gold, one.value, other.value as "gold value",
+  {own_key} is not null and other.key is not null as "has value"
 from (
 {_in(self._rows(one))}
 ) as one left join (
-  select model, item_id{also}{named_arms}, any_value({key}) as key, any_value(value) as value
+  select model, item_id{also}{named_arms}, any_value(coalesce(given, value::varchar)) as key, any_value(value) as value
   from (
 {_in(_in(second))}
   ) group by all
@@ -401,9 +400,13 @@ qualify row_number() over (partition by {self._by}, subject, rater order by roun
             f"list({each} order by item_id, {subject}, {rater}, value)"
             for each in ("item_id", subject, rater, key, "value")
         )
+        # What two columns say of a reply is two rows here, and one pair that counts.
+        pair = "rater = 'gold'" if function in JUDGED and len(self.leaf.scored) == 2 else ""
+        counted = f'"has value" and {pair}' if pair else '"has value"'
+        every = f"count(*) filter ({pair})" if pair else "count(*)"
         return self.parts.add(
             "cells",
-            f"""select {self._by}, count(*) filter ("has value") as n, count(*) as total,
+            f"""select {self._by}, count(*) filter ({counted}) as n, {every} as total,
   tripos_statistic({quoted(function)}, {level}, {lists}) as found
 from {rows}
 group by {self._by}""",
