@@ -196,6 +196,28 @@ def test_a_formula_that_is_twice_a_mean_has_twice_its_error(quiz: Path, tripos: 
     assert (twice["p"], twice["df"], twice["items"]) == (pytest.approx(once["p"]), once["df"], 8)
 
 
+@pytest.mark.parametrize("items", [8, 40])
+def test_a_sum_of_items_has_as_many_times_the_error_of_their_mean(quiz: Path, tripos: Command, items: int) -> None:
+    lines = (json.dumps({"question": f"{n} + {n}", "answer": str(2 * n)}) for n in range(items))
+    (quiz / "items.jsonl").write_text("\n".join(lines), "utf-8")
+    spec = QUIZ + """\
+measure once = mean(RIGHT) * 1
+measure total = sum(RIGHT)
+measure part = sum(RIGHT) / (2 * count(RIGHT))
+measure off = sum(RIGHT) + 1
+"""
+    run(tripos, "mock/careful", "mock/careful:b", spec=spec)
+    data = tripos("compare", "--json").data
+    once, total, part, off = (row(data, "measure", name) for name in ("once", "total", "part", "off"))
+    assert once["standard_error"] > 0
+    for name in ("difference", "standard_error"):
+        assert total[name] == pytest.approx(items * once[name])
+        assert part[name] == pytest.approx(once[name] / 2)
+    assert off["difference"] == pytest.approx(total["difference"])
+    assert off["standard_error"] is None
+    assert off["verdict"].endswith("only a part of it grows with the items: no interval")
+
+
 def test_a_measure_by_cells_has_a_row_for_each(quiz: Path, tripos: Command) -> None:
     spec = QUIZ + "measure doubled = mean(rubric) * 2 by metric\n"
     run(tripos, "mock/careful", "mock/careful:b", spec=spec)
