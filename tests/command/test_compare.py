@@ -233,6 +233,26 @@ def test_a_median_has_a_difference_and_no_interval(quiz: Path, tripos: Command) 
     assert found["verdict"].endswith("it jumps from value to value: no interval")
 
 
+def test_a_figure_of_all_models_together_tells_no_two_of_them_apart(quiz: Path, tripos: Command) -> None:
+    spec = QUIZ + """\
+measure ranks = mean_tau_agreement(rubric) across judge
+measure half = ranks / 2
+measure joint = kendall_w(rubric, models: together) across judge
+measure each = kendall_w(rubric) across judge
+measure rest = each - joint
+"""
+    judges = ("--role", "judge=mock/careful:j,mock/careful:k")
+    one = run(tripos, "mock/careful", "mock/careful:b", spec=spec, judge=judges)
+    data = tripos("compare", "--json").data
+    compared = {each["name"] for each in data["rows"] if each["section"] == "measure"}
+    assert (data["together"], compared & {"each", "rest"}) == (["ranks", "half", "joint"], {"each", "rest"})
+    assert not compared & {"ranks", "half", "joint"}
+    told = tripos("compare").out
+    assert "one figure of all models of the run, so not compared: ranks, half, joint" in " ".join(told.split())
+    two = run(tripos, "mock/careful", "mock/careful:b", spec=spec, judge=judges)
+    assert tripos("compare", one, two, "--json").data["together"] == []
+
+
 def test_a_comparison_leaves_the_views_of_a_connection_as_they_were(quiz: Path, tripos: Command) -> None:
     first = run(tripos, "mock/careful", "mock/careful:b", spec=QUIZ + "measure ratio = mean(CLEAR) / mean(RIGHT)\n")
     connection, found = connect_run(Store.open("results", create=False), first)

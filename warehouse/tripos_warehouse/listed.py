@@ -154,7 +154,7 @@ def _by_item(items: Words, subjects: Words, raters: Words, values: Numbers) -> d
     for block, figure in zip(replies, found.figures, strict=True):
         if not np.isnan(figure):
             pulls[owner[block]] = pulls.get(owner[block], 0.0) + float(figure - found.value) / counted
-    return {"value": found.value, "reason": None, "items": list(pulls), "pulls": list(pulls.values())}
+    return {"value": found.value, "reason": None, "items": list(pulls), "pulls": list(pulls.values()), "draws": None}
 
 
 def _median(items: Words, values: Numbers) -> dict[str, Any]:

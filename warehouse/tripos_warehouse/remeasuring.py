@@ -22,6 +22,7 @@ from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse import dimensions, sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.growth import degree
+from tripos_warehouse.made_of import aggregates
 from tripos_warehouse.measures import evaluate
 from tripos_warehouse.statistics.cells import ALIKE, ROUNDING
 from tripos_warehouse.statistics.found import Found
@@ -200,14 +201,4 @@ def _keep(half: Half, items: Sequence[str]) -> None:
 
 def _jumps(plan: Plan, measure: Measure) -> bool:
     """Whether a measure is made of something that jumps."""
-    figures: dict[Any, Any] = {each.name: each.figure.model_dump() for each in plan.measures}
-    waiting: list[Any] = [measure.figure.model_dump()]
-    while waiting:
-        match waiting.pop():
-            case {"function": str(function)} if function in JUMPING:
-                return True
-            case dict() as part:
-                waiting += [*part.values(), figures.pop(part.get("measure"), None)]
-            case list() | tuple() as parts:
-                waiting += parts
-    return False
+    return any(each.function in JUMPING for each in aggregates(plan, measure.figure))
