@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -216,6 +217,17 @@ measure off = sum(RIGHT) + 1
     assert off["difference"] == pytest.approx(total["difference"])
     assert off["standard_error"] is None
     assert off["verdict"].endswith("only a part of it grows with the items: no interval")
+
+
+def test_nothing_is_ruled_out_that_the_scale_rules_out_already(quiz: Path, tripos: Command) -> None:
+    run(tripos, *(f"mock/careful:{each}" for each in "abcdef"), spec=QUIZ + "measure share = mean(sure) * 1\n")
+    for first, second in itertools.combinations("abcdef", 2):
+        data = tripos("compare", "--models", f"careful:{first},careful:{second}", "--json").data
+        found = row(data, "measure", "share")
+        if found["high"] is not None and max(-found["low"], found["high"]) >= 1:
+            assert found["verdict"] == "no difference shown; too few items to rule one out"
+            return
+    raise AssertionError("no two of the models differ so little on so few items")
 
 
 def test_a_measure_by_cells_has_a_row_for_each(quiz: Path, tripos: Command) -> None:

@@ -278,8 +278,9 @@ def _measures(
             rows += [means[measure.name]] if measure.name in means else []
             continue
         values = remeasure(halves[0], halves[1], two.plan, measure, items)
+        span = None if measure.low is None or measure.high is None else measure.high - measure.low
         rows += [
-            Compared(measure.name, ", ".join(each.labels), each.a, each.b, each.difference, None, False)
+            Compared(measure.name, ", ".join(each.labels), each.a, each.b, each.difference, None, False, span)
             for each in values
         ]
         unpaired += [] if values else [measure.name]
