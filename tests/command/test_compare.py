@@ -201,12 +201,15 @@ def test_a_formula_that_is_twice_a_mean_has_twice_its_error(quiz: Path, tripos: 
 def test_a_sum_of_items_has_as_many_times_the_error_of_their_mean(quiz: Path, tripos: Command, items: int) -> None:
     lines = (json.dumps({"question": f"{n} + {n}", "answer": str(2 * n)}) for n in range(items))
     (quiz / "items.jsonl").write_text("\n".join(lines), "utf-8")
-    spec = QUIZ + """\
+    spec = (
+        QUIZ
+        + """\
 measure once = mean(RIGHT) * 1
 measure total = sum(RIGHT)
 measure part = sum(RIGHT) / (2 * count(RIGHT))
 measure off = sum(RIGHT) + 1
 """
+    )
     run(tripos, "mock/careful", "mock/careful:b", spec=spec)
     data = tripos("compare", "--json").data
     once, total, part, off = (row(data, "measure", name) for name in ("once", "total", "part", "off"))
@@ -246,13 +249,16 @@ def test_a_median_has_a_difference_and_no_interval(quiz: Path, tripos: Command) 
 
 
 def test_a_figure_of_all_models_together_tells_no_two_of_them_apart(quiz: Path, tripos: Command) -> None:
-    spec = QUIZ + """\
+    spec = (
+        QUIZ
+        + """\
 measure ranks = mean_tau_agreement(rubric) across judge
 measure half = ranks / 2
 measure joint = kendall_w(rubric, models: together) across judge
 measure each = kendall_w(rubric) across judge
 measure rest = each - joint
 """
+    )
     judges = ("--role", "judge=mock/careful:j,mock/careful:k")
     one = run(tripos, "mock/careful", "mock/careful:b", spec=spec, judge=judges)
     data = tripos("compare", "--json").data

@@ -101,16 +101,16 @@ def test_pass_at_k_and_its_slices_are_paired_by_item(store: Store, replies) -> N
     written(store, plan, replies)
     items = sorted({item for item, _, _ in replies})
 
-    def chance(item: str, arms: Sequence[str]) -> float:
-        given = [right for (i, _, arm), (right, _) in replies.items() if i == item and arm in arms]
+    def chance(item: str, arm: str) -> float:
+        given = [right for (i, _, its), (right, _) in replies.items() if (i, its) == (item, arm)]
         n, c = len(given), int(sum(given))
         return 1 - math.comb(n - c, 2) / math.comb(n, 2)
 
     row = single(store, plan, "sums.tries")
-    both = [chance(item, ("none", "some")) for item in items]
+    both = [(chance(item, "none") + chance(item, "some")) / 2 for item in items]
     assert (row.value, row.standard_error) == pytest.approx((np.mean(both), pulled(both)))
     assert (row.items, row.n, row.total, row.method) == (30, 240, 240, "t")
-    apart = [chance(item, ("some",)) - chance(item, ("none",)) for item in items]
+    apart = [chance(item, "some") - chance(item, "none") for item in items]
     row = single(store, plan, "sums.gain")
     assert (row.value, row.standard_error) == pytest.approx((np.mean(apart), pulled(apart)))
     every = [
@@ -123,6 +123,63 @@ def test_pass_at_k_and_its_slices_are_paired_by_item(store: Store, replies) -> N
         for arm in ("none", "some")
     ]
     assert [row.value for row in measured(store, plan, "sums.all").rows] == pytest.approx(every)
+
+
+def test_a_reply_that_two_arms_share_is_one_try(store: Store) -> None:
+    plan = plan_of(compile_text(SHARED))
+    results = Results(plan)
+    for number, right in ((0, 1.0), (1, 0.0)):
+        results.add("sums", "right", "i1", right, number=number)
+    results.write(store)
+    assert [len(scenario.treatments) for scenario in plan.scenarios] == [2]
+    assert [single(store, plan, f"sums.{name}").value for name in ("one", "all")] == [1.0, 0.0]
+
+
+SHARED = """
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+role student
+axis level { easy, hard }
+arm hint { none, some }
+scenario sums {
+  context level
+  arms hint
+  ask answer by candidate { prompt "{{ level }}", samples 2, returns { sum integer } }
+  ask after by student { prompt "{{ answer.text }}", system "Think." when hint == some }
+  score right = answer.sum == 42
+  score long = words(after.text)
+  measure one = pass_at(2, right)
+  measure all = pass_all(2, right)
+}
+"""
+
+
+def test_tries_are_counted_for_each_judge_and_by_its_latest_round(store: Store) -> None:
+    plan = plan_of(compile_text(JUDGED))
+    results = Results(plan, judges=("j1", "j2"))
+    marks = {"j1": (1.0, 0.0), "j2": (0.0, 0.0)}
+    for judge, given in marks.items():
+        for number, mark in enumerate(given):
+            results.add("sums", "fine", "i1", mark, number=number, evaluator=judge)
+    results.add("sums", "fine", "i1", 1.0, number=1, evaluator="j1", round=2)
+    results.write(store)
+    row = single(store, plan, "all")
+    assert (row.value, row.items) == (0.5, 1)
+
+
+JUDGED = """
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+role judge panel
+axis level { easy, hard }
+scorer good(reply: text) by judge { prompt "{{ reply }}", gives bool }
+scenario sums {
+  context level
+  ask answer by candidate { prompt "{{ level }}", samples 2 }
+  score fine = good(answer.text)
+}
+measure all = pass_all(2, fine)
+"""
 
 
 @pytest.mark.parametrize(

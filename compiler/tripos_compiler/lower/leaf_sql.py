@@ -51,6 +51,8 @@ JUDGED = (
     "quadratic_kappa",
     "mean_tau_agreement",
 )
+RATED = ("scorer", "round")
+"""What tells scores of a reply apart, beside its rater."""
 CLASSED = {"precision": ("tp", "tp + fp"), "recall": ("tp", "tp + fn"), "f1": ("2 * tp", "2 * tp + fp + fn")}
 """Measures of classes, as one sum over another."""
 
@@ -102,8 +104,10 @@ class LeafSql:
         return columns(self.cut.dims)
 
     def _rows(self, scored: Scored, *further: str) -> str:
-        more = ["evaluator", *further] if scored.kind != "column" else ["NULL::varchar as evaluator"]
-        more = [] if "evaluator" in self.cut.dims else more
+        if scored.kind == "column":
+            more = [] if "evaluator" in self.cut.dims else ["NULL::varchar as evaluator"]
+        else:
+            more = [name for name in ("evaluator", *further) if name not in self.cut.dims]
         axes = [name for name in self.program.arms if name not in self.cut.dims]
         hidden = [name for name in ("scenario", "metric") if name in self.cut.dims]
         rows = rows_sql(self.program, scored, self.cut, [*more, *map(named, axes)])
@@ -111,17 +115,17 @@ class LeafSql:
             rows = rows.replace(f", {name},", ",", 1)
         return rows
 
-    def _single(self) -> str:
-        """A row a value: `value` as it counts, and whether it was there."""
+    def _single(self, *beside: str) -> str:
+        """A row a value: `value` as it counts, and whether it was there; `beside` names further columns."""
         scored = self.leaf.scored[0]
         weights = {} if "metric" in self.cut.dims else weights_of(self.program, scored)
         weight = weight_sql(weights) if self.figure.function == "mean" else "1"
         return self.parts.add(
             "rows",
             f"""select {self._by}, item_id, sample_id, value is not null or given is not null as "has value",
-  {given_value(self.missing)} as value, {weight} as "its weight"
+  {given_value(self.missing)} as value, {weight} as "its weight"{"".join(f", {named(name)}" for name in beside)}
 from (
-{_in(self._rows(scored))}
+{_in(self._rows(scored, *(name for name in beside if name in RATED)))}
 )""",
         )
 
@@ -230,17 +234,24 @@ group by {self._by}""",
             chance = f"1 - coalesce(list_product([1 - {k} / i for i in range(n - c + 1, n + 1)]), 1)"
         else:
             chance = f"list_product([(c - j) / (n - j) for j in range(0, {k})])"
-        rows = self._single()
+        # Only replies to the same question are tries at it: those of an arm, as one rater grades them.
+        scores = self.leaf.scored[0].kind != "column"
+        told = ["scenario", "metric", *(("evaluator", "scorer") if scores else ()), *self.program.arms]
+        apart = [name for name in told if name not in self.cut.dims]
+        group = ", ".join([self._by, "item_id", *map(named, apart)])
+        rows = self._single(*apart, *(["round"] if scores else []))
+        latest = f"\n  qualify row_number() over (partition by {group}, sample_id order by round desc nulls last) = 1"
         items = self.parts.add(
             "rows",
-            f"""select {self._by}, item_id, "values", "of", n = 1 as single,
-  case when n >= {k} then {chance} end as value
+            f"""select {self._by}, item_id, sum("values") as "values", sum("of") as "of",
+  count(*) = 1 and bool_and(n = 1) as single, avg(case when n >= {k} then {chance} end) as value
 from (
   select {self._by}, item_id, count(value) as n, count(value) filter (value = 1) as c,
     count(*) filter ("has value") as "values", count(*) as "of"
-  from {rows}
-  group by {self._by}, item_id
-)""",
+  from (from {rows}{latest if scores else ""})
+  group by {group}
+)
+group by {self._by}, item_id""",
         )
         cells = self.parts.add(
             "cells",
