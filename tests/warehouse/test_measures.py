@@ -242,6 +242,49 @@ def test_a_measure_less_itself_has_no_error(store: Store, replies) -> None:  # t
     assert (row.interval_low, row.reason) == (None, "items do not differ: nothing shows the error")
 
 
+@pytest.mark.parametrize(
+    ("figure", "n"),
+    [
+        ("stdev(long) / mean(long)", 240),
+        ("median(long) / mean(long)", 240),
+        ("mean(long) - mean(right)", 480),
+        ("by_hint[hint: some] - by_hint[hint: none]", 240),
+        ("mean(long) - by_hint[hint: none]", 240),
+        ("by_hint[hint: none] / mean(long) + by_hint[hint: some]", 240),
+        ("mean(long) + mean(right) - by_hint[hint: none]", 480),
+        ("by_hint[hint: some] / tries + by_hint[hint: none] / solved", 480),
+    ],
+)
+def test_scores_that_parts_of_a_formula_share_count_once(store: Store, replies, figure: str, n: int) -> None:  # type: ignore[no-untyped-def]
+    plan = plan_with(
+        f"measure it = {figure}",
+        "measure by_hint = mean(long) by hint",
+        "measure tries = pass_at(2, right)",
+        "measure solved = mean(right)",
+    )
+    row = single(store, written(store, plan, replies), "sums.it")
+    assert (row.n, row.total) == (n, n)
+
+
+def test_the_least_of_cells_rests_on_the_items_and_scores_of_that_cell(store: Store) -> None:
+    plan = plan_with("measure least = min(mean(long) by hint)", "measure range = max(mean(long) by hint) - least")
+    results = Results(plan)
+    for item in range(5):
+        results.add("sums", "long", f"i{item}", 10.0 + item, arms={"hint": "none"})
+    for item in range(3):
+        results.add("sums", "long", f"i{item}", 1.0 + item, arms={"hint": "some"})
+    results.write(store)
+    row, both = single(store, plan, "sums.least"), single(store, plan, "sums.range")
+    assert (row.value, row.items, row.n, row.total) == (2.0, 3, 3, 3)
+    assert (both.value, both.items, both.n) == (10.0, 5, 8)
+
+
+def test_a_gain_over_a_base_counts_the_base_once_in_its_own_cell(store: Store, replies) -> None:  # type: ignore[no-untyped-def]
+    plan = plan_with("measure by_hint = mean(long) by hint", "measure gain = by_hint - by_hint[hint: none] by hint")
+    rows = measured(store, written(store, plan, replies), "sums.gain").rows
+    assert {row.by: row.n for row in rows} == {("none",): 120, ("some",): 240}
+
+
 # --- classes ---
 
 
