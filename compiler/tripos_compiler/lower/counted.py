@@ -29,6 +29,9 @@ class Seen:
     given: Conditions = ()
 
 
+UNSEEN = Seen()
+
+
 def seen(figure: Aggregate, leaf: Leaf, cut: Cut) -> Seen:
     """The rows of an aggregate in a cell."""
     of = leaf.scored[0]
