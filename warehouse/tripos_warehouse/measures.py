@@ -58,6 +58,8 @@ class MeasureTable:
 
     measure: Measure
     rows: tuple[MeasureRow, ...]
+    error: str | None = None
+    """What the database refused its SQL with, where it did; then there are no rows."""
 
     @property
     def computed(self) -> bool:
@@ -113,6 +115,19 @@ def evaluate(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure
     places = [dimensions.place(plan, name) for name in measure.by]
     rows.sort(key=lambda row: ([place(value) for place, value in zip(places, row.by, strict=True)], row.model))
     return MeasureTable(measure, tuple(rows))
+
+
+def evaluate_or_tell(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) -> MeasureTable:
+    """The same, but a measure whose SQL fails has its error instead of rows, so that it hides no other.
+
+    Raises `StoreError` where it is not the SQL that fails, which no measure would stand.
+    """
+    try:
+        return evaluate(connection, plan, measure)
+    except StoreError as error:
+        if error.code != "W0201":
+            raise
+        return MeasureTable(measure, (), error.message)
 
 
 def _row(measure: Measure, found: dict[str, Any], still: bool) -> MeasureRow:

@@ -13,7 +13,7 @@ from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.baselines import matched
 from tripos_warehouse.expectations import Gate, expected
-from tripos_warehouse.measures import MeasureTable, evaluate
+from tripos_warehouse.measures import MeasureTable, evaluate_or_tell
 from tripos_warehouse.report_text import render
 from tripos_warehouse.runs import Run
 from tripos_warehouse.schemas import HUMAN
@@ -47,12 +47,18 @@ class Report:
         return all(gate.held for gate in self.gates)
 
     @property
+    def failed(self) -> bool:
+        """Whether the database refused the SQL of a measure, or of what is expected."""
+        return any(table.error is not None for table in self.measures) or any(gate.failed for gate in self.gates)
+
+    @property
     def only_proves_the_pipeline(self) -> bool:
         """Whether a model took part that stands in for a real one."""
         return any(model.startswith(PROVING) for models in self._filling() for model in models)
 
     def to_json(self) -> dict[str, Any]:
-        """The report as JSON values; times are UTC in ISO 8601. The rows of a measure that is not computed are null."""
+        """The report as JSON values; times are UTC in ISO 8601. The rows of a measure that is not computed, or whose
+        SQL failed, are null."""
         run = self.run
         return {
             "format": "tripos.report/1",
@@ -81,7 +87,8 @@ class Report:
                     "name": table.measure.name,
                     "by": list(table.measure.by),
                     "sql": table.measure.sql,
-                    "rows": table.to_rows() if table.computed else None,
+                    "rows": table.to_rows() if table.computed and table.error is None else None,
+                    "error": table.error,
                 }
                 for table in self.measures
             ],
@@ -116,10 +123,8 @@ class Report:
 
 
 def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Report:
-    """The report of `run`, over what `connection` shows of its benchmark: open it with the run's id.
-
-    Raises `StoreError` W0201 where the SQL of a measure fails.
-    """
+    """The report of `run`, over what `connection` shows of its benchmark: open it with the run's id. A measure whose SQL
+    fails has its error instead of rows."""
     schema = sql.name(run.benchmark)
     compared = f"where role = {sql.text(run.compared_role)}"
     several = shows_several_times(plan, run.compared_role)
@@ -128,7 +133,7 @@ def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Repor
         run,
         _by_status(connection, f"{schema}.samples {compared}", "sample_id" if several else None, "ok"),
         _by_status(connection, f"{schema}.scores", "score_id" if several else None, "scored"),
-        tuple(evaluate(connection, plan, measure) for measure in plan.measures),
+        tuple(evaluate_or_tell(connection, plan, measure) for measure in plan.measures),
         people=_people(connection, schema),
         gates=tuple(expected(connection, plan, each, run.models) for each in plan.expectations),
         comparisons=_by_status(connection, f"{schema}.comparisons", "comparison_id" if several else None, "scored"),
