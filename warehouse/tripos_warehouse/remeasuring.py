@@ -90,8 +90,11 @@ def remeasure(
             without = []
             for group in groups if whole and len(groups) > 1 and reason is None else ():
                 leave_out(group)
-                a, b = _sides(one, two, plan, measure)
-                without.append(_differences(one, two, _grown(a, all_a, power or 0), _grown(b, all_b, power or 0)))
+                some_a, some_b = (
+                    _grown(some, every, power or 0)
+                    for some, every in zip(_sides(one, two, plan, measure), (all_a, all_b), strict=True)
+                )
+                without.append(_differences(one, two, some_a, some_b))
     except StoreError:
         return []
     found = []

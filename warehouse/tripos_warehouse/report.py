@@ -123,8 +123,8 @@ class Report:
 
 
 def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Report:
-    """The report of `run`, over what `connection` shows of its benchmark: open it with the run's id. A measure whose SQL
-    fails has its error instead of rows."""
+    """The report of `run`, over what `connection` shows of its benchmark: open it with the run's id. A measure whose
+    SQL fails has its error instead of rows."""
     schema = sql.name(run.benchmark)
     compared = f"where role = {sql.text(run.compared_role)}"
     several = shows_several_times(plan, run.compared_role)
