@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -196,6 +197,42 @@ def test_a_formula_that_is_twice_a_mean_has_twice_its_error(quiz: Path, tripos: 
     assert (twice["p"], twice["df"], twice["items"]) == (pytest.approx(once["p"]), once["df"], 8)
 
 
+@pytest.mark.parametrize("items", [8, 40])
+def test_a_sum_of_items_has_as_many_times_the_error_of_their_mean(quiz: Path, tripos: Command, items: int) -> None:
+    lines = (json.dumps({"question": f"{n} + {n}", "answer": str(2 * n)}) for n in range(items))
+    (quiz / "items.jsonl").write_text("\n".join(lines), "utf-8")
+    spec = (
+        QUIZ
+        + """\
+measure once = mean(RIGHT) * 1
+measure total = sum(RIGHT)
+measure part = sum(RIGHT) / (2 * count(RIGHT))
+measure off = sum(RIGHT) + 1
+"""
+    )
+    run(tripos, "mock/careful", "mock/careful:b", spec=spec)
+    data = tripos("compare", "--json").data
+    once, total, part, off = (row(data, "measure", name) for name in ("once", "total", "part", "off"))
+    assert once["standard_error"] > 0
+    for name in ("difference", "standard_error"):
+        assert total[name] == pytest.approx(items * once[name])
+        assert part[name] == pytest.approx(once[name] / 2)
+    assert off["difference"] == pytest.approx(total["difference"])
+    assert off["standard_error"] is None
+    assert off["verdict"].endswith("only a part of it grows with the items: no interval")
+
+
+def test_nothing_is_ruled_out_that_the_scale_rules_out_already(quiz: Path, tripos: Command) -> None:
+    run(tripos, *(f"mock/careful:{each}" for each in "abcdef"), spec=QUIZ + "measure share = mean(sure) * 1\n")
+    for first, second in itertools.combinations("abcdef", 2):
+        data = tripos("compare", "--models", f"careful:{first},careful:{second}", "--json").data
+        found = row(data, "measure", "share")
+        if found["high"] is not None and max(-found["low"], found["high"]) >= 1:
+            assert found["verdict"] == "no difference shown; too few items to rule one out"
+            return
+    raise AssertionError("no two of the models differ so little on so few items")
+
+
 def test_a_measure_by_cells_has_a_row_for_each(quiz: Path, tripos: Command) -> None:
     spec = QUIZ + "measure doubled = mean(rubric) * 2 by metric\n"
     run(tripos, "mock/careful", "mock/careful:b", spec=spec)
@@ -209,6 +246,29 @@ def test_a_median_has_a_difference_and_no_interval(quiz: Path, tripos: Command) 
     assert found["difference"] == found["b"] - found["a"]
     assert (found["standard_error"], found["low"], found["p"]) == (None, None, None)
     assert found["verdict"].endswith("it jumps from value to value: no interval")
+
+
+def test_a_figure_of_all_models_together_tells_no_two_of_them_apart(quiz: Path, tripos: Command) -> None:
+    spec = (
+        QUIZ
+        + """\
+measure ranks = mean_tau_agreement(rubric) across judge
+measure half = ranks / 2
+measure joint = kendall_w(rubric, models: together) across judge
+measure each = kendall_w(rubric) across judge
+measure rest = each - joint
+"""
+    )
+    judges = ("--role", "judge=mock/careful:j,mock/careful:k")
+    one = run(tripos, "mock/careful", "mock/careful:b", spec=spec, judge=judges)
+    data = tripos("compare", "--json").data
+    compared = {each["name"] for each in data["rows"] if each["section"] == "measure"}
+    assert (data["together"], compared & {"each", "rest"}) == (["ranks", "half", "joint"], {"each", "rest"})
+    assert not compared & {"ranks", "half", "joint"}
+    told = tripos("compare").out
+    assert "one figure of all models of the run, so not compared: ranks, half, joint" in " ".join(told.split())
+    two = run(tripos, "mock/careful", "mock/careful:b", spec=spec, judge=judges)
+    assert tripos("compare", one, two, "--json").data["together"] == []
 
 
 def test_a_comparison_leaves_the_views_of_a_connection_as_they_were(quiz: Path, tripos: Command) -> None:

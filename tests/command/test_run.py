@@ -11,6 +11,7 @@ import pytest
 
 from tests.conftest import ITEMS, QUIZ, Command
 from tripos.command.main import run_command
+from tripos_compiler.lower import figure_sql
 
 CAREFUL = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careful:b")
 
@@ -351,3 +352,18 @@ def test_data_is_looked_for_where_the_project_file_and_the_flag_say(quiz: Path, 
     assert tripos("run", "quiz.tripos", "--data", "kept", *CAREFUL, "--json").code == 0
     (quiz / "tripos.toml").write_text('data = ["kept", "not-there"]\n')
     assert tripos("run", "quiz.tripos", *CAREFUL, "--json").data["calls"]["reused"] == 15
+
+
+def test_a_measure_that_the_database_refuses_is_told_in_its_place_and_the_run_ends_with_1(
+    quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(figure_sql._OF_CELLS, "stdev", "no_such_function(value)")
+    Path("quiz.tripos").write_text(QUIZ + "measure spread = stdev(mean(rubric) by metric)\n", "utf-8")
+    judge = ("--role", "judge=mock/careful:j")
+    done = tripos("run", "quiz.tripos", "--model", "mock/careful", *judge)
+    again = tripos("report")
+    for each in (done, again):
+        assert each.code == 1
+        assert "Traceback" not in each.err
+        assert "no values: internal error: the SQL of measure `spread` failed" in " ".join(each.out.split())
+        assert "by_metric by metric" in each.out and "no_such_function" in each.out

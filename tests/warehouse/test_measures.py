@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -99,16 +101,16 @@ def test_pass_at_k_and_its_slices_are_paired_by_item(store: Store, replies) -> N
     written(store, plan, replies)
     items = sorted({item for item, _, _ in replies})
 
-    def chance(item: str, arms: Sequence[str]) -> float:
-        given = [right for (i, _, arm), (right, _) in replies.items() if i == item and arm in arms]
+    def chance(item: str, arm: str) -> float:
+        given = [right for (i, _, its), (right, _) in replies.items() if (i, its) == (item, arm)]
         n, c = len(given), int(sum(given))
         return 1 - math.comb(n - c, 2) / math.comb(n, 2)
 
     row = single(store, plan, "sums.tries")
-    both = [chance(item, ("none", "some")) for item in items]
+    both = [(chance(item, "none") + chance(item, "some")) / 2 for item in items]
     assert (row.value, row.standard_error) == pytest.approx((np.mean(both), pulled(both)))
     assert (row.items, row.n, row.total, row.method) == (30, 240, 240, "t")
-    apart = [chance(item, ("some",)) - chance(item, ("none",)) for item in items]
+    apart = [chance(item, "some") - chance(item, "none") for item in items]
     row = single(store, plan, "sums.gain")
     assert (row.value, row.standard_error) == pytest.approx((np.mean(apart), pulled(apart)))
     every = [
@@ -121,6 +123,63 @@ def test_pass_at_k_and_its_slices_are_paired_by_item(store: Store, replies) -> N
         for arm in ("none", "some")
     ]
     assert [row.value for row in measured(store, plan, "sums.all").rows] == pytest.approx(every)
+
+
+def test_a_reply_that_two_arms_share_is_one_try(store: Store) -> None:
+    plan = plan_of(compile_text(SHARED))
+    results = Results(plan)
+    for number, right in ((0, 1.0), (1, 0.0)):
+        results.add("sums", "right", "i1", right, number=number)
+    results.write(store)
+    assert [len(scenario.treatments) for scenario in plan.scenarios] == [2]
+    assert [single(store, plan, f"sums.{name}").value for name in ("one", "all")] == [1.0, 0.0]
+
+
+SHARED = """
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+role student
+axis level { easy, hard }
+arm hint { none, some }
+scenario sums {
+  context level
+  arms hint
+  ask answer by candidate { prompt "{{ level }}", samples 2, returns { sum integer } }
+  ask after by student { prompt "{{ answer.text }}", system "Think." when hint == some }
+  score right = answer.sum == 42
+  score long = words(after.text)
+  measure one = pass_at(2, right)
+  measure all = pass_all(2, right)
+}
+"""
+
+
+def test_tries_are_counted_for_each_judge_and_by_its_latest_round(store: Store) -> None:
+    plan = plan_of(compile_text(JUDGED))
+    results = Results(plan, judges=("j1", "j2"))
+    marks = {"j1": (1.0, 0.0), "j2": (0.0, 0.0)}
+    for judge, given in marks.items():
+        for number, mark in enumerate(given):
+            results.add("sums", "fine", "i1", mark, number=number, evaluator=judge)
+    results.add("sums", "fine", "i1", 1.0, number=1, evaluator="j1", round=2)
+    results.write(store)
+    row = single(store, plan, "all")
+    assert (row.value, row.items) == (0.5, 1)
+
+
+JUDGED = """
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+role judge panel
+axis level { easy, hard }
+scorer good(reply: text) by judge { prompt "{{ reply }}", gives bool }
+scenario sums {
+  context level
+  ask answer by candidate { prompt "{{ level }}", samples 2 }
+  score fine = good(answer.text)
+}
+measure all = pass_all(2, fine)
+"""
 
 
 @pytest.mark.parametrize(
@@ -181,6 +240,49 @@ def test_a_measure_less_itself_has_no_error(store: Store, replies) -> None:  # t
     row = single(store, plan, "sums.it")
     assert row.value == pytest.approx(0)
     assert (row.interval_low, row.reason) == (None, "items do not differ: nothing shows the error")
+
+
+@pytest.mark.parametrize(
+    ("figure", "n"),
+    [
+        ("stdev(long) / mean(long)", 240),
+        ("median(long) / mean(long)", 240),
+        ("mean(long) - mean(right)", 480),
+        ("by_hint[hint: some] - by_hint[hint: none]", 240),
+        ("mean(long) - by_hint[hint: none]", 240),
+        ("by_hint[hint: none] / mean(long) + by_hint[hint: some]", 240),
+        ("mean(long) + mean(right) - by_hint[hint: none]", 480),
+        ("by_hint[hint: some] / tries + by_hint[hint: none] / solved", 480),
+    ],
+)
+def test_scores_that_parts_of_a_formula_share_count_once(store: Store, replies, figure: str, n: int) -> None:  # type: ignore[no-untyped-def]
+    plan = plan_with(
+        f"measure it = {figure}",
+        "measure by_hint = mean(long) by hint",
+        "measure tries = pass_at(2, right)",
+        "measure solved = mean(right)",
+    )
+    row = single(store, written(store, plan, replies), "sums.it")
+    assert (row.n, row.total) == (n, n)
+
+
+def test_the_least_of_cells_rests_on_the_items_and_scores_of_that_cell(store: Store) -> None:
+    plan = plan_with("measure least = min(mean(long) by hint)", "measure range = max(mean(long) by hint) - least")
+    results = Results(plan)
+    for item in range(5):
+        results.add("sums", "long", f"i{item}", 10.0 + item, arms={"hint": "none"})
+    for item in range(3):
+        results.add("sums", "long", f"i{item}", 1.0 + item, arms={"hint": "some"})
+    results.write(store)
+    row, both = single(store, plan, "sums.least"), single(store, plan, "sums.range")
+    assert (row.value, row.items, row.n, row.total) == (2.0, 3, 3, 3)
+    assert (both.value, both.items, both.n) == (10.0, 5, 8)
+
+
+def test_a_gain_over_a_base_counts_the_base_once_in_its_own_cell(store: Store, replies) -> None:  # type: ignore[no-untyped-def]
+    plan = plan_with("measure by_hint = mean(long) by hint", "measure gain = by_hint - by_hint[hint: none] by hint")
+    rows = measured(store, written(store, plan, replies), "sums.gain").rows
+    assert {row.by: row.n for row in rows} == {("none",): 120, ("some",): 240}
 
 
 # --- classes ---
@@ -385,3 +487,61 @@ def test_what_is_missing_is_skipped_or_counts_as_zero_or_forbids_a_value(
     assert row.value == (None if value is None else pytest.approx(value))
     assert (row.n, row.total, row.coverage) == (2, 3, pytest.approx(2 / 3))
     assert row.reason == reason
+
+
+@pytest.mark.parametrize(
+    ("function", "missing"),
+    [
+        *itertools.product(("accuracy", "f1", "precision", "recall"), ("skip", "zero", "fail")),
+        *itertools.product(("cohen_kappa",), ("skip", "fail")),  # nothing stands for a missing value of it
+    ],
+)
+def test_a_reply_that_could_not_be_read_is_no_answered_one(
+    store: Store, tmp_path: Path, function: str, missing: str
+) -> None:
+    plan = classed(tmp_path, f"measure it = {function}(answer.sort, item.sort, missing: {missing})")
+    results = Results(plan)
+    for item, said, truth in (("p", "a", "a"), ("q", "b", "b"), ("r", "b", "a"), ("s", None, "c"), ("t", None, "b")):
+        results.add("sorting", "it.values", item, said)
+        results.add("sorting", "it.gold", item, truth)
+    results.write(store)
+    row = single(store, plan, "sorting.it")
+    # Classes a and b have 1 hit each, a 1 miss and b 1 false alarm; as zero, c and b have a miss more each.
+    values = {
+        "accuracy": (2 / 3, 2 / 5),
+        "f1": (2 / 3, (2 / 3 + 2 / 4 + 0) / 3),
+        "precision": (3 / 4, (1 + 1 / 2 + 0) / 3),
+        "recall": (3 / 4, (1 / 2 + 1 / 2 + 0) / 3),
+        "cohen_kappa": (2 / 5, None),
+    }
+    expected = {"skip": values[function][0], "zero": values[function][1], "fail": None}[missing]
+    assert row.value == (None if expected is None else pytest.approx(expected))
+    assert (row.n, row.total, row.coverage) == (3, 5, pytest.approx(3 / 5))
+
+
+@pytest.mark.parametrize("function", ["kendall_tau", "spearman", "quadratic_kappa"])
+def test_a_number_that_could_not_be_read_is_in_no_pair(store: Store, tmp_path: Path, function: str) -> None:
+    plan = paired_numbers(tmp_path, f"measure it = {function}(answer.mark, item.mark)")
+    results = Results(plan)
+    for item, said, truth in (("p", 1.0, 1.0), ("q", 2.0, 2.0), ("r", 4.0, 3.0), ("s", None, 5.0)):
+        results.add("marking", "it.values", item, said)
+        results.add("marking", "it.gold", item, truth)
+    results.write(store)
+    row = single(store, plan, "marking.it")
+    assert (row.items, row.n, row.total) == (3, 3, 4)
+
+
+def paired_numbers(tmp_path: Path, measure: str) -> Plan:
+    from tests.compiler.compiling import compile_files
+
+    spec = f"""
+benchmark demo "1.0.0" {{ languages en }}
+role candidate compared
+dataset item from "items.jsonl" {{ text text, mark 1..5 secret }}
+scenario marking {{
+  over item
+  ask answer by candidate {{ prompt "{{{{ item.text }}}}", returns {{ mark 1..5 }} }}
+  {measure}
+}}
+"""
+    return plan_of(compile_files(tmp_path, {"spec.tripos": spec, "items.jsonl": '{"text": "?", "mark": 1}\n'}))

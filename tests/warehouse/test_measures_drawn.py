@@ -103,6 +103,20 @@ def test_a_median_on_a_rubric_has_an_interval_that_may_have_no_width(store: Stor
 
 
 @pytest.mark.parametrize(
+    ("figure", "low"),
+    [("(it - 1) / 4", 0.75), ("-it", -4.0), ("1 + 2 * it", 9.0), ("it - mean(long) * 0 - it", None), ("it - it", None)],
+)
+def test_what_numbers_make_of_a_median_has_the_interval_that_they_make_of_its(
+    store: Store, figure: str, low: float | None
+) -> None:
+    plan = plan_with("measure it = median(long)", f"measure made = {figure}")
+    lengths(store, plan, {f"i{item:02}": [4.0 if item % 8 else 2.0] for item in range(80)})
+    row = single(store, plan, "sums.made")
+    told = None if low is not None else "all draws of the items give the same value: nothing shows the error"
+    assert (row.interval_low, row.interval_high, row.reason) == (low, low, told)
+
+
+@pytest.mark.parametrize(
     ("items", "value", "reason"),
     [
         (1, lambda item: 2.0, "one item says nothing about the error"),

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from tripos_compiler.plan import Constant, Measure, Plan
+from tripos_compiler.plan import Constant, Expectation, Measure, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures import evaluate
 from tripos_warehouse.report import Report, render, report
@@ -70,6 +70,24 @@ def test_rows_stand_in_plan_order(store: Store, run_rows: Build, plan: Plan) -> 
 def test_sql_that_does_not_fit_is_an_error(store: Store, plan: Plan, sql: str, message: str) -> None:
     with pytest.raises(StoreError, match=f"W0201: .*{message}"):
         evaluate(connect(store), plan, Measure(name="m", by=(), low=None, high=None, figure=Constant(value=1), sql=sql))
+
+
+def test_a_measure_whose_sql_fails_hides_no_other(store: Store, run_rows: Build, plan: Plan) -> None:
+    store.append(run_rows("r1", ("m",)))
+    connection = connect(store, "r1")
+    broken = Measure(name="broken", by=(), low=0, high=1, figure=Constant(value=1), sql="select nope")
+    wanted = Expectation(figure=Constant(value=1), operator=">", value=0, shown="broken > 0", sql="select nope")
+    first, *rest = plan.measures
+    odd = plan.model_copy(update={"measures": (first, broken, *rest), "expectations": (wanted,)})
+    found = report(connection, odd, find_run(connection, "r1"))
+    assert [bool(table.rows) for table in found.measures] == [True, False, True, True]
+    assert (found.failed, found.held, found.gates[0].failed) == (True, False, True)
+    data = found.to_json()["measures"]
+    assert (data[1]["rows"], "Binder Error" in data[1]["error"], data[0]["error"]) == (None, True, None)
+    text = render(found, 80).plain
+    assert all(cell_len(line) <= 80 for line in text.splitlines() if "select" not in line)
+    assert "no values: internal error: the SQL of measure `broken` failed: Binder Error" in " ".join(text.split())
+    assert text.index("broken\n") < text.index("by_metric")
 
 
 def test_the_report_at_80_columns(store: Store, run_rows: Build, plan: Plan) -> None:

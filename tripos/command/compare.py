@@ -156,6 +156,7 @@ def _data(one: Side, two: Side, changed: list[Change], found: Comparison) -> dic
         "only_b": found.only_b,
         "same": found.same,
         "unpaired": list(found.unpaired),
+        "together": list(found.together),
         "rows": [
             {
                 "section": section.kind,

@@ -9,7 +9,7 @@ from argparse import Namespace
 from pathlib import Path
 
 from tripos.command.opening import open_store
-from tripos.failure import GOOD, NOT_HELD, USAGE, Failure
+from tripos.failure import GOOD, NOT_HELD, SOME_FAILED, USAGE, Failure
 from tripos_compiler.plan import Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.junit import junit
@@ -22,7 +22,8 @@ from tripos_warehouse.views import connect_run
 
 
 def main(options: Namespace) -> int:
-    """Prints the report of a run. Exit code 100 where an `expect` did not hold."""
+    """Prints the report of a run. Exit code 1 where a measure could not be taken, else 100 where an `expect` did not
+    hold."""
     plan = None
     if options.spec is not None:
         plan = _plan_of(options)
@@ -38,6 +39,8 @@ def main(options: Namespace) -> int:
         print(json.dumps(report.to_json(), ensure_ascii=False, indent=2))
     else:
         show_report(report, sql=options.sql, store=options.store)
+    if report.failed:
+        return SOME_FAILED
     return GOOD if report.held else NOT_HELD
 
 

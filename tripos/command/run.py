@@ -132,6 +132,8 @@ class _Run:
             return INTERRUPTED
         if job.tally.failed or job.failed_functions():
             return SOME_FAILED  # the next run may mend it, and only then do the figures count
+        if report is not None and report.failed:
+            return SOME_FAILED
         return GOOD if report is None or report.held else NOT_HELD
 
     def _tell(self, ended: Ended, report: Report | None) -> None:

@@ -18,6 +18,7 @@ from tripos_warehouse.benchmark_views import axis_columns
 from tripos_warehouse.enumerations import LANGUAGE
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.distillation import metric_weights
+from tripos_warehouse.made_of import aggregates
 from tripos_warehouse.remeasuring import Half, remeasure
 from tripos_warehouse.runs import Run
 from tripos_warehouse.statistics.cells import mean_of_cells
@@ -72,8 +73,9 @@ class Section:
 @dataclass(frozen=True)
 class Comparison:
     """What two sides differ in. `pairs` are shared scores of `items` items; `only_a` and `only_b` are scores with a
-    value that the other side lacks, `same` results that two models share because neither took part in them, and
-    `unpaired` measures that lack a value on a side."""
+    value that the other side lacks, `same` results that two models share because neither took part in them,
+    `unpaired` measures that lack a value on a side, and `together` those that a run has once for all of its models, so
+    that they tell no two of these apart."""
 
     sections: tuple[Section, ...]
     pairs: int
@@ -82,6 +84,7 @@ class Comparison:
     only_b: int
     same: int
     unpaired: tuple[str, ...]
+    together: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -116,14 +119,16 @@ def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
     check_comparable(one, two)
     found, only_a, only_b, same = _read(one, two, by_judge)
     judged = Judged(_graded(two.plan), _spans(two.plan))
-    measures, unpaired = _measures(one, two, found, judged)
+    together = _together(one, two)
+    measures, unpaired = _measures(one, two, found, judged, together)
     sections = [
         Section("measure", measures),
         Section("metric", tuple(_metrics(two.plan, found, judged))),
         Section("scenario", tuple(_scenarios(two.plan, found, judged))),
     ]
     items = len(set(found.columns["item"].tolist()))
-    return Comparison(tuple(map(_corrected, sections)), len(found.a), items, only_a, only_b, same, unpaired)
+    corrected = tuple(map(_corrected, sections))
+    return Comparison(corrected, len(found.a), items, only_a, only_b, same, unpaired, together)
 
 
 def check_comparable(one: Side, two: Side) -> None:
@@ -246,20 +251,36 @@ def _mean_of(measure: Measure) -> Aggregate | None:
     return inner if means and measure.sql is not None else None
 
 
-def _measures(one: Side, two: Side, found: _Pairs, judged: Judged) -> tuple[tuple[Compared, ...], tuple[str, ...]]:
-    """Every measure over all, and the names of those that cannot be compared."""
+def _together(one: Side, two: Side) -> tuple[str, ...]:
+    """The measures that are one figure of all models of a run, where both sides are of one run."""
+    if one.run.run_id != two.run.run_id:
+        return ()
+    return tuple(
+        measure.name
+        for measure in two.plan.measures
+        if all(each.of_all_models for each in aggregates(two.plan, measure.figure))
+    )
+
+
+def _measures(
+    one: Side, two: Side, found: _Pairs, judged: Judged, together: Sequence[str]
+) -> tuple[tuple[Compared, ...], tuple[str, ...]]:
+    """Every measure over all but those `together`, and the names of those that cannot be compared."""
     means = {row.name: row for row in _means(two.plan, found, judged)}
     items = sorted(set(found.columns["item"].tolist()))
     halves = [Half(side.connection, side.run.benchmark, side.models) for side in (one, two)]
     rows: list[Compared] = []
     unpaired: list[str] = []
     for measure in two.plan.measures:
+        if measure.name in together:
+            continue
         if _mean_of(measure) is not None:
             rows += [means[measure.name]] if measure.name in means else []
             continue
         values = remeasure(halves[0], halves[1], two.plan, measure, items)
+        span = None if measure.low is None or measure.high is None else measure.high - measure.low
         rows += [
-            Compared(measure.name, ", ".join(each.labels), each.a, each.b, each.difference, None, False)
+            Compared(measure.name, ", ".join(each.labels), each.a, each.b, each.difference, None, False, span)
             for each in values
         ]
         unpaired += [] if values else [measure.name]

@@ -89,6 +89,8 @@ def _notes(comparison: Comparison) -> Iterable[str]:
             yield f"{_count(alone, 'score')} of {side} {'has' if alone == 1 else 'have'} no counterpart: left out"
     if comparison.unpaired:
         yield f"no value on both sides, so not compared: {', '.join(comparison.unpaired)}"
+    if comparison.together:
+        yield f"one figure of all models of the run, so not compared: {', '.join(comparison.together)}"
 
 
 def _figure(value: float | None, decimals: int) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import duckdb
 
 from tripos_compiler.plan import Expectation, Measure, Plan
-from tripos_warehouse.measures import MeasureRow, evaluate
+from tripos_warehouse.measures import MeasureRow, evaluate_or_tell
 
 CLOSE = 1e-9
 """Figures that are closer than this are equal: rounding makes such differences."""
@@ -46,6 +46,8 @@ class Gate:
 
     expectation: Expectation
     outcomes: tuple[Outcome, ...]
+    failed: bool = False
+    """Whether the database refused its SQL, so that there is no value."""
 
     @property
     def held(self) -> bool:
@@ -79,16 +81,16 @@ class Gate:
 def expected(
     connection: duckdb.DuckDBPyConnection, plan: Plan, expectation: Expectation, models: Sequence[str]
 ) -> Gate:
-    """Whether an expectation holds for `models`. One that nothing was scored for has an outcome that does not hold.
-
-    Raises `StoreError` W0201 where its SQL fails.
-    """
-    rows = [row for row in evaluate(connection, plan, as_measure(expectation)).rows if row.model in models]
+    """Whether an expectation holds for `models`. One that nothing was scored for, or whose SQL fails, has an outcome
+    that does not hold."""
+    table = evaluate_or_tell(connection, plan, as_measure(expectation))
+    rows = [row for row in table.rows if row.model in models]
     found = {row.model for row in rows}
     nothing = tuple([None] * len(expectation.by))
     reason = NOT_TAKEN.reason if expectation.sql is not None else "it is not computed yet"
+    reason = reason if table.error is None else table.error
     rows += [replace(NOT_TAKEN, model=model, by=nothing, reason=reason) for model in models if model not in found]
-    return Gate(expectation, tuple(_outcome(expectation, row) for row in rows))
+    return Gate(expectation, tuple(_outcome(expectation, row) for row in rows), table.error is not None)
 
 
 def as_measure(expectation: Expectation) -> Measure:

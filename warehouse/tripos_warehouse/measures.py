@@ -15,6 +15,7 @@ from tripos_compiler.plan import Aggregate, Measure, Plan
 from tripos_warehouse import dimensions
 from tripos_warehouse.answers import run_query
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.made_of import is_moved_median
 from tripos_warehouse.statistics.intervals import wilson
 from tripos_warehouse.statistics.quantiles import t_quantile
 
@@ -57,6 +58,8 @@ class MeasureTable:
 
     measure: Measure
     rows: tuple[MeasureRow, ...]
+    error: str | None = None
+    """What the database refused its SQL with, where it did; then there are no rows."""
 
     @property
     def computed(self) -> bool:
@@ -107,13 +110,28 @@ def evaluate(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure
         raise StoreError(
             "W0201", f"internal error: the SQL of measure `{measure.name}` lacks the column `{missing[0]}`"
         )
-    rows = [_row(measure, found) for found in table.to_pylist()]
+    still = is_moved_median(plan, measure.figure)
+    rows = [_row(measure, found, still) for found in table.to_pylist()]
     places = [dimensions.place(plan, name) for name in measure.by]
     rows.sort(key=lambda row: ([place(value) for place, value in zip(places, row.by, strict=True)], row.model))
     return MeasureTable(measure, tuple(rows))
 
 
-def _row(measure: Measure, found: dict[str, Any]) -> MeasureRow:
+def evaluate_or_tell(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) -> MeasureTable:
+    """The same, but a measure whose SQL fails has its error instead of rows, so that it hides no other.
+
+    Raises `StoreError` where it is not the SQL that fails, which no measure would stand.
+    """
+    try:
+        return evaluate(connection, plan, measure)
+    except StoreError as error:
+        if error.code != "W0201":
+            raise
+        return MeasureTable(measure, (), error.message)
+
+
+def _row(measure: Measure, found: dict[str, Any], still: bool) -> MeasureRow:
+    """A row of what the SQL found. `still`: draws that are all alike bound the value, as those of a median do."""
     value, error = _finite(found["value"]), _finite(found["standard_error"])
     items, n, total = (int(found[name] or 0) for name in ("items", "n", "total"))
     method, half = "t", _half_width(error, int(found["df"] or 0))
@@ -123,14 +141,14 @@ def _row(measure: Measure, found: dict[str, Any]) -> MeasureRow:
         low, high = share.low, share.high
     elif value is not None and "low" in found:
         method, half = "bootstrap", None
-        low, high = _drawn(measure, found)
+        low, high = _drawn(found, still)
     elif value is not None and half is not None:
         method = "jackknife" if _is_listed(measure) else "t"
         low, high = _stretched(measure, value, half)
     if low is not None and high is not None:
         low = low if measure.low is None else max(low, measure.low)
         high = high if measure.high is None else min(high, measure.high)
-    reason = None if low is not None else found.get("reason") or _reason(value, items)
+    reason = None if low is not None else found.get("reason") or _reason(value, items, method)
     by = tuple(found[name] for name in measure.by)
     coverage = n / total if total else None
     return MeasureRow(
@@ -170,20 +188,23 @@ def _stretched(measure: Measure, value: float, half: float) -> tuple[float, floa
     return next(ends), next(ends)
 
 
-def _drawn(measure: Measure, found: dict[str, Any]) -> tuple[float | None, float | None]:
+def _drawn(found: dict[str, Any], still: bool) -> tuple[float | None, float | None]:
     """The bounds that draws show. Those of a median may meet, where all draws have the same: on a scale of few steps
-    that is its interval. Where all values are the same, or what was made of medians never differs, nothing shows it."""
+    that is its interval, and that of a median which numbers move. Where all values are the same, or what else was made
+    of medians never differs, nothing shows it."""
     low, high, error = (_finite(found[name]) for name in ("low", "high", "standard_error"))
-    alone = isinstance(measure.figure, Aggregate) and measure.figure.of is None
-    if low is None or high is None or error is None or (error <= ROUNDING and (not alone or found.get("reason"))):
+    if low is None or high is None or error is None or (error <= ROUNDING and (not still or found.get("reason"))):
         return None, None
     return low, high
 
 
-def _reason(value: float | None, items: int) -> str:
+def _reason(value: float | None, items: int, method: str) -> str:
     if value is None:
         return "nothing has a value"
-    return "one item says nothing about the error" if items < 2 else "items do not differ: nothing shows the error"
+    if items < 2:
+        return "one item says nothing about the error"
+    alike = "all draws of the items give the same value" if method == "bootstrap" else "items do not differ"
+    return f"{alike}: nothing shows the error"
 
 
 def _longer(value: float | None, low: float | None, high: float | None) -> float | None:

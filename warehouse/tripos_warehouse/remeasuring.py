@@ -3,7 +3,8 @@
 The shared items are dealt into groups. With the difference D of both sides over all of them, and D(g) over those
 outside of group g, the variance of D is (G - 1) / G times the sum of (D(g) - mean of D(g))², with G - 1 degrees of
 freedom (the jackknife that deletes groups: Shao and Wu 1989; with a group for each item, Quenouille's and Tukey's).
-An item leaves both sides at once, so the difficulty of items cancels out, as in a mean of paired differences.
+An item leaves both sides at once, so the difficulty of items cancels out, as in a mean of paired differences. What
+grows with the items, as a sum does, is brought back to the size of the whole before (`growth.py`).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import math
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
@@ -20,6 +21,8 @@ import duckdb
 from tripos_compiler.plan import Measure, Plan
 from tripos_warehouse import dimensions, sql
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.growth import degree
+from tripos_warehouse.made_of import aggregates
 from tripos_warehouse.measures import evaluate
 from tripos_warehouse.statistics.cells import ALIKE, ROUNDING
 from tripos_warehouse.statistics.found import Found
@@ -32,6 +35,8 @@ JUMPING = frozenset(("median", "min", "max"))
 VIEWS = ("scores", "columns")
 """The views that the SQL of measures reads."""
 KEPT = "items kept"
+JUMPS = "it jumps from value to value: no interval"
+GROWS_IN_PART = "only a part of it grows with the items: no interval"
 
 Cell = tuple[Any, ...]
 
@@ -62,37 +67,49 @@ class _Value:
     items: int
 
 
+Values = dict[tuple[Cell, str], _Value]
+
+
 def remeasure(
     one: Half, two: Half, plan: Plan, measure: Measure, items: Sequence[str], seed: int = 0
 ) -> list[Remeasured]:
     """The values of a measure over the shared `items`, a row for each cell in which all models of both sides have one;
     none where its SQL cannot be asked of a side. `n` of a difference are the scores behind the smaller value.
 
-    Without an interval there is a reason: a single item, differences that are all alike, a median, or a cell that some
-    items carry alone.
+    Without an interval there is a reason: a single item, differences that are all alike, a median, a sum to which
+    something that does not grow is added, or a cell that some items carry alone.
     """
     halves = [one] if one.connection is two.connection else [one, two]
     groups = _groups(items, seed)
+    power = degree(plan, measure.figure)
+    reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
     try:
         with _narrowed(halves, items) as leave_out:
-            whole = _differences(one, two, plan, measure)
+            all_a, all_b = _sides(one, two, plan, measure)
+            whole = _differences(one, two, all_a, all_b)
             without = []
-            for group in groups if whole and len(groups) > 1 and not _jumps(plan, measure) else ():
+            for group in groups if whole and len(groups) > 1 and reason is None else ():
                 leave_out(group)
-                without.append(_differences(one, two, plan, measure))
+                some_a, some_b = (
+                    _grown(some, every, power or 0)
+                    for some, every in zip(_sides(one, two, plan, measure), (all_a, all_b), strict=True)
+                )
+                without.append(_differences(one, two, some_a, some_b))
     except StoreError:
         return []
     found = []
     for cell, (a, b) in whole.items():
         base = Found(b.value - a.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
         labels = tuple(dimensions.label(plan, name, value) for name, value in zip(measure.by, cell, strict=True))
-        found.append(Remeasured(labels, a.value, b.value, _with_error(base, cell, without, _jumps(plan, measure))))
+        found.append(Remeasured(labels, a.value, b.value, _with_error(base, cell, without, reason)))
     return found
 
 
-def _with_error(base: Found, cell: Cell, without: Sequence[Mapping[Cell, tuple[_Value, _Value]]], jumps: bool) -> Found:
-    if jumps:
-        return base.without_interval("it jumps from value to value: no interval")
+def _with_error(
+    base: Found, cell: Cell, without: Sequence[Mapping[Cell, tuple[_Value, _Value]]], reason: str | None
+) -> Found:
+    if reason is not None:
+        return base.without_interval(reason)
     if not without:
         return base.without_interval("one item says nothing about the error")
     if any(cell not in each for each in without):
@@ -111,20 +128,34 @@ def _groups(items: Sequence[str], seed: int) -> list[list[str]]:
     return [order[place::MOST_GROUPS] for place in range(min(MOST_GROUPS, len(order)))]
 
 
-def _differences(one: Half, two: Half, plan: Plan, measure: Measure) -> dict[Cell, tuple[_Value, _Value]]:
-    """By cell, the mean over models of what a measure comes to on either side."""
+def _sides(one: Half, two: Half, plan: Plan, measure: Measure) -> tuple[Values, Values]:
+    """What a measure comes to on either side, by cell and model."""
     a = _values(one, plan, measure)
-    b = a if one.connection is two.connection else _values(two, plan, measure)
-    cells = list(dict.fromkeys(cell for cell, _ in b))
+    return a, a if one.connection is two.connection else _values(two, plan, measure)
+
+
+def _grown(values: Values, whole: Values, power: int) -> Values:
+    """Values of some items, as those of all items would be if these were like them."""
+    if power == 0:
+        return values
+    return {
+        key: replace(each, value=each.value * (whole[key].items / each.items) ** power)
+        for key, each in values.items()
+        if key in whole and each.items
+    }
+
+
+def _differences(one: Half, two: Half, a: Values, b: Values) -> dict[Cell, tuple[_Value, _Value]]:
+    """By cell, the mean over models of what a measure comes to on either side."""
     found = {}
-    for cell in cells:
+    for cell in dict.fromkeys(cell for cell, _ in b):
         before, after = [a.get((cell, model)) for model in one.models], [b.get((cell, model)) for model in two.models]
         if all(before) and all(after):
             found[cell] = (_mean(before), _mean(after))
     return found
 
 
-def _values(half: Half, plan: Plan, measure: Measure) -> dict[tuple[Cell, str], _Value]:
+def _values(half: Half, plan: Plan, measure: Measure) -> Values:
     rows = evaluate(half.connection, plan, measure).rows
     return {(row.by, row.model): _Value(row.value, row.n, row.items) for row in rows if row.value is not None}
 
@@ -173,14 +204,4 @@ def _keep(half: Half, items: Sequence[str]) -> None:
 
 def _jumps(plan: Plan, measure: Measure) -> bool:
     """Whether a measure is made of something that jumps."""
-    figures: dict[Any, Any] = {each.name: each.figure.model_dump() for each in plan.measures}
-    waiting: list[Any] = [measure.figure.model_dump()]
-    while waiting:
-        match waiting.pop():
-            case {"function": str(function)} if function in JUMPING:
-                return True
-            case dict() as part:
-                waiting += [*part.values(), figures.pop(part.get("measure"), None)]
-            case list() | tuple() as parts:
-                waiting += parts
-    return False
+    return any(each.function in JUMPING for each in aggregates(plan, measure.figure))

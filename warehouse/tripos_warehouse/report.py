@@ -13,7 +13,7 @@ from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
 from tripos_warehouse.baselines import matched
 from tripos_warehouse.expectations import Gate, expected
-from tripos_warehouse.measures import MeasureTable, evaluate
+from tripos_warehouse.measures import MeasureTable, evaluate_or_tell
 from tripos_warehouse.report_text import render
 from tripos_warehouse.runs import Run
 from tripos_warehouse.schemas import HUMAN
@@ -50,12 +50,18 @@ class Report:
         return all(gate.held for gate in self.gates)
 
     @property
+    def failed(self) -> bool:
+        """Whether the database refused the SQL of a measure, or of what is expected."""
+        return any(table.error is not None for table in self.measures) or any(gate.failed for gate in self.gates)
+
+    @property
     def only_proves_the_pipeline(self) -> bool:
         """Whether a model took part that stands in for a real one."""
         return any(model.startswith(PROVING) for models in self._filling() for model in models)
 
     def to_json(self) -> dict[str, Any]:
-        """The report as JSON values; times are UTC in ISO 8601. The rows of a measure that is not computed are null."""
+        """The report as JSON values; times are UTC in ISO 8601. The rows of a measure that is not computed, or whose
+        SQL failed, are null."""
         run = self.run
         return {
             "format": "tripos.report/1",
@@ -84,7 +90,8 @@ class Report:
                     "name": table.measure.name,
                     "by": list(table.measure.by),
                     "sql": table.measure.sql,
-                    "rows": table.to_rows() if table.computed else None,
+                    "rows": table.to_rows() if table.computed and table.error is None else None,
+                    "error": table.error,
                     **({"reason": why} if (why := self.unworked.get(table.measure.name)) else {}),
                 }
                 for table in self.measures
@@ -120,14 +127,12 @@ class Report:
 
 
 def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Report:
-    """The report of `run`, over what `connection` shows of its benchmark: open it with the run's id.
-
-    Raises `StoreError` W0201 where the SQL of a measure fails.
-    """
+    """The report of `run`, over what `connection` shows of its benchmark: open it with the run's id. A measure whose
+    SQL fails has its error instead of rows."""
     schema = sql.name(run.benchmark)
     compared = f"where role = {sql.text(run.compared_role)}"
     several = shows_several_times(plan, run.compared_role)
-    tables = tuple(evaluate(connection, plan, measure) for measure in plan.measures)
+    tables = tuple(evaluate_or_tell(connection, plan, measure) for measure in plan.measures)
     return Report(
         plan,
         run,
@@ -144,7 +149,7 @@ def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Repor
 def _unworked(
     connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, tables: Sequence[MeasureTable]
 ) -> dict[str, str]:
-    empty = [table.measure for table in tables if table.computed and not table.rows]
+    empty = [table.measure for table in tables if table.computed and not table.rows and table.error is None]
     if not empty:
         return {}
     query = "select fingerprints from main.runs where run_id = ?"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
 from rich.text import Text
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 
 CAUTION = "These figures show that the pipeline works. They say nothing about any model's worth."
 NO_SCORES = "no scores"
+LONGEST_ERROR = 240
+REPORT_IT = "please report it with the spec; the other measures do not rest on it"
 NOT_COMPUTED = "not computed: there is no SQL for this measure yet"
 
 
@@ -66,7 +69,7 @@ def _is_alone(table: MeasureTable) -> bool:
     if "evaluator" in by:
         place = by.index("evaluator")
         return len({row.by[place] for row in table.rows}) == 1
-    return "pair" in by and not table.rows
+    return "pair" in by and not table.rows and table.error is None
 
 
 def _header(report: Report, width: int) -> list[str]:
@@ -120,6 +123,8 @@ def _measure(
 ) -> list[str]:
     if not table.computed:
         return [NOT_COMPUTED]
+    if table.error is not None:
+        return [wrapped(f"no values: {shorten(table.error, LONGEST_ERROR, placeholder=' …')}", width), REPORT_IT]
     if not table.rows:
         return [NO_SCORES]
     shown = [model for model in models if any(row.model == model for row in table.rows)]

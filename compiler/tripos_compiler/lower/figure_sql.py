@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from tripos_compiler.lower.compare_sql import CompareSql
+from tripos_compiler.lower.counted import OF_ONE_CELL, counted_once, seen
 from tripos_compiler.lower.drawn_sql import EACH_DRAW, bounded, draws_of, listed
 from tripos_compiler.lower.figured import Figured, Leaf, Missing, Reading
 from tripos_compiler.lower.leaf_sql import LeafSql
@@ -94,7 +95,7 @@ class _Writer:
                 node = None if inner is None else self._over_cells(figure, inner, cut, missing)
             if node is None:
                 return None
-            self.made[key] = node
+            self.made[key] = replace(node, rows=seen(figure, leaf, cut))
         return self.made[key]
 
     # --- aggregates of cells ---
@@ -153,9 +154,12 @@ from (
         counts = "weight <> 0" if inner.drawn is None else "value is not null"
         if missing == "fail":
             value = f"case when count(value) = count(*) then {value} end"
+        counted = [f"sum({each})" for each in ("n", "total")]
+        if figure.function in OF_ONE_CELL:
+            counted = [f"coalesce({each} filter (weight <> 0), {each})" for each in counted]
         cells = self.parts.add(
             "cells",
-            f"""select {group}, {value} as value, sum(n)::bigint as n, sum(total)::bigint as total,
+            f"""select {group}, {value} as value, {counted[0]}::bigint as n, {counted[1]}::bigint as total,
   coalesce(any_value(reason), case when count(value) = 0 then 'no cell has a value' end) as reason, false as "is share",
   sum(df) filter (weight <> 0)::bigint as df, coalesce(bool_and(known) filter ({counts}), false) as known
 from {weighed}
@@ -210,6 +214,7 @@ group by {outer}, p.item_id""",
             for term in terms
         )
         own = ", ".join(f"{term.name}.reason" for term in terms)
+        counted = [(term.name, term.node.rows) for term in terms]
         weights = ",\n  ".join(
             f'case when {present} then {value.slope(term.name)} end as "{term.name} weight"' for term in terms
         )
@@ -219,7 +224,8 @@ group by {outer}, p.item_id""",
             f"""select {columns(cut.dims, "base")}, case when {present} then {value.text} end as value,
   {weights},
   coalesce({reasons}, {own}, case when {present} and {value.text} is null then 'it divides by zero' end) as reason,
-  false as "is share", {_sum(terms, "n")} as n, {_sum(terms, "total")} as total, {_sum(terms, "df")} as df,
+  false as "is share", {counted_once(counted, "n")} as n, {counted_once(counted, "total")} as total,
+  {" + ".join(f"coalesce({term.name}.df, 0)" for term in terms)} as df,
   coalesce({" and ".join(active)}, false) as known
 from {base} as base
 {joins}""",
@@ -275,10 +281,6 @@ select {columns(node.dims, "c")}, c.value, case when c.known and c.value is not 
 from {node.cells} as c left join {items} as i on {same("c", "i", node.dims)}
 order by all
 """
-
-
-def _sum(terms: list[_Term], column: str) -> str:
-    return " + ".join(f"coalesce({term.name}.{column}, 0)" for term in terms)
 
 
 _OF_CELLS = {

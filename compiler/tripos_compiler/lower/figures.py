@@ -182,7 +182,7 @@ def _function(reading: Reading, call: CallExpr, name: str) -> Figured | None:
     combine: Callable[[Scale, Scale], Scale] = scales.least if name == "min" else scales.greatest
     scale = parts[0].scale
     for before, part in pairwise(parts):
-        if not _alike(reading, before, part):
+        if not _alike(reading, before, part, operands=True):
             return None
         scale = combine(scale, part.scale)
     return _folded(reading, call, name, parts, scale)
@@ -201,15 +201,17 @@ def _shape(name: str) -> str:
     return "it is `abs(figure)`" if name == "abs" else f"it is `{name}(figure, figure, …)`"
 
 
-def _alike(reading: Reading, one: Figured, other: Figured) -> bool:
-    """Whether two figures may be added or compared; reports scales that differ."""
+def _alike(reading: Reading, one: Figured, other: Figured, operands: bool = False) -> bool:
+    """Whether two figures may be added or compared; reports scales that differ: those of what is weighed in them, or,
+    with `operands`, those of the figures as they are written."""
     if one.mixed or other.mixed:  # each cell has its own scale, and those of one metric are alike
         return True
     if one.scale.like(other.scale):
         return True
     a, b = one.scale, other.scale
     assert a.base is not None and b.base is not None
-    told = f"`{a.named}` runs from {spoken(a.base)}, `{b.named}` from {spoken(b.base)}"
+    (name, base), (name_b, base_b) = (_named(each, operands) for each in (one, other))
+    told = f"`{name}` runs from {spoken(base)}, `{name_b}` from {spoken(base_b)}"
     off = a if a.base != scales.UNIT else b
     assert off.base is not None
     low, high = off.base
@@ -217,3 +219,12 @@ def _alike(reading: Reading, one: Figured, other: Figured) -> bool:
     help_ = f"bring them to one scale first: `{inner} / {high - low:g}`"
     reading.error("E0702", f"these are on different scales: {told}", one.span.to(other.span), help_)
     return False
+
+
+def _named(figured: Figured, as_written: bool) -> tuple[str, scales.Bounds]:
+    """A figure, or what is weighed in it, and what that runs over."""
+    scale = figured.scale
+    assert scale.base is not None
+    if as_written and scale.bounds is not None and scale.bounds != scale.base:
+        return figured.named, scale.bounds
+    return scale.named, scale.base

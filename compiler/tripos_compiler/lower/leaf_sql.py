@@ -51,6 +51,8 @@ JUDGED = (
     "quadratic_kappa",
     "mean_tau_agreement",
 )
+RATED = ("scorer", "round")
+"""What tells scores of a reply apart, beside its rater."""
 CLASSED = {"precision": ("tp", "tp + fp"), "recall": ("tp", "tp + fn"), "f1": ("2 * tp", "2 * tp + fp + fn")}
 """Measures of classes, as one sum over another."""
 
@@ -102,8 +104,10 @@ class LeafSql:
         return columns(self.cut.dims)
 
     def _rows(self, scored: Scored, *further: str) -> str:
-        more = ["evaluator", *further] if scored.kind != "column" else ["NULL::varchar as evaluator"]
-        more = [] if "evaluator" in self.cut.dims else more
+        if scored.kind == "column":
+            more = [] if "evaluator" in self.cut.dims else ["NULL::varchar as evaluator"]
+        else:
+            more = [name for name in ("evaluator", *further) if name not in self.cut.dims]
         axes = [name for name in self.program.arms if name not in self.cut.dims]
         hidden = [name for name in ("scenario", "metric") if name in self.cut.dims]
         rows = rows_sql(self.program, scored, self.cut, [*more, *map(named, axes)])
@@ -111,17 +115,17 @@ class LeafSql:
             rows = rows.replace(f", {name},", ",", 1)
         return rows
 
-    def _single(self) -> str:
-        """A row a value: `value` as it counts, and whether it was there."""
+    def _single(self, *beside: str) -> str:
+        """A row a value: `value` as it counts, and whether it was there; `beside` names further columns."""
         scored = self.leaf.scored[0]
         weights = {} if "metric" in self.cut.dims else weights_of(self.program, scored)
         weight = weight_sql(weights) if self.figure.function == "mean" else "1"
         return self.parts.add(
             "rows",
             f"""select {self._by}, item_id, sample_id, value is not null or given is not null as "has value",
-  {given_value(self.missing)} as value, {weight} as "its weight"
+  {given_value(self.missing)} as value, {weight} as "its weight"{"".join(f", {named(name)}" for name in beside)}
 from (
-{_in(self._rows(scored))}
+{_in(self._rows(scored, *(name for name in beside if name in RATED)))}
 )""",
         )
 
@@ -139,17 +143,16 @@ from (
         named_arms = "".join(f", {named(arm)}" for arm in arms)
         own = Cut((), self.cut.fixed)
         second = rows_sql(self.program, other, own, [named(arm) for arm in arms])
-        key = "coalesce(given, value::varchar)"
+        own_key = "coalesce(one.given, one.value::varchar)"  # an alias `key` would lose against the column of `other`
         return self.parts.add(
             "rows",
-            f"""select {columns(self.cut.dims, "one")}, one.item_id, one.sample_id, {
-                key.replace("given", "one.given").replace("value", "one.value")
-            } as key,
-  other.key as gold, one.value, other.value as "gold value", key is not null and gold is not null as "has value"
+            f"""select {columns(self.cut.dims, "one")}, one.item_id, one.sample_id, {own_key} as key,
+  other.key as gold, one.value, other.value as "gold value",
+  {own_key} is not null and other.key is not null as "has value"
 from (
 {_in(self._rows(one))}
 ) as one left join (
-  select model, item_id{also}{named_arms}, any_value({key}) as key, any_value(value) as value
+  select model, item_id{also}{named_arms}, any_value(coalesce(given, value::varchar)) as key, any_value(value) as value
   from (
 {_in(_in(second))}
   ) group by all
@@ -231,17 +234,24 @@ group by {self._by}""",
             chance = f"1 - coalesce(list_product([1 - {k} / i for i in range(n - c + 1, n + 1)]), 1)"
         else:
             chance = f"list_product([(c - j) / (n - j) for j in range(0, {k})])"
-        rows = self._single()
+        # Only replies to the same question are tries at it: those of an arm, as one rater grades them.
+        scores = self.leaf.scored[0].kind != "column"
+        told = ["scenario", "metric", *(("evaluator", "scorer") if scores else ()), *self.program.arms]
+        apart = [name for name in told if name not in self.cut.dims]
+        group = ", ".join([self._by, "item_id", *map(named, apart)])
+        rows = self._single(*apart, *(["round"] if scores else []))
+        latest = f"\n  qualify row_number() over (partition by {group}, sample_id order by round desc nulls last) = 1"
         items = self.parts.add(
             "rows",
-            f"""select {self._by}, item_id, "values", "of", n = 1 as single,
-  case when n >= {k} then {chance} end as value
+            f"""select {self._by}, item_id, sum("values") as "values", sum("of") as "of",
+  count(*) = 1 and bool_and(n = 1) as single, avg(case when n >= {k} then {chance} end) as value
 from (
   select {self._by}, item_id, count(value) as n, count(value) filter (value = 1) as c,
     count(*) filter ("has value") as "values", count(*) as "of"
-  from {rows}
-  group by {self._by}, item_id
-)""",
+  from (from {rows}{latest if scores else ""})
+  group by {group}
+)
+group by {self._by}, item_id""",
         )
         cells = self.parts.add(
             "cells",
@@ -401,9 +411,13 @@ qualify row_number() over (partition by {self._by}, subject, rater order by roun
             f"list({each} order by item_id, {subject}, {rater}, value)"
             for each in ("item_id", subject, rater, key, "value")
         )
+        # What two columns say of a reply is two rows here, and one pair that counts.
+        pair = "rater = 'gold'" if function in JUDGED and len(self.leaf.scored) == 2 else ""
+        counted = f'"has value" and {pair}' if pair else '"has value"'
+        every = f"count(*) filter ({pair})" if pair else "count(*)"
         return self.parts.add(
             "cells",
-            f"""select {self._by}, count(*) filter ("has value") as n, count(*) as total,
+            f"""select {self._by}, count(*) filter ({counted}) as n, {every} as total,
   tripos_statistic({quoted(function)}, {level}, {lists}) as found
 from {rows}
 group by {self._by}""",

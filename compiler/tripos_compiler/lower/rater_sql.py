@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from tripos_compiler.lower.counted import UNSEEN, Seen
 from tripos_compiler.lower.sql_parts import Parts, named
 
 PAIR = "pair"
@@ -23,6 +24,8 @@ class Node:
     drawn: str | None = None
     """The table of `draws`: the value of every cell in each of many draws of the items. Only where the pulls alone give
     no interval, as of a median and what is made of it."""
+    rows: Seen = UNSEEN
+    """What it looks at, where it is an aggregate."""
 
 
 def without_pair(dims: Sequence[str]) -> tuple[str, ...]:
