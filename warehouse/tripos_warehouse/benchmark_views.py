@@ -73,7 +73,7 @@ _ITEMS = "{context}, item.dataset, item.item_id, item.fields, item.written_by, i
 _SLOTS = """
   {context},
   slot.dataset, slot.number, slot.status, slot.written_by, slot.attempts, slot.rejections,
-  slot.item_id, slot.slot_id, slot.slot_key, slot.run_id, slot.fingerprint, slot.created_at
+  slot.item_id, slot.slot_id, slot.run_id, slot.fingerprint, slot.created_at
 """
 
 FIXED_COLUMNS = frozenset(

@@ -59,7 +59,6 @@ def keep(
         rows[name] = {
             **row,
             "slot_id": name,
-            "slot_key": slot.key,
             "scenario": place_of(made),
             "dataset": made.name,
             "fingerprint": made.fingerprint,
