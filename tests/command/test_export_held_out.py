@@ -171,7 +171,7 @@ def test_items_that_another_run_has_marked_are_held_out_with_what_is_near_them(f
 
 
 def test_an_export_says_how_much_of_a_subset_the_store_knows(facts: Path, tripos: Command) -> None:
-    run(tripos, "--limit", "3")
+    run(tripos, "--scenario", "tell")
     arguments = ("distillation", "--by", "best", "--per", "scenario", "-o", "t.jsonl", "--hold-out", "graded")
     assert "of the 4 items of graded" in tripos("export", *arguments).out
     run(tripos)
