@@ -22,6 +22,7 @@ from tripos_runtime.calling import Caller, Limits, Stopped, open_callers
 from tripos_runtime.cases import CaseSource, Selection
 from tripos_runtime.engine import Engine, work_name
 from tripos_runtime.limits import most_at_once
+from tripos_runtime.marks import drawn_counts
 from tripos_runtime.models import Model
 from tripos_runtime.plugins import Loaded
 from tripos_runtime.tally import Tally
@@ -143,6 +144,8 @@ class Job:
         selection = self.selection
         chosen: dict[str, Any] = {"limit": selection.limit, "seed": selection.seed, "only": dict(selection.only)}
         chosen |= {"subset": selection.subset.name} if selection.subset is not None else {}
+        if items_of == self.run_id and (drawn := drawn_counts(self.source)):
+            chosen["drawn"] = drawn
         scenarios = [scenario.name for scenario in selection.chosen(self.plan)]
         row = run_row(self.plan, self.binding, self.run_id, items_of, scenarios, chosen, datetime.now(UTC))
         self.store.append({"runs": [row]})

@@ -12,7 +12,7 @@ from typing import Any
 from tripos_compiler.plan import Axis, Expr, Plan, Rows, Scenario, Subset, digest
 from tripos_compiler.semantics.contexts import cells
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
-from tripos_compiler.semantics.subsets import Drawn, Placed, draw, placed, places
+from tripos_compiler.semantics.subsets import Drawn, Placed, draw_all, placed
 from tripos_runtime.datasets import DataFolders
 from tripos_runtime.making.choosing import Choice, chosen_slots, known_slots
 from tripos_runtime.making.kept import Origins
@@ -76,6 +76,7 @@ class CaseSource:
     spec_files: tuple[str, ...]
     axes: Mapping[str, Axis] = field(init=False)
     sources: Sources = field(init=False)
+    _drawn: dict[tuple[str, ...], Mapping[str, Drawn]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         axes = {axis.name: axis for axis in self.plan.axes}
@@ -122,10 +123,31 @@ class CaseSource:
 
     def with_subset(self, selection: Selection, subset: Subset) -> Selection:
         """The selection with the items of a subset. They are drawn from the whole benchmark, whatever is selected."""
-        scenarios = selection.chosen(self.plan) if "scenario" in subset.per else self.plan.scenarios
-        items = (each for scenario in scenarios for each in self._placed(scenario))
-        drawn = draw(subset, items, places(self.plan, subset))
-        return replace(selection, subset=subset, drawn=drawn)
+        return replace(selection, subset=subset, drawn=self.drawn()[subset.name])
+
+    def drawn(self) -> Mapping[str, Drawn]:
+        """The items of every subset of the plan, by its name. A scenario whose slots depend on data that are yet to be
+        made gives none before."""
+        if not self.plan.subsets:
+            return {}
+        listable = [scenario for scenario in self.plan.scenarios if self.is_listable(scenario)]
+        names = tuple(scenario.name for scenario in listable)
+        if names not in self._drawn:
+            items = (each for scenario in listable for each in self._placed(scenario))
+            self._drawn[names] = draw_all(self.plan, items)
+        return self._drawn[names]
+
+    def drawn_as(self, case: Case) -> str:
+        """The name that a case is drawn by: of one that is made that of its slot."""
+        if not self._is_made(case.scenario) or case.origin is None or case.dataset is None:
+            return case.item_id
+        return self.slots.slot_at(self.slots.by_name[case.dataset], case.origin[1]).key
+
+    def is_listable(self, scenario: Scenario) -> bool:
+        """Whether the items of a scenario, or the slots that they will be in, can be listed now."""
+        if scenario.rows is None or not self._is_made(scenario):
+            return True
+        return self.slots.is_listable(self.slots.by_name[scenario.rows.dataset])
 
     def _placed(self, scenario: Scenario) -> Iterator[Placed]:
         if self._is_made(scenario):

@@ -26,6 +26,7 @@ from tripos_runtime.ledger import Ledger, Work
 from tripos_runtime.lookup import Lookup, Task, wirings
 from tripos_runtime.making.data import DataMaker
 from tripos_runtime.making.outcomes import origin_columns
+from tripos_runtime.marks import Marks
 from tripos_runtime.shared import Shared, together
 from tripos_runtime.tally import Tally
 
@@ -112,6 +113,7 @@ class Engine:
         """Goes through all cases, then again through those that someone else worked on, until there are none."""
         if self.stopping:
             return
+        self._marks = Marks(self.source, self.source.drawn())
         await self._pass(self.lookup.tasks(self.source.cases(self.selection)))
         while self.lookup.put_off and not self.stopping:
             put_off, self.lookup.put_off = self.lookup.put_off, set()
@@ -177,7 +179,12 @@ class Engine:
 
     def _add_case(self, task: Task) -> None:
         case = task.case
-        membership = {"run_id": self.run_id, "scenario": case.scenario.name, "item_id": case.item_id}
+        membership = {
+            "run_id": self.run_id,
+            "scenario": case.scenario.name,
+            "item_id": case.item_id,
+            "subsets": self._marks.of(case),
+        }
         rows: dict[str, list[Mapping[str, Any]]] = {"run_items": [membership]}
         if task.todo:  # otherwise whoever completed the case has kept its item
             rows["items"] = [item_row(self.plan, case)]
@@ -214,6 +221,8 @@ def work_name(plan: Plan, binding: Binding, selection: Selection) -> str:
     chosen: list[Any] = [selection.scenarios, selection.limit, selection.seed, dict(selection.only)]
     if selection.subset is not None:
         chosen.append(selection.subset.model_dump(mode="json"))
+    if plan.subsets:
+        chosen.append("marked")  # items that were listed before they were marked are listed again
     return digest([plan.digest, {role: list(models) for role, models in binding.models.items()}, chosen])
 
 

@@ -45,6 +45,8 @@ def test_what_plan_prints_of_an_example_fits_80_columns(
     assert (done.code, done.err) == (0, "")
     said = re.sub(r"plan [0-9a-f]{12}", "plan …", done.out)
     assert max(map(len, said.splitlines())) <= 80
+    assert not [line for line in said.splitlines() if line != line.rstrip()]
+    assert all(span in said.partition("Calls for")[0] for span in re.findall(r"`(\S+[.][.]\S+)`", said))
     golden = ROOT / "tests" / "golden" / "plans" / f"{name}.txt"
     if os.environ.get("TRIPOS_UPDATE_GOLDEN"):
         golden.write_text(said, "utf-8")

@@ -136,21 +136,46 @@ def test_an_item_that_is_nearly_one_that_is_held_out_is_left_out_too(facts: Path
     run(tripos)
     told = export(tripos)
     assert not said_in(twin)
-    # It is left out in both scenarios, unless the draw took it, and then what it is like stays out as well.
-    assert told["held_out"]["near"] or not kept >= {line["item"] for line in told["lines"]}
+    # It is left out in both scenarios, unless the draw took it.
+    assert told["held_out"]["near"] or kept == {line["item"] for line in told["lines"]}
     assert all(0.7 <= each["overlap"] <= 1 for each in told["held_out"]["near"])
     assert not said_in(held)
 
 
-def test_what_is_held_out_of_a_part_has_what_is_held_out_of_all(facts: Path, tripos: Command) -> None:
-    whole = run(tripos)
-    exported = {line["item"] for line in export(tripos)["lines"]}
+def test_a_run_of_a_part_holds_out_what_is_drawn_of_all_and_no_more(facts: Path, tripos: Command) -> None:
+    run(tripos, "--store", "whole")
+    exported = {line["item"] for line in export(tripos, "--store", "whole")["lines"]}
     run(tripos, "--limit", "5")
-    of_part = {line["item"] for line in export(tripos, "--hold-out", "graded,look")["lines"]}
-    assert of_part <= exported
-    done = tripos("export", "distillation", whole, "--by", "best", "--per", "scenario", "-o", "again.jsonl", "--json")
-    assert {line["item"] for line in json.loads(Path("again.jsonl.provenance.json").read_text())["lines"]} == exported
-    assert done.code == 0
+    of_part = {line["item"] for line in export(tripos)["lines"]}
+    assert of_part and of_part == {each for each in exported if is_in_a_run(tripos, each)}
+
+
+def is_in_a_run(tripos: Command, item: str) -> bool:
+    assert tripos("sql", "select distinct item_id from main.run_items", "-o", "items.json").code == 0
+    return item in {each["item_id"] for each in json.loads(Path("items.json").read_text("utf-8"))}
+
+
+def test_items_that_another_run_has_marked_are_held_out_with_what_is_near_them(facts: Path, tripos: Command) -> None:
+    run(tripos, "--subset", "graded")
+    query = "select distinct fields ->> '$.text' as text from facts.items"
+    assert tripos("sql", query, "-o", "graded.json").code == 0
+    graded = [each["text"] for each in json.loads(Path("graded.json").read_text("utf-8"))]
+    twins = [text.replace(" a ", " one ").replace(".", "!") + " So it is." for text in SAYINGS]
+    items = [{"level": "hard" if n % 2 else "easy", "text": text, "note": f"n{n}"} for n, text in enumerate(twins)]
+    Path("items.jsonl").write_text("\n".join(map(json.dumps, items)), "utf-8")
+    run(tripos)
+    told = export(tripos)
+    assert not any(said_in(text.replace(" a ", " one ").replace(".", "!")) for text in graded)
+    assert {each["like"] for each in told["held_out"]["near"]}
+    assert said_in("So it is.")
+
+
+def test_an_export_says_how_much_of_a_subset_the_store_knows(facts: Path, tripos: Command) -> None:
+    run(tripos, "--scenario", "tell")
+    arguments = ("distillation", "--by", "best", "--per", "scenario", "-o", "t.jsonl", "--hold-out", "graded")
+    assert "of the 4 items of graded" in tripos("export", *arguments).out
+    run(tripos)
+    assert "of the 4 items" not in tripos("export", *arguments).out
 
 
 def test_the_items_of_another_run_can_be_held_out(facts: Path, tripos: Command) -> None:

@@ -256,3 +256,18 @@ def test_the_whole_published_set_is_loaded_and_every_measure_runs_on_it(
         "mean_by_evaluator": 2 * 5,
     }
     assert all(row["value"] is not None and row["coverage"] == 1 for rows in measures.values() for row in rows)
+
+
+def test_what_is_imported_is_marked_as_in_its_subsets(quiz: Path, tripos: Command) -> None:
+    spec = Path("quiz.tripos")
+    spec.write_text(spec.read_text("utf-8") + "subset few { take 1 per scenario }\n", "utf-8")
+    assert take(tripos, REPLIES).code == 0
+    assert tripos(*RUN, "--subset", "few", "--store", "own").code == 0
+    query = "select distinct scenario, item_id from run_items where list_contains(subsets, 'few') order by all"
+    with connect(Store.open("own", create=False)) as connection:
+        own = connection.execute(query).fetchall()
+        listed = connection.execute("select distinct scenario, item_id from run_items order by all").fetchall()
+    there = ask("select distinct scenario, item_id from run_items")
+    assert own == listed and len(own) == 2
+    assert ask(query) == sorted(set(own) & set(there))
+    assert ask(query)

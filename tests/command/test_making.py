@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC
 from pathlib import Path
 from typing import Any
 
@@ -126,3 +127,25 @@ def test_why_explains_an_attempt(folder: Path, tripos: Command) -> None:
     assert done.code == 0
     assert "item by author: mock/author" in done.out
     assert "unknown" not in done.out
+
+
+def test_views_leave_out_an_item_whose_slot_came_to_another(folder: Path, tripos: Command) -> None:
+    assert tripos("run", "written.tripos", *MODELS, "--limit", "2").code == 0
+    assert query(folder, "select count(*) as n from written.items") == [{"n": 2}]
+    [slot, _] = query(folder, "from main.slots order by slot_id")
+    [item] = query(folder, f"from main.items where item_id = '{slot['item_id']}'")
+    left, run = "0" * 32, {**query(folder, "from main.runs")[0]}
+    store = Store.open(folder / "results", create=False)
+    sample = query(folder, f"from main.samples where role = 'candidate' and item_id = '{slot['item_id']}'")[0]
+    aware = {"created_at": sample["created_at"].replace(tzinfo=UTC)}
+    context = {"context": dict(item["context"])}
+    store.append(
+        {
+            "items": [{**item, **context, "item_id": left}],
+            "run_items": [{"run_id": "earlier", "scenario": "exercises", "item_id": left, "subsets": None}],
+            "samples": [{**sample, **context, **aware, "item_id": left, "sample_id": left}],
+        }
+    )
+    assert run and query(folder, "select count(*) as n from main.items") == [{"n": 3}]
+    assert query(folder, "select count(*) as n from written.items") == [{"n": 2}]
+    assert query(folder, "select count(*) as n from written.samples where role = 'candidate'") == [{"n": 2}]

@@ -40,6 +40,29 @@ subset some {
 measure clarity = mean(clear)
 """
 RUN = ("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/fair")
+BY = ("--model", "mock/careful", "--role", "author=mock/author")
+MADE = """\
+benchmark two "1.0.0" { languages en }
+role candidate compared
+role author
+axis level { easy, hard }
+dataset item by author {
+  context level
+  count 6
+  prompt "Write something {{ level }}."
+  returns { question text }
+}
+scenario s {
+  context level
+  over item
+  ask reply by candidate { prompt "{{ level }} {{ item.question }}" }
+  score long = words(reply.text) > 3
+}
+measure m = mean(long)
+subset few { take 2 per level
+  seed 5
+}
+"""
 ASK = "select scenario, item_id, level, fields ->> '$.kind' as kind from quiz.items order by all"
 
 
@@ -107,6 +130,38 @@ def test_people_are_handed_what_a_run_of_the_subset_asked_about(spec: Path, trip
     tripos(*RUN, "--subset", "some", "--store", "subset")
     tripos("sql", ASK, "--store", "subset", "-o", "own.json")
     assert chosen == {row["item_id"] for row in json.loads(Path("own.json").read_text("utf-8"))}
+
+
+def test_people_are_told_where_a_run_has_a_part_of_the_subset(spec: Path, tripos: Command) -> None:
+    tripos(*RUN, "--limit", "12")
+    done = tripos("annotate", "--name", "anna", "--subset", "some")
+    assert done.code == 0
+    assert "of the 8 items of some are in this run" in done.out
+    query = "select count(*) as n from main.run_items where list_contains(subsets, 'some')"
+    tripos("sql", query, "-o", "n.json")
+    [counted] = json.loads(Path("n.json").read_text("utf-8"))
+    assert done.out.startswith(f"{counted['n']} replies of run ") and 0 < counted["n"] < 8
+
+
+def test_a_run_without_items_of_the_subset_has_nothing_to_hand_out(spec: Path, tripos: Command) -> None:
+    tripos(*RUN, "--limit", "1")
+    tripos("sql", "select count(*) as n from main.run_items where len(subsets) > 0", "-o", "n.json")
+    assert json.loads(Path("n.json").read_text("utf-8")) == [{"n": 0}]
+    done = tripos("annotate", "--name", "anna", "--subset", "some")
+    assert done.code == 2
+    assert "has no item of the subset `some`" in done.err and "--subset some" in done.err
+
+
+def test_items_that_are_written_are_marked_by_their_slots(spec: Path, tripos: Command) -> None:
+    Path("made.tripos").write_text(MADE, "utf-8")
+    assert tripos("run", "made.tripos", *BY, "--subset", "few", "--store", "own").code == 0
+    assert tripos("run", "made.tripos", *BY, "--store", "own").code == 0
+    query = "select item_id from main.run_items where list_contains(subsets, 'few') and run_id = (select {}(run_id) from main.runs)"
+    found = []
+    for which in ("min", "max"):
+        assert tripos("sql", query.format(which), "--store", "own", "-o", "i.json").code == 0
+        found.append({each["item_id"] for each in json.loads(Path("i.json").read_text("utf-8"))})
+    assert len(found[0]) == 4 and found[0] == found[1]
 
 
 def test_a_subset_that_is_not_declared_is_named_with_the_nearest(spec: Path, tripos: Command) -> None:

@@ -80,3 +80,16 @@ def test_few_that_are_alike_are_missed_among_many() -> None:
     ]
     assert len(alike) > 300
     assert [place for place in alike if kept.find(changed[place]) is None] == []
+
+
+@pytest.mark.parametrize("letters", ["abcdefgh", "天地玄黄宇宙洪荒日月", "ab\U0001f130\U0001f131ñ\ud800"])
+def test_among_many_the_overlap_is_the_true_one(letters: str) -> None:
+    draw = random.Random(5)
+    texts = ["".join(draw.choices(letters, k=draw.randint(1, 80))) for _ in range(120)]
+    kept = NearTexts[int](0.5)
+    for place, text in enumerate(texts):
+        kept.add(place, text)
+    changed = [text[:-1] + draw.choice(letters) for text in texts]
+    found = [(text, place, shared) for text in changed for place, shared in kept.all_like(text)]
+    assert len(found) >= 60
+    assert all(shared == overlap(runs_of(text), runs_of(texts[place])) for text, place, shared in found)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -248,6 +249,70 @@ def test_a_larger_run_takes_over_the_rows_of_a_smaller_one(tmp_path: Path) -> No
     small = make(tmp_path, written(count=3), unlike, selection=Selection(limit=2))
     large = make(tmp_path, written(count=3), unlike, before=small)
     assert large.asked == {"a": 4, "w": 4, "c": 0}
+
+
+def numbered(same: Mapping[int, str]) -> Say:
+    """An author whose first reply about the row of that number, counted from 1, is this; else it is unlike others."""
+
+    def author(request: Request) -> str:
+        text = "\n".join(each.content for each in request.messages)
+        found = re.search(r"this is number (\d+)", text)
+        number = int(found[1]) if found else 1
+        again = "not accepted" in text
+        return unlike(request) if again or number not in same else item(same[number])
+
+    return author
+
+
+def test_rows_of_a_smaller_run_stay_where_a_larger_one_adds_others(tmp_path: Path) -> None:
+    author = numbered({1: "the same as another", 3: "the same as another"})
+    spec = written(count=3)
+    drawn = next(
+        small
+        for seed in range(20)
+        if set(slots(small := make(tmp_path / str(seed), spec, author, selection=Selection(limit=1, seed=seed))))
+        == {("easy", 2)}
+    )
+    large = make(tmp_path, spec, author, before=drawn)
+    assert slots(large)["easy", 2]["item_id"] == slots(drawn)["easy", 2]["item_id"]
+    assert [slots(large)["easy", number]["attempts"] for number in range(3)] == [2, 1, 1]
+    # Without the smaller run the first is the one that stays.
+    fresh = make(tmp_path / "fresh", spec, author)
+    assert [slots(fresh)["easy", number]["attempts"] for number in range(3)] == [1, 1, 2]
+
+
+def test_a_smaller_run_has_the_rows_that_a_larger_one_made(tmp_path: Path) -> None:
+    author = numbered({1: "the same as another", 2: "the same as another"})
+    large = make(tmp_path, written(count=3), author)
+    small = make(tmp_path, written(count=3), author, before=large, selection=Selection(only={"level": ("easy",)}))
+    assert small.asked == {"a": 0, "w": 0, "c": 0}
+    seed = next(seed for seed in range(40) if chosen_number(tmp_path / str(seed), author, seed) == ("easy", 1))
+    alone = make(tmp_path, written(count=3), author, before=large, selection=Selection(limit=1, seed=seed))
+    assert alone.asked == {"a": 0, "w": 0, "c": 0}
+    assert {row["item_id"] for row in alone.table("run_items")} >= {slots(large)["easy", 1]["item_id"]}
+
+
+def chosen_number(folder: Path, author: Say, seed: int) -> tuple[str, int]:
+    [chosen] = slots(make(folder, written(count=3), author, selection=Selection(limit=1, seed=seed)))
+    return chosen
+
+
+def test_of_a_cell_with_a_failed_call_no_outcome_is_kept_and_the_next_run_comes_to_the_same(tmp_path: Path) -> None:
+    author = numbered({2: "the same as another", 3: "the same as another"})
+
+    def busy(request: Request) -> str | ModelError:
+        second = "this is number 2" in request.messages[-1].content
+        return ModelError("R0111", "busy", "") if second else str(author(request))
+
+    whole = make(tmp_path / "whole", written(count=3), author)
+    first = make(tmp_path, written(count=3), busy)
+    assert not [row for row in slots(first) if row[0] == "easy"]
+    resumed = make(tmp_path, written(count=3), author, before=first)
+    contents = [
+        {name: (row["item_id"], row["attempts"], row["rejections"]) for name, row in slots(run).items()}
+        for run in (whole, resumed)
+    ]
+    assert contents[0] == contents[1]
 
 
 def test_only_the_rows_of_the_chosen_axes_are_made(tmp_path: Path) -> None:

@@ -95,6 +95,15 @@ def test_what_does_more_than_read_is_refused_and_nothing_is_run(store: Store, ru
     assert run_query(connection, "from edubench.scores").num_rows == 16
 
 
+def test_a_message_of_the_database_is_cut_where_it_prints_a_whole_object(store: Store, run_rows: Build) -> None:
+    store.append(run_rows("r1"))
+    with pytest.raises(StoreError) as caught:
+        run_query(connect(store), "select cast(repeat('long ', 2000) as int)")
+    assert caught.value.code == "W0201"
+    assert caught.value.message.startswith("Conversion Error: Could not convert string 'long long")
+    assert len(caught.value.message) < 210 and caught.value.message.endswith(" …")
+
+
 @pytest.mark.parametrize(
     ("query", "message"),
     [

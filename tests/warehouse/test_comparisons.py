@@ -157,9 +157,9 @@ def test_self_preference_is_covered(drawn: dict[str, tuple[MeasureRow, ...]], me
 
 def test_who_has_no_family_among_the_judges_has_no_self_preference(drawn: dict[str, tuple[MeasureRow, ...]]) -> None:
     rest = [row for row in drawn["own"] if row.model != planted.FAMILY]
-    assert {(row.value, row.reason) for row in rest} == {(None, "no judge is of its family")}
+    assert {(row.value, row.reason) for row in rest} == {(None, "no judge is of a compared model's family")}
     others = [row for row in drawn["fond"] if row.by[1] != planted.FOND]
-    assert {(row.value, row.reason) for row in others} == {(None, "the judge is not of its family")}
+    assert {(row.value, row.reason) for row in others} == {(None, "the judge is not of the model's family")}
 
 
 # --- against the functions that they stand for ---

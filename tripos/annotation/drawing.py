@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import duckdb
-
 from tripos.annotation.replies import Candidate, Shown
-from tripos_compiler.plan import Plan, Subset, digest
+from tripos_compiler.plan import digest
 from tripos_compiler.semantics.subsets import Drawn
-from tripos_warehouse.drawn_items import StoredItem, drawn_items
 
 Show = Callable[[Sequence[Candidate]], Mapping[str, Shown]]
 
@@ -38,17 +35,6 @@ class Choice:
             return False
         context = candidate.unit.case.context
         return all(context.get(axis, values[0]) in values for axis, values in self.only.items())
-
-
-def items_of(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, subset: Subset, candidates: Iterable[Candidate]
-) -> Drawn:
-    """The items of a subset among those that there are replies to."""
-    cases = {(each.scenario, each.unit.case.item_id): each.unit.case for each in candidates}
-    items = [
-        StoredItem(case.scenario.name, case.dataset, case.item_id, case.context, case.fields) for case in cases.values()
-    ]
-    return drawn_items(connection, plan, subset, items)
 
 
 @dataclass(frozen=True)

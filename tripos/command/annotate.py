@@ -11,7 +11,7 @@ import orjson
 
 from tripos.annotation import batch as batches
 from tripos.annotation.answers import Answers
-from tripos.annotation.drawing import Choice, items_of
+from tripos.annotation.drawing import Choice
 from tripos.annotation.handing import Desk, Hand
 from tripos.annotation.page_file import GradesFile, read_grades
 from tripos.annotation.replies import chosen_role
@@ -24,6 +24,7 @@ from tripos.failure import GOOD, SOME_FAILED, Failure
 from tripos_compiler.semantics.subsets import Drawn
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.given_scores import Kept, keep
+from tripos_warehouse.marked_items import known_in_run, marked_items
 from tripos_warehouse.runs import find_run, get_plan
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect, connect_run
@@ -86,7 +87,10 @@ def _hand(options: Namespace) -> int:
         else:
             hand = desk.hand(choice, _now)
             _write_sheet(path, hand)
+        of = None if choice.items is None else known_in_run(connection, run.run_id, options.subset, len(choice.items))
     _say(hand, path, options)
+    if of is not None and not of.whole:
+        print(f"{of.told(options.subset)} are in this run")
     return _serve(hand, path, options) if options.page else GOOD
 
 
@@ -125,14 +129,15 @@ def _choice(options: Namespace, desk: Desk) -> Choice:
 
 
 def _items(name: str | None, desk: Desk) -> Drawn | None:
-    """The items of a subset; where the run had no others, all of its items are of it."""
+    """The items of the run that it has marked as those of a subset. Raises `Failure` R0202 where there are none."""
     if name is None:
         return None
-    query = "select options from main.runs where run_id = $run"
-    found = desk.connection.execute(query, {"run": desk.run.run_id}).fetchone()
-    if found is not None and orjson.loads(found[0] or "{}").get("subset") == name:
-        return None
-    return items_of(desk.connection, desk.plan, chosen_subset(name, desk.plan), desk.replies.candidates())
+    chosen_subset(name, desk.plan)
+    found = marked_items(desk.connection, desk.run.run_id, name)
+    if not found:
+        hint = f"run them: `tripos run SPEC --subset {name}`"
+        raise Failure("R0202", f"run `{desk.run.run_id}` has no item of the subset `{name}`", hint)
+    return found
 
 
 def _resumed(desk: Desk, path: Path) -> batches.Batch:

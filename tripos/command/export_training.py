@@ -136,6 +136,9 @@ def _told(plan: Plan, wanted: Wanted, made: Training, path: Path) -> Iterable[st
         near = f", and {len(made.held.near):,} nearly the same" if made.held.near else ""
         items = "1 item" if len(made.held.items) == 1 else f"{len(made.held.items):,} items"
         yield f"held out: {items} of {', '.join(held)}{near}"
+        for name, known in made.held.known.items():
+            if not known.whole:
+                yield f"the runs of this store know {known.told(name)}"
     if made.left_out:
         yield ""
         yield "left out:"

@@ -22,9 +22,10 @@ from tripos_runtime.majority import with_majority
 from tripos_runtime.runnable import NotRunnable, check_runnable
 
 if TYPE_CHECKING:
-    from rich.console import Console
     from rich.table import Table
 
+PARTED = ".."
+"""Stands between the least and the most."""
 MOST_COLUMNS = 3
 """So many roles have a column each; with more, each has a line."""
 
@@ -87,28 +88,27 @@ def show_plan(plan: Plan, items: dict[str, int], models: dict[str, int], slots: 
     from rich.console import Console
 
     console = Console(width=columns(), highlight=False, markup=False)
-    with console.capture() as captured:  # a table fills its lines up to its width, and a break leaves its space
-        _print(console, plan, items, models, slots)
-    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
-
-
-def _print(console: Console, plan: Plan, items: dict[str, int], models: dict[str, int], slots: dict[str, int]) -> None:
-    benchmark = plan.benchmark
-    console.print(f"{benchmark.title} {benchmark.version}   plan {plan.digest[:12]}", style="bold")
-    planned = planned_steps(plan, items, models, slots)
-    roles = [role.name for role in plan.roles if any(each.role == role.name for each in planned)]
-    lines = list(_lines(plan, planned, items, slots))
-    console.print(_wide(lines, roles) if len(roles) <= MOST_COLUMNS else _long(lines, roles))
-    filled = ", ".join(f"{models.get(role, 1)} for {role}" for role in roles)
-    console.print(f"Calls for this many models: {filled}. A reply that cannot be read is asked for once more.")
-    if any(each.least != each.most for each in planned):
-        console.print("`2..9`: at least 2 and at most 9, as the replies will have it.")
-    for line in design_lines(items, columns()):
-        console.print(line)
-    if plan.reveals:
-        console.print(f"{len(plan.reveals)} secret{'s are' if len(plan.reveals) > 1 else ' is'} shown by `reveal`:")
-        for reveal in plan.reveals:
-            console.print(f"  {reveal.scenario}, {reveal.step}: {reveal.text}")
+    with console.capture() as shown:
+        benchmark = plan.benchmark
+        console.print(f"{benchmark.title} {benchmark.version}   plan {plan.digest[:12]}", style="bold")
+        planned = planned_steps(plan, items, models, slots)
+        roles = [role.name for role in plan.roles if any(each.role == role.name for each in planned)]
+        lines = list(_lines(plan, planned, items, slots))
+        console.print(_wide(lines, roles) if len(roles) <= MOST_COLUMNS else _long(lines, roles))
+        filled = ", ".join(f"{models.get(role, 1)} for {role}" for role in roles)
+        console.print(f"Calls for this many models: {filled}. A reply that cannot be read is asked for once more.")
+        spans = (_span(line.steps, role) for line in lines for role in roles)
+        if (span := next((each for each in spans if PARTED in each), None)) is not None:
+            least, _, most = span.partition(PARTED)
+            console.print(f"`{span}`: at least {least} and at most {most}, as the replies will have it.")
+        for line in design_lines(items, columns()):
+            console.print(line)
+        if plan.reveals:
+            console.print(f"{len(plan.reveals)} secret{'s are' if len(plan.reveals) > 1 else ' is'} shown by `reveal`:")
+            for reveal in plan.reveals:
+                console.print(f"  {reveal.scenario}, {reveal.step}: {reveal.text}")
+    # rich fills lines and cells with blanks up to their end.
+    print("\n".join(line.rstrip() for line in shown.get().splitlines()))
 
 
 def _lines(plan: Plan, planned: Sequence[Planned], items: dict[str, int], slots: dict[str, int]) -> Iterator[Line]:
@@ -188,7 +188,7 @@ def _span(steps: Sequence[Planned] | None, role: str) -> str:
     least, most = sum(each.least for each in own), sum(each.most for each in own)
     if not role:
         return ""
-    return f"{most:,}" if least == most else f"{least:,}..{most:,}"
+    return f"{most:,}" if least == most else f"{least:,}{PARTED}{most:,}"
 
 
 def _by_arms(steps: Sequence[Planned], scenario: Scenario) -> dict[str, list[Planned]]:

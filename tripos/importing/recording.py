@@ -23,6 +23,7 @@ from tripos_runtime.binding import Binding
 from tripos_runtime.cases import CaseSource, Selection
 from tripos_runtime.engine import item_row, new_run_id
 from tripos_runtime.making.foreseen import data_maker
+from tripos_runtime.marks import Marks, drawn_counts
 from tripos_runtime.plugins import PluginError, load_plugins
 from tripos_runtime.recorded import Recorder, Refusal
 from tripos_runtime.runnable import NotRunnable, check_runnable
@@ -102,6 +103,7 @@ def _record(table: Table, plan: Plan, source: CaseSource, root: Path, replies: R
     recorder = Recorder(plan, source.sources, ledger, run_id, lambda: now)
     rows = recorder.collected.kept
     items = names = 0
+    marks: Marks | None = None
     rejected = replies.rejected
     costs: list[float | None] = []
     try:
@@ -115,7 +117,13 @@ def _record(table: Table, plan: Plan, source: CaseSource, root: Path, replies: R
                 items += 1
                 names += len(taken)
                 costs += [each.replies[name]["cost_usd"] for name in sorted(taken)]
-                member = {"run_id": run_id, "scenario": each.case.scenario.name, "item_id": each.case.item_id}
+                marks = marks or Marks(source, source.drawn())
+                member = {
+                    "run_id": run_id,
+                    "scenario": each.case.scenario.name,
+                    "item_id": each.case.item_id,
+                    "subsets": marks.of(each.case),
+                }
                 recorder.collected.keep({"run_items": [member], "items": [item_row(plan, each.case)]})
     finally:
         if not isinstance(ledger, _NoLedger):
@@ -140,6 +148,8 @@ def _record(table: Table, plan: Plan, source: CaseSource, root: Path, replies: R
     if not new and not scores:
         return Recorded(root, {}, rejected, told)
     options: dict[str, Any] = {"limit": None, "seed": None, "only": {}, "imported": table.source}
+    if drawn := drawn_counts(source):
+        options["drawn"] = drawn
     rows["runs"] = [run_row(plan, binding, run_id, run_id, scenarios, options, now)]
     known = None if None in costs else sum(cost for cost in costs if cost is not None)
     end = {"asked": 0, "reused": names, "failed": 0, "cost_usd": known, "finished_at": now}

@@ -26,6 +26,7 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.macros import benchmark_macros
 from tripos_warehouse.schemas import HUMAN
 from tripos_warehouse.score_ranges import range_columns
+from tripos_warehouse.standing_items import abandoned_items
 from tripos_warehouse.treatments import arm_columns, baselines, join_arms, shows_several_times
 
 _SCORES = """
@@ -74,7 +75,7 @@ _ITEMS = "{context}, item.dataset, item.item_id, item.fields, item.written_by, i
 _SLOTS = """
   {context},
   slot.dataset, slot.number, slot.status, slot.written_by, slot.attempts, slot.rejections,
-  slot.item_id, slot.slot_id, slot.slot_key, slot.run_id, slot.fingerprint, slot.created_at
+  slot.item_id, slot.slot_id, slot.run_id, slot.fingerprint, slot.created_at
 """
 
 FIXED_COLUMNS = frozenset(
@@ -235,6 +236,8 @@ def _context(types: Enumerations, axes: list[str], arms: list[str], row: str, co
 def _scores(current: Current, fresh: str) -> str:
     """The current scores, each under every compared model that it tells about."""
     judged = own = asked = ""
+    if not current.exact and (lost := abandoned_items(current.plan, current.run_id)) is not None:
+        judged = f" and scores.item_id not in ({lost})"
     if current.exact:
         judged = f"{_covered(current, 'scores')} and (scores.evaluator is null or {_graded_by(current, 'scores')})"
         own = f" and {_among('scores.model', current.models)}"
@@ -271,9 +274,18 @@ def _asked(plan: Plan) -> str:
 # Columns are named with their table also where they need not be: a macro whose parameter is called like a column that
 # stands alone, in whatever view it reads, cannot be made.
 def _only(current: Current) -> tuple[str, str, str]:
-    """Further conditions on items, samples and judgements where one run was asked for."""
+    """Further conditions on items, samples and judgements."""
     if not current.exact:
-        return "", "", ""
+        lost = abandoned_items(current.plan, current.run_id)
+        if lost is None:
+            return "", "", ""
+        of_lost = f"select sample_id from main.samples where item_id in ({lost})"
+        return (
+            f" and item.item_id not in ({lost})",
+            f" and samples.item_id not in ({lost})",
+            f" and (judgements.item_id is null or judgements.item_id not in ({lost}))"
+            f" and (judgements.sample_id is null or judgements.sample_id not in ({of_lost}))",
+        )
     filling = {**current.roles, current.compared_role: current.models}
     by_role = [
         f"(samples.role = {sql.text(role)} and {_among('samples.model', models)})"
@@ -288,9 +300,10 @@ def _only(current: Current) -> tuple[str, str, str]:
 
 
 def _compared(current: Current) -> str:
-    """Further conditions on comparisons where one run was asked for."""
+    """Further conditions on comparisons."""
     if not current.exact:
-        return ""
+        lost = abandoned_items(current.plan, current.run_id)
+        return "" if lost is None else f" and comparisons.item_id not in ({lost})"
     both = " and ".join(_among(f"comparisons.{side}_model", current.models) for side in ("first", "second"))
     return f"{_covered(current, 'comparisons')} and {both} and {_graded_by(current, 'comparisons')}"
 

@@ -47,12 +47,14 @@ def self_preference(
 
     >>> found = self_preference("gpt-5", list("112233"), ["gpt-5"] * 6, ["o"] * 6, ["gpt-4o", "x"] * 3, [1.0, 0.5] * 3)
     >>> found["value"], self_preference("o", ["1"], ["gpt-5"], ["o"], ["x"], [1.0])["reason"]
-    (0.5, 'no judge is of its family')
+    (0.5, "no judge is of a compared model's family")
     """
     model, _, judge = about.partition(BETWEEN)
     own = [each for each in dict.fromkeys(map(str, judges)) if judge in ("", each) and is_kin(each, model)]
     if not own:
-        return _nothing("the judge is not of its family" if judge else "no judge is of its family")
+        return _nothing(
+            "the judge is not of the model's family" if judge else "no judge is of a compared model's family"
+        )
     about_it = [
         value if model in (first, second) else None
         for first, second, value in zip(firsts, seconds, values, strict=True)

@@ -118,12 +118,13 @@ RUN_ENDS = _table(
 
 RUN_ITEMS = _table(
     "run_items",
-    1,
+    2,
     "run_id scenario item_id",
-    "run_id scenario item_id",
+    "run_id scenario item_id subsets.list.element",
     _need("run_id", pa.string()),
     _need("scenario", pa.string()),
     _need("item_id", pa.string()),
+    _may("subsets", TEXTS),  # those of the spec that the item is in, as the run drew them; null where there are none
 )
 
 ITEMS = _table(
@@ -151,7 +152,6 @@ SLOTS = _table(
     "slot_id",
     f"run_id benchmark scenario dataset fingerprint status written_by rejections {_CONTEXT_LEAVES}",
     _need("slot_id", pa.string()),
-    _need("slot_key", pa.string()),  # the slot before the row that it is made from was there; subsets draw by it
     _need("run_id", pa.string()),
     _need("benchmark", pa.string()),
     _need("scenario", pa.string()),  # or the data set, where it belongs to none

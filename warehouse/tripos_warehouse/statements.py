@@ -21,6 +21,8 @@ _READS = re.compile(
     (?:select|from|with|values|table|pivot|unpivot|show|describe|summarize|\()""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
+LONGEST = 200
+"""Characters of a message of DuckDB's: it may print a whole object, over several screens."""
 _UNKNOWN = re.compile(
     r"""(?:Referenced\ column|Referenced\ table|Values\ list|Table)\s
       .*?(?:not\ found|does\ not\ have\ a\ column|does\ not\ exist)
@@ -75,7 +77,7 @@ def answering(connection: duckdb.DuckDBPyConnection, ask: Callable[[], Answer]) 
         if isinstance(error, duckdb.PermissionException) or _SHUT.search(message):
             hint = "a query reads the store and nothing else; `-o FILE` writes its answer to a file"
             raise StoreError("W0205", told, hint) from error
-        raise StoreError("W0201", told) from error
+        raise StoreError("W0201", told if len(told) <= LONGEST else f"{told[:LONGEST].rstrip()} …") from error
 
 
 def names_of(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:

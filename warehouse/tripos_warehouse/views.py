@@ -203,7 +203,7 @@ def _runs_view(runs: str, run_ends: str) -> str:
 
 def _run_items_view(run_items: str) -> str:
     return f"""create or replace view main.run_items as
-        select runs.run_id, listed.scenario, listed.item_id
+        select runs.run_id, listed.scenario, listed.item_id, listed.subsets
         from ({run_items}) as listed join main.runs as runs on runs.items_of = listed.run_id"""
 
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Hashable, Iterable, Iterator
-from functools import cache
-from typing import TYPE_CHECKING, Generic, TypeVar
-from zlib import crc32
+from collections.abc import Hashable, Iterator
+from typing import Generic, TypeVar
 
-if TYPE_CHECKING:
-    from datasketch import MinHash, MinHashLSH
+from tripos_compiler.semantics.near_index import RunIndex
 
 K = TypeVar("K", bound=Hashable)
 
@@ -20,9 +17,6 @@ ALIKE = 0.7
 """The overlap from which two texts count as one: a changed name or number in two sentences stays above it, a text that
 was written anew falls far below."""
 
-_HASHES = 128
-_ASKED_BELOW = 0.2
-"""MinHash estimates, so it is asked for what may be this much less alike, and the true overlap decides."""
 _FEW = 32
 """With so few texts each is compared with each."""
 
@@ -82,34 +76,37 @@ class NearTexts(Generic[K]):
 
     def __init__(self, alike: float = ALIKE) -> None:
         self.alike = alike
-        self._texts: dict[K, str] = {}
-        self._places: dict[K, int] = {}
+        self._keys: set[K] = set()
         self._same: dict[str, K] = {}
+        """What counts in the texts that are compared, with the first key of each, in order."""
         self._few: dict[K, frozenset[str]] = {}
-        self._index: MinHashLSH | None = None
+        self._many: list[K] = []
+        self._index: RunIndex | None = None
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return len(self._keys)
 
     def add(self, key: K, text: str) -> None:
         """Keeps a text under a key that is not there yet. A text without a letter or digit is like no other."""
-        kept = what_counts(text)
-        if key in self._texts:
+        if key in self._keys:
             raise KeyError(key)
-        self._places[key] = len(self._texts)
-        self._texts[key] = kept
+        self._keys.add(key)
+        kept = what_counts(text)
         if not kept or kept in self._same:
             return
         self._same[kept] = key
-        if self._index is not None:
-            self._index.insert(key, _hashed(_runs(kept)), check_duplication=False)
+        if self._index is None and len(self._few) < _FEW:
+            self._few[key] = _runs(kept)
             return
-        self._few[key] = _runs(kept)
-        if len(self._few) > _FEW:
-            self._index = _empty_index(self.alike)
-            for each, runs in self._few.items():
-                self._index.insert(each, _hashed(runs), check_duplication=False)
+        if self._index is None:
+            self._index = RunIndex(self.alike)
+            for each in self._same:
+                self._index.add(each)
+            self._many = list(self._same.values())
             self._few.clear()
+            return
+        self._index.add(kept)
+        self._many.append(key)
 
     def find(self, text: str) -> tuple[K, float] | None:
         """The key of the most similar of the texts that are alike, and their overlap; the first added of several."""
@@ -121,33 +118,11 @@ class NearTexts(Generic[K]):
         kept = what_counts(text)
         if not kept:
             return
+        if self._index is not None:
+            yield from ((self._many[place], shared) for place, shared in self._index.like(kept))
+            return
         runs = _runs(kept)
-        if self._index is None:
-            found = self._few.items()
-        else:
-            close = set(self._index.query(_hashed(runs))) | ({self._same[kept]} if kept in self._same else set())
-            found = {key: _runs(self._texts[key]) for key in sorted(close, key=self._places.__getitem__)}.items()
-        for key, theirs in found:
+        for key, theirs in self._few.items():
             shared = overlap(runs, theirs)
             if shared >= self.alike:
                 yield key, shared
-
-
-def _empty_index(alike: float) -> MinHashLSH:
-    from datasketch import MinHashLSH
-
-    return MinHashLSH(threshold=max(alike - _ASKED_BELOW, 0.05), num_perm=_HASHES, weights=(0.1, 0.9))
-
-
-def _hashed(runs: Iterable[str]) -> MinHash:
-    made = _no_runs().copy()
-    made.update_batch([run.encode("utf-8", "surrogatepass") for run in runs])
-    return made
-
-
-@cache
-def _no_runs() -> MinHash:
-    """What every hash begins as: to draw its permutations anew for each would take longer than the rest."""
-    from datasketch import MinHash
-
-    return MinHash(num_perm=_HASHES, seed=1, hashfunc=crc32)

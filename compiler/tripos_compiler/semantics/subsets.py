@@ -1,4 +1,4 @@
-"""Draws a subset: the same items whoever draws it, and never fewer of them from a part of the benchmark."""
+"""Draws subsets from the whole of a benchmark: evenly, and the same items whoever draws."""
 
 from __future__ import annotations
 
@@ -16,14 +16,17 @@ Drawn = frozenset[tuple[str, str]]
 MOST_CELLS = 100_000
 """Contexts of a scenario with more are not listed: any hundred of so many are spread well enough by chance."""
 
+SPARE = 256
+"""So many items of a cell more than it can give are kept before those that it will not are forgotten."""
+
 Place = Mapping[str, Any]
 Parts = tuple[str | None, ...]
 
 
 @dataclass(frozen=True)
 class Placed:
-    """An item and where it belongs. `name` is the `item_id` of a row that is read, and the `slot_key` of one that is
-    made, which is drawn before it is written; `place` has its values of the dimensions that subsets go by."""
+    """An item and where it belongs. `name` is the `item_id` of a row that is read, and the key of the slot of one that
+    is made, which is drawn before it is written; `place` has its values of the dimensions that subsets go by."""
 
     scenario: str
     name: str
@@ -57,34 +60,62 @@ def places(plan: Plan, subset: Subset) -> list[Place]:
 
 
 def draw(subset: Subset, items: Iterable[Placed], everywhere: Iterable[Place] = ()) -> Drawn:
-    """The items of a subset. `everywhere` are the `places` of the benchmark.
+    """The items of a subset, drawn from `items`, which are all of the benchmark's. `everywhere` are its `places`.
 
     In each stratum the cells of `spread` take turns, each giving the item whose seeded digest is the smallest, until
     `take` are drawn or all are. The first to have their turn are chosen so that each value of `spread` comes about
-    equally often; then it is the seed that decides. Neither order asks which items there are, so whoever draws from
-    some of the items draws all those of them that are drawn from the whole: fewer items only move the others forward.
-    An item of the subset is therefore known as one wherever it is looked at.
+    equally often; then it is the seed that decides.
 
     >>> items = [Placed("s", name, {"scenario": "s", "level": name[0]}) for name in ("a1", "a2", "a3", "b1")]
     >>> few = Subset(name="few", take=2, per=("scenario",), spread=("level",), seed=0)
     >>> sorted(name[0] for _, name in draw(few, items))
     ['a', 'b']
     """
-    strata: dict[str, dict[Parts, dict[tuple[str, str], str]]] = {}
+    drawing = _Drawing(subset)
     for item in items:
-        key = (item.scenario, item.name)
-        cells_of = strata.setdefault(_stratum(subset, item.place), {})
-        cells_of.setdefault(_parts(subset, item.place), {})[key] = digest([subset.seed, *key])
-    known: dict[str, set[Parts]] = {}
-    for place in everywhere:
-        known.setdefault(_stratum(subset, place), set()).add(_parts(subset, place))
-    drawn: set[tuple[str, str]] = set()
-    for stratum, by_cell in strata.items():
-        order = _turns(subset, stratum, known.get(stratum, set()), by_cell)
-        queues = [sorted(by_cell[cell], key=by_cell[cell].__getitem__) for cell in order]
-        turns = [key for turn in range(subset.take) for queue in queues for key in queue[turn : turn + 1]]
-        drawn.update(turns[: subset.take])
-    return frozenset(drawn)
+        drawing.add(item)
+    return drawing.drawn(everywhere)
+
+
+def draw_all(plan: Plan, items: Iterable[Placed]) -> dict[str, Drawn]:
+    """The items of every subset of a plan, by its name, in one pass over all items of the benchmark."""
+    drawings = [_Drawing(subset) for subset in plan.subsets]
+    for item in items:
+        for drawing in drawings:
+            drawing.add(item)
+    return {each.subset.name: each.drawn(places(plan, each.subset)) for each in drawings}
+
+
+class _Drawing:
+    """A draw under way: of each cell no more is kept than it can give, however many items there are."""
+
+    def __init__(self, subset: Subset) -> None:
+        self.subset = subset
+        self._strata: dict[str, dict[Parts, dict[tuple[str, str], str]]] = {}
+
+    def add(self, item: Placed) -> None:
+        """Takes an item into account."""
+        key, take = (item.scenario, item.name), self.subset.take
+        cells_of = self._strata.setdefault(_stratum(self.subset, item.place), {})
+        cell = cells_of.setdefault(_parts(self.subset, item.place), {})
+        cell[key] = digest([self.subset.seed, *key])
+        if len(cell) > 2 * take + SPARE:
+            first = sorted(cell, key=cell.__getitem__)[:take]
+            cells_of[_parts(self.subset, item.place)] = {name: cell[name] for name in first}
+
+    def drawn(self, everywhere: Iterable[Place]) -> Drawn:
+        """What is drawn of the items so far."""
+        subset = self.subset
+        known: dict[str, set[Parts]] = {}
+        for place in everywhere:
+            known.setdefault(_stratum(subset, place), set()).add(_parts(subset, place))
+        drawn: set[tuple[str, str]] = set()
+        for stratum, by_cell in self._strata.items():
+            order = _turns(subset, stratum, known.get(stratum, set()), by_cell)
+            queues = [sorted(by_cell[cell], key=by_cell[cell].__getitem__) for cell in order]
+            turns = [key for turn in range(subset.take) for queue in queues for key in queue[turn : turn + 1]]
+            drawn.update(turns[: subset.take])
+        return frozenset(drawn)
 
 
 def _turns(subset: Subset, stratum: str, known: set[Parts], there: Iterable[Parts]) -> list[Parts]:

@@ -18,6 +18,7 @@ from tripos_runtime.making.kept import MadeRow, Origins, RowFile
 from tripos_runtime.making.outcomes import Outcome, keep
 from tripos_runtime.making.rejections import Rejection
 from tripos_runtime.making.slots import Slot, SlotSource
+from tripos_runtime.making.standing import standing
 from tripos_runtime.shared import together
 from tripos_runtime.times import Sleep
 
@@ -35,6 +36,8 @@ class State:
     before: Before | None = None
     rejections: list[Rejection] = field(default_factory=list)
     attempts: int = 0
+    stands: tuple[Rejection | None, ...] = ()
+    """Of the attempts that an earlier run has decided, why they were rejected for what other rows are."""
 
 
 @dataclass
@@ -104,17 +107,24 @@ class Maker:
             ours.append(group)
         if keys and self._asks and self.asker.callers is not None:
             self.asker.ledger.refresh()
-        states = [State(slot) for group in ours for slot in group]
+        models = [self.attempts.binding.of(ask.role)[0] for ask in self.attempts.asks]
+        slots = [slot for group in ours for slot in group]
+        stands = standing(self.asker.ledger, self.made, models, slots) if self._asks else {}
         block = _Block({group[0].group: _Pools(self.attempts, len(group) > 1) for group in ours})
-        for number in range(self.made.retries + 1):
-            if not states:
-                break
-            states = await self._round(states, number, block)
+        # What an earlier run decided is there before anything is added, so no addition can take an item's place.
+        for before in (True, False):
+            states = [State(s, stands=stands.get(s.place, ())) for s in slots if (s.place in stands) is before]
+            for number in range(self.made.retries + 1):
+                if not states:
+                    break
+                states = await self._round(states, number, block)
         if self._asks and self.asker.callers is not None:
             asker = self.asker
             row = {"run_id": asker.run_id, "benchmark": asker.plan.benchmark.name, "created_at": asker.now()}
-            models = [self.attempts.binding.of(ask.role)[0] for ask in self.attempts.asks]
-            keep(asker.ledger, self.made, models, block.outcomes, row)
+            # Of a cell all is kept, or nothing: with a part of it another run would begin from another place.
+            still_open = {slot.group for slot in self.open}
+            whole = [each for each in block.outcomes if each.slot.group not in still_open]
+            keep(asker.ledger, self.made, models, whole, row)
             for key in keys:
                 self.asker.ledger.release(key)
 
@@ -158,7 +168,9 @@ class Maker:
             self._skip(0 if attempt is None else attempt.asked)
             return
         rejection = attempt.rejection
-        if attempt.row is not None:
+        if attempt.row is not None and number < len(state.stands) and state.stands[number] is not None:
+            rejection = state.stands[number]
+        elif attempt.row is not None:
             try:
                 rejection = block.pools[state.slot.group].rejection(state.slot, attempt.row)
             except Unasked:

@@ -48,6 +48,11 @@ def place_of(made: Made) -> str:
     return made.scenario or made.name
 
 
+def slot_id(made: Made, models: Sequence[str], slot: Slot) -> str:
+    """The name of what became of a slot. `models` are those that made the rows."""
+    return digest(["slot", made.fingerprint, slot.name, *models])
+
+
 def keep(
     ledger: Ledger, made: Made, models: Sequence[str], outcomes: Iterable[Outcome], row: Mapping[str, Any]
 ) -> None:
@@ -55,11 +60,10 @@ def keep(
     rows: dict[str, dict[str, Any]] = {}
     for each in outcomes:
         slot = each.slot
-        name = digest(["slot", made.fingerprint, slot.name, *models])
+        name = slot_id(made, models, slot)
         rows[name] = {
             **row,
             "slot_id": name,
-            "slot_key": slot.key,
             "scenario": place_of(made),
             "dataset": made.name,
             "fingerprint": made.fingerprint,

@@ -76,7 +76,9 @@ def add_sql(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos sql`."""
     parser.add_argument("query", metavar="QUERY", nargs="?", help="DuckDB SQL")
     add_store(parser)
-    parser.add_argument("--run", metavar="RUN", help="show this run in the benchmark's views (default: the last)")
+    parser.add_argument(
+        "--run", metavar="RUN", help="show this run in the benchmark's views (default: what is current)"
+    )
     parser.add_argument("-o", "--output", metavar="FILE", help="write .csv, .parquet, .json or .jsonl")
     help_ = "print the SQL that makes the same views and macros in any DuckDB, without Tripos"
     parser.add_argument("--snippet", action="store_true", help=help_)

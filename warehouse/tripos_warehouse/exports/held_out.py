@@ -13,8 +13,8 @@ import orjson
 from tripos_compiler.plan import Plan
 from tripos_compiler.semantics.near import ALIKE, NearTexts, runs_of
 from tripos_warehouse import sql
-from tripos_warehouse.drawn_items import StoredItem, drawn_items
 from tripos_warehouse.exports.replies import Replies, Wanted
+from tripos_warehouse.marked_items import Known, known_in_store
 from tripos_warehouse.runs import Run, find_run
 
 SHORTEST = 24
@@ -22,6 +22,20 @@ SHORTEST = 24
 
 Key = tuple[str, str]
 """A scenario and an `item_id`."""
+
+
+@dataclass(frozen=True)
+class StoredItem:
+    """An item as a store has it."""
+
+    scenario: str
+    item_id: str
+    fields: Mapping[str, Any]
+
+    @property
+    def key(self) -> Key:
+        """Its name in the store."""
+        return self.scenario, self.item_id
 
 
 @dataclass(frozen=True)
@@ -45,12 +59,13 @@ class Likeness:
 @dataclass(frozen=True)
 class HeldOut:
     """What is held out: the `subsets` and other `runs` by name, the `items` of this run that are in them, and those
-    that are `near` one of theirs."""
+    that are `near` one of theirs. `known` says how much of every subset the runs of the store have marked."""
 
     subsets: tuple[str, ...] = ()
     runs: tuple[str, ...] = ()
     items: frozenset[Key] = frozenset()
     near: Mapping[Key, Likeness] = field(default_factory=dict)
+    known: Mapping[str, Known] = field(default_factory=dict)
 
     def kept(self, found: Replies) -> Replies:
         """The replies to items that are not held out; how many are goes to what is left out."""
@@ -72,42 +87,53 @@ NOTHING = HeldOut()
 def read_held_out(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: Wanted) -> HeldOut:
     """What `wanted` holds out of the items of `run`. `connection` shows `run` alone.
 
-    The subsets are drawn from the items that the run had. These need not be all of the benchmark: what is drawn from
-    them has every item that is drawn from all (`drawn_items`). Raises `StoreError` W0301 for a run that the
-    store has not.
+    Of a subset that is every item that any run of the benchmark in the store has marked as one of its, in whatever
+    scenario it is run. Raises `StoreError` W0301 for a run that the store has not.
     """
     if not wanted.hold_out and not wanted.apart_from:
         return NOTHING
+    axes = {axis.name for axis in plan.axes}
     scenarios = {each.name for each in plan.scenarios}
     rows = [row for row in _rows(connection, run.run_id) if row.scenario in scenarios]
-    subsets = [subset for subset in plan.subsets if subset.name in wanted.hold_out]
-    held = {key for subset in subsets for key in drawn_items(connection, plan, subset, rows)}
-    axes = {axis.name for axis in plan.axes}
-    own = _items(rows, axes)
+    marked = _marked(connection, run.benchmark, wanted.hold_out)
+    here, held = {row.key for row in rows}, {row.key for row in marked}
+    # Which fields tell items apart is seen better by all of them than by those of a small run.
+    every = _items(rows + [row for row in marked if row.key not in here], axes)
     others: list[Item] = []
     for other in (find_run(connection, name) for name in wanted.apart_from):
         others += _items(_rows(connection, other.run_id), axes)
     # A row that several scenarios run over has one name, and is the same item in all of them.
-    names = {item.key[1] for item in own if item.key in held and item.text} | {item.key[1] for item in others}
-    held |= {item.key for item in own if item.key[1] in names}
-    near = _near([item for item in own if item.key in held] + others, [item for item in own if item.key not in held])
-    return HeldOut(wanted.hold_out, wanted.apart_from, frozenset(held), {each.item: each for each in near})
+    names = {item.key[1] for item in every if item.key in held and item.text} | {item.key[1] for item in others}
+    held |= {item.key for item in every if item.key[1] in names}
+    kept = [item for item in every if item.key in here and item.key not in held]
+    near = _near([item for item in every if item.key in held] + others, kept)
+    known = known_in_store(connection, run.benchmark, wanted.hold_out)
+    return HeldOut(
+        wanted.hold_out, wanted.apart_from, frozenset(held & here), {each.item: each for each in near}, known
+    )
 
 
 def _rows(connection: duckdb.DuckDBPyConnection, run_id: str) -> list[StoredItem]:
+    return _found(connection, f"listed.run_id = {sql.text(run_id)}")
+
+
+def _marked(connection: duckdb.DuckDBPyConnection, benchmark: str, subsets: tuple[str, ...]) -> list[StoredItem]:
+    """The items that runs of a benchmark have marked as those of any of these subsets."""
+    if not subsets:
+        return []
+    marked = f"list_has_any(listed.subsets, {sql.texts(subsets)})"
+    return _found(connection, f"run.benchmark = {sql.text(benchmark)} and {marked}")
+
+
+def _found(connection: duckdb.DuckDBPyConnection, where: str) -> list[StoredItem]:
     found = connection.execute(
-        f"""select item.scenario, item.dataset, item.item_id, any_value(map_entries(item.context)),
-          any_value(item.language), any_value(item.fields)
+        f"""select item.scenario, item.item_id, any_value(item.fields)
         from main.items as item join main.run_items as listed
           on listed.scenario = item.scenario and listed.item_id = item.item_id
         join main.runs as run on run.run_id = listed.run_id and run.benchmark = item.benchmark
-        where listed.run_id = {sql.text(run_id)} group by all order by all"""
+        where {where} group by all order by all"""
     ).fetchall()
-    rows = []
-    for scenario, dataset, item, entries, language, fields in found:
-        context = {entry["key"]: entry["value"] for entry in entries or ()}
-        rows.append(StoredItem(scenario, dataset, item, {"language": language, **context}, orjson.loads(fields)))
-    return rows
+    return [StoredItem(scenario, item, orjson.loads(fields)) for scenario, item, fields in found]
 
 
 def _items(rows: list[StoredItem], axes: set[str]) -> list[Item]:

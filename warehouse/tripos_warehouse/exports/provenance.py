@@ -57,6 +57,7 @@ def provenance(plan: Plan, run: Run, wanted: Wanted, made: Training, written: Wr
             "subsets": list(made.held.subsets),
             "runs": list(made.held.runs),
             "items": len(made.held.items),
+            "known": {name: {"items": each.there, "of": each.of} for name, each in made.held.known.items()},
             "alike": ALIKE,
             "near": [
                 {

@@ -1,0 +1,59 @@
+"""Whatever a statistic of a list comes to, it has the fields that the database was told of."""
+
+from __future__ import annotations
+
+import duckdb
+import pytest
+
+from tripos_compiler.semantics.aggregates import AGGREGATES
+from tripos_warehouse.functions import FOUND, add_functions
+from tripos_warehouse.listed import PARTED, statistic
+from tripos_warehouse.preferred import OF_PAIRS
+from tripos_warehouse.raters import _STATISTICS
+
+NAMES = sorted({*_STATISTICS, *OF_PAIRS, "median", "mean_tau_agreement"})
+LEVELS = {"krippendorff_alpha": "interval", "bradley_terry": "x", "self_preference": "x"}
+
+
+def lists(count: int, what: str) -> tuple[list[str], list[str], list[str], list[str], list[float]]:
+    """Ratings of `count` items by two raters; of comparisons the raters are models, and judges are in the keys."""
+    items = [str(place // 4) for place in range(4 * count)]
+    if what in OF_PAIRS:
+        keys = ["x" if place % 2 else "z" for place in range(4 * count)]
+        ones = ["x" if place % 4 < 2 else "y" for place in range(4 * count)]
+        return (
+            items,
+            ones,
+            ["y" if one == "x" else "x" for one in ones],
+            keys,
+            [float(p % 3 > 0) for p in range(4 * count)],
+        )
+    subjects = [f"{item}{PARTED}{place // 2 % 2}" for place, item in enumerate(items)]
+    values = [float((7 * place + place // 3) % 4) for place in range(4 * count)]
+    return items, subjects, ["r1", "r2"] * (2 * count), [str(int(value)) for value in values], values
+
+
+@pytest.mark.parametrize("count", [0, 1, 12])
+@pytest.mark.parametrize("what", NAMES)
+def test_a_statistic_has_exactly_the_fields_that_are_declared(what: str, count: int) -> None:
+    declared = [name for name, _ in duckdb.type(FOUND).children]
+    found = statistic(what, LEVELS.get(what, ""), *lists(count, what))
+    assert sorted(found) == sorted(declared)
+    assert (found["value"] is not None) or found["reason"]
+    assert count < 12 or found["value"] is not None
+
+
+@pytest.mark.parametrize("what", NAMES)
+def test_the_database_takes_what_a_statistic_gives(what: str) -> None:
+    connection = duckdb.connect()
+    add_functions(connection)
+    for count in (0, 12):
+        given = [what, LEVELS.get(what, ""), *lists(count, what)]
+        row = connection.execute(
+            "select tripos_statistic(?, ?, ?::varchar[], ?::varchar[], ?::varchar[], ?::varchar[], ?::double[])", given
+        ).fetchone()
+        assert row is not None and set(row[0]) == {"value", "reason", "items", "pulls", "draws"}
+
+
+def test_every_statistic_of_the_language_is_among_these() -> None:
+    assert {name for name in AGGREGATES if name in NAMES} >= {"median", "kendall_w", "bradley_terry", "self_preference"}
