@@ -138,7 +138,7 @@ class Engine:
         """So many cases at once as make the wanted number of units, and two more to fill the gaps."""
         wirings = [wiring for each in self.lookup.wirings.values() for wiring in each]
         models = len(self.binding.of(self.binding.compared))
-        fewest = min((wiring.samples * models for wiring in wirings), default=1)
+        fewest = min((wiring.side_by_side * models for wiring in wirings), default=1)
         return -(-self.workers // fewest) + 2
 
     def _plan_calls(self) -> None:

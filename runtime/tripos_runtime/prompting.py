@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tripos_compiler.plan import Ask, Axis, Judging, Metric
+from tripos_compiler.plan import Ask, Axis, Judging, Metric, Ref
+from tripos_compiler.semantics.conversations import opening, seen_by
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_compiler.semantics.render import render
 from tripos_runtime.asking import Question
@@ -25,10 +26,20 @@ def ask_messages(
     is nothing to ask."""
     shots = [message for each in step.shots for message in shot_messages(each, case, names, sources)]
     chat = [] if step.chat is None else chat_messages(evaluate(step.chat, names), step.role)
+    if step.continues is not None:
+        chat = continued(step.continues, step.role, names, case.language)
     sent = messages(question, names, case.language, sources.axes, before=(shots, chat))
     if not sent:
         raise Unavailable(step.name, NOT_APPLICABLE, f"`{step.name}` has nothing to ask")
     return sent
+
+
+def continued(talk: str, role: str, names: Mapping[str, Any], language: str) -> list[Message]:
+    """A conversation as messages, seen from the side of a role that took part in it. Raises `Unavailable` where it did
+    not take place or went wrong."""
+    turns = evaluate(Ref(path=(talk, "turns")), names)
+    begun = opening(language) if turns and turns[0]["speaker"] == role else None
+    return [Message(*each) for each in seen_by(role, turns, begun)]
 
 
 def grade_messages(
