@@ -54,7 +54,7 @@ class Lookup:
         """The tasks of these cases; with `only`, of the cases whose keys it has. What is to be worked on is claimed
         until `give_back`."""
         cases = iter(cases)
-        while batch := list(itertools.islice(cases, self._at_once())):
+        while batch := list(itertools.islice(cases, self.at_once())):
             found = [(case, self.units(case)) for case in batch]
             if only is not None:
                 found = [(case, units) for case, units in found if bytes.fromhex(_key(units)) in only]
@@ -70,7 +70,7 @@ class Lookup:
             for number in range(wiring.samples)
         ]
 
-    def _at_once(self) -> int:
+    def at_once(self) -> int:
         """So many cases as have not too many units, and `BATCH` at most."""
         models = len(self.binding.of(self.binding.compared))
         most = max((sum(wiring.samples for wiring in each) for each in self.wirings.values()), default=1)

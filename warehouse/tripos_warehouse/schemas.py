@@ -192,8 +192,8 @@ SAMPLES = _table(
     *_CALL,
 )
 
-# A turn of a conversation. The conversation itself is a row of `samples`, made when it is over: `conversation_id` is its
-# `sample_id`, and what it took is the sum of what its turns took.
+# A turn of a conversation. The conversation itself is a row of `samples`, made when it is over: its `sample_id` is the
+# `conversation_id`, and what it took is the sum of what its turns took.
 TURNS = _table(
     "turns",
     1,

@@ -1,4 +1,4 @@
-"""What a conversation is: how it opens, what either side sees of it, what is left out of a long one, and what ends it."""
+"""What a conversation is: how it opens, what either side sees of it, what a long one leaves out, and what ends it."""
 
 from __future__ import annotations
 
