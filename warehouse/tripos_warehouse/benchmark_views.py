@@ -79,9 +79,9 @@ _TURNS = """
 _CONVERSATIONS = """
   {context},
   talk.step, talk.role, talk.model, talk.models, talk.sample_number as conversation_number, talk.status,
-  talk.turns, talk.ended, talk.ended_by, talk.reply as transcript, talk.error, talk.attempts, talk.tokens_in, talk.tokens_out, talk.tokens_reasoning,
-  talk.cost_usd, talk.latency_s, talk.item_id, talk.sample_id as conversation_id, talk.run_id, talk.fingerprint,
-  talk.created_at
+  talk.turns, talk.ended, talk.ended_by, talk.reply as transcript, talk.error, talk.attempts,
+  talk.tokens_in, talk.tokens_out, talk.tokens_reasoning, talk.cost_usd, talk.latency_s,
+  talk.item_id, talk.sample_id as conversation_id, talk.run_id, talk.fingerprint, talk.created_at
 """
 _TOLD = "case when json_valid(samples.parsed) then samples.parsed end"
 _TALKS = f"""select samples.*, json_array_length({_TOLD}, '$.turns')::bigint as turns,
