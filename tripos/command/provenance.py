@@ -78,7 +78,7 @@ def find(connection: duckdb.DuckDBPyConnection, text: str) -> Told:
     Raises `StoreError`: W0302 where there is none, W0303 where there are several.
     """
     table, key = _key_of(connection, text)
-    return _Finder(connection).told(table, key)
+    return Finder(connection).told(table, key)
 
 
 def _key_of(connection: duckdb.DuckDBPyConnection, text: str) -> tuple[str, str]:
@@ -102,7 +102,9 @@ def _key_of(connection: duckdb.DuckDBPyConnection, text: str) -> tuple[str, str]
     raise StoreError("W0303", f"`{harmless(text)}` could be several: {some}{more}", "write more of the id")
 
 
-class _Finder:
+class Finder:
+    """Looks rows up, and what they came from."""
+
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection = connection
         self.plans: dict[str, Plan | None] = {}
