@@ -18,7 +18,7 @@ from tripos_compiler.semantics.evaluate import Unavailable
 from tripos_compiler.semantics.library.dialogues import transcript
 from tripos_compiler.semantics.library.kinds import Dialogue
 from tripos_compiler.semantics.render import render
-from tripos_runtime.asking import Answer, Asking, Question, dumps, text_reader
+from tripos_runtime.asking import CONTEXT_EXCEEDED, Answer, Asking, Question, dumps, text_reader
 from tripos_runtime.cases import Case
 from tripos_runtime.ledger import Row
 from tripos_runtime.models.base import Message, ModelError
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from tripos_runtime.stepping import Stepper
     from tripos_runtime.units import Names, Unit
 
-CONTEXT_EXCEEDED = "R0107"
 SUMMED = ("attempts", "tokens_in", "tokens_out", "tokens_reasoning", "cost_usd", "latency_s")
 """What a conversation takes is what its turns take together."""
 OF_TURN = ("status", "error", "finish_reason", "model_served", *SUMMED)

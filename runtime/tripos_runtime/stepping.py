@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from tripos_compiler.plan import Ask, Axis, Column, Compare, Converse, Grade, Judging, Metric, Plan, Score, Verdict
@@ -16,7 +17,7 @@ from tripos_runtime.conversing import converse, count_kept
 from tripos_runtime.grading import grade_reader, grade_schema, score_rows
 from tripos_runtime.ledger import Keeper, Listing, Row
 from tripos_runtime.models.base import Message, ModelError
-from tripos_runtime.prompting import ask_messages, grade_messages
+from tripos_runtime.prompting import ask_messages, grade_messages, shorter
 from tripos_runtime.reading import read, schema_of
 from tripos_runtime.shared import Shared, together
 from tripos_runtime.sources import Sources
@@ -102,9 +103,11 @@ class Stepper:
             numbers |= {each: number for number, each in unit.all_samples(step) if each not in shared.kept}
 
         async def make(wanted: Sequence[str]) -> Mapping[str, Answer]:
-            asking = Asking(
-                self.callers[model], question, sent, unit.case.language, (step.role, unit.case.scenario.name)
-            )
+            lane = (step.role, unit.case.scenario.name)
+            less = None
+            if step.continues is not None:
+                less = partial(shorter, step, question, unit.case, names.values, self.sources)
+            asking = Asking(self.callers[model], question, sent, unit.case.language, lane, less)
             calls = {each: Call("samples", each, step.role, model, step) for each in wanted}
             return await self.answers(
                 unit, asking, calls, shared, numbers, lambda each: self._sample(unit, step, numbers, each)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.runtime import small_runs
 from tests.runtime.in_memory import MemoryLedger
 from tests.runtime.small_runs import Script, SmallRun, run_small
 from tripos_runtime.models.base import ModelError, Request
@@ -206,3 +208,70 @@ def test_a_dialogue_that_passes_the_context_loses_turns_after_the_first_exchange
     assert {row["ended"] for row in talks(run)} == {"limit"}
     last = max(run.sent("t1"), key=len)
     assert len(last) == 10  # it was tried whole
+
+
+def test_a_reply_that_continues_too_long_a_dialogue_is_asked_for_with_less_of_it(tmp_path: Path) -> None:
+    def said(request: Request) -> str | ModelError:
+        sitting = "1/2 of 1/4?" in request.messages[-1].content
+        if sitting and len(request.messages) > 5:
+            return ModelError("R0107", "too long", "")
+        return lesson(last=100)(request)
+
+    run = hold(tmp_path, spec(limit=8), said, models=("t1",))
+    sittings = [row for row in run.table("samples") if row["step"] == "sitting"]
+    assert {row["status"] for row in sittings} == {"ok"}
+    sent = max((json.loads(row["messages"]) for row in sittings), key=len)
+    assert [each["role"] for each in sent] == ["user", "assistant", "user", "assistant", "user"]
+    assert sent[-1]["content"] == ROWS[0]["question"]
+
+
+def test_samples_after_one_dialogue_are_asked_for_in_one_request(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(small_runs, "ScriptedModel", partial(small_runs.ScriptedModel, most_samples=4))
+    numbers: list[int] = []
+
+    def said(request: Request) -> str | ModelError:
+        numbers.append(request.samples)
+        return lesson()(request)
+
+    run = hold(tmp_path, spec(samples=7), said, models=("t1",))
+    # seven without a lesson; of the seven after one, three follow the first conversation and two each of the others
+    assert sorted(each for each in numbers if each > 1) == [2, 2, 3, 3, 4]
+    assert len([row for row in run.table("samples") if row["step"] == "sitting"]) == 7 + 7
+
+
+def test_the_order_of_the_items_changes_nothing(tmp_path: Path) -> None:
+    rows = [*ROWS, {"topic": "sums", "question": "1+1?", "answer": "2"}]
+    one = hold(tmp_path / "one", rows=rows)
+    other = hold(tmp_path / "other", rows=rows[::-1])
+    for table, key in (("turns", "turn_id"), ("samples", "sample_id"), ("scores", "score_id")):
+        assert {row[key]: row["status"] for row in one.table(table)} == {
+            row[key]: row["status"] for row in other.table(table)
+        }
+
+
+def test_a_conversation_without_a_compared_role_is_held_once(tmp_path: Path) -> None:
+    text = """\
+benchmark lessons "1.0.0" { languages en }
+role candidate compared
+role student
+role tutor
+dataset item from "items.jsonl" { topic text, question text secret, answer text secret }
+scenario gain {
+  over item as q
+  converse talk {
+    tutor { system "Teach {{ q.topic }}." }
+    student { system "Learn {{ q.topic }}." }
+    opens  student
+    until  tutor says "lesson over"
+    limit  6 turns
+    repeat 2
+  }
+  ask view by candidate { prompt "Is this a good lesson? {{ talk.text }}" }
+  score long = length(view.text) + turns(talk)
+}
+"""
+    run = run_small(tmp_path, text, {"items.jsonl": ROWS}, models=("a", "b"), student="s", tutor="t")
+    assert run.asked == {"a": 2, "b": 2, "s": 2 * 3, "t": 2 * 3}
+    assert {row["role"] for row in run.table("samples") if row["step"] == "talk"} == {"student"}

@@ -165,7 +165,7 @@ def _scores(finder: Finder, talk: Row, after: Sequence[Row]) -> dict[str, list[R
                 by_name[score_id(fingerprint, names, metric, evaluator)] = reply["sample_id"]
     found: dict[str, list[Row]] = {}
     for row in rows:
-        found.setdefault(by_name.get(row["score_id"], row["sample_id"]), []).append(row)
+        found.setdefault(by_name.get(row["score_id"]) or row["sample_id"], []).append(row)
     return found
 
 
