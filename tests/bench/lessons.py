@@ -44,7 +44,8 @@ scenario gain {
     samples SAMPLES
   }
   score correct = sitting == q.answer
-  measure gain = mean(correct) - mean(correct)[teaching: none]
+  measure right = mean(correct)
+  measure gain  = right - right[teaching: none]
 }
 """.replace("SAMPLES", str(SAMPLES))
 
