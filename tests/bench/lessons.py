@@ -2,7 +2,7 @@
 
     python tests/bench/lessons.py [ANSWERS]
 
-Two runs, of a tenth of the answers and of all: each item is taught three times, and a student sits 192 times after the
+Two runs, of a quarter of the answers and of all: each item is taught three times, and a student sits 192 times after the
 lessons and 192 times without. The mocks answer at once, so the rate is that of everything but the models; both figures
 are told as ratios, since machines differ.
 """
@@ -54,7 +54,7 @@ def main() -> None:
     """Runs both and prints a table."""
     answers = int(sys.argv[1]) if len(sys.argv) > 1 else ANSWERS
     with tempfile.TemporaryDirectory() as folder:
-        some, every = (measured(Path(folder) / str(count), count) for count in (answers // 10, answers))
+        some, every = (measured(Path(folder) / str(count), count) for count in (answers // 4, answers))
     for each in (some, every):
         print(f"{each['asked']:>9,} calls: {each['rate']:.0f} a second, {each['peak_mib']:.0f} MiB")
     print(f"the rate of the larger is {every['rate'] / some['rate']:.2f} of that of the smaller,")

@@ -1,6 +1,6 @@
 """The replies of `mock/teacher`: one who talks, and comes to an end; and who finds what a question is about.
 
-It says something new at every turn and ends after two to six turns of its own, by the dialogue: its last turn says, in
+It says something new at every turn and ends after two to four turns of its own, by the dialogue: its last turn says, in
 bold, what its system message writes in capitals, such as `TEACH DONE`. Without such words it goes on for ever. Asked
 for a list of texts, it takes one or two of the points that the prompt lists, which is what tagging asks for.
 """
@@ -14,7 +14,7 @@ from typing import Any
 from tripos_runtime.models.base import Message
 from tripos_runtime.models.mock_values import draw, sentences
 
-FEWEST, MORE = 2, 5
+FEWEST, MORE = 2, 3
 """Turns before the last one, at least, and so many different numbers of them."""
 POINT = re.compile(r"^- (.+)$", re.MULTILINE)
 CAPITALS = re.compile(r"(?<![A-Za-z])[A-Z]{2,}(?: [A-Z]{2,})+(?![A-Za-z])")
