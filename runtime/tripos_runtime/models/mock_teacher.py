@@ -49,7 +49,7 @@ def teacher_text(messages: Sequence[Message], key: str, *, chinese: bool) -> str
     >>> said = [Message("user", "Please begin."), Message("assistant", "Look."), Message("user", "I see.")]
     >>> "LESSON OVER" in teacher_text([told, *said[:1]], "a", chinese=False)
     False
-    >>> teacher_text([told, *(3 * said)], "a", chinese=False).endswith("**LESSON OVER**")
+    >>> teacher_text([told, *(6 * said)], "a", chinese=False).endswith("**LESSON OVER**")
     True
     """
     said = sum(message.role == "assistant" for message in messages)
