@@ -9,8 +9,7 @@ from typing import Any
 import duckdb
 import orjson
 
-from tripos_compiler.semantics.conversations import leave_out, seen_by
-from tripos_compiler.semantics.library.kinds import Dialogue
+from tripos_compiler.semantics.conversations import Turn, leave_out, seen_by
 from tripos_warehouse.rows import Row
 
 _TURNS = """select turn.* exclude (created_at), epoch_us(turn.created_at) as made_at, talk.messages
@@ -41,7 +40,7 @@ def sent_turns(
     reader = connection.cursor().sql(_TURNS, params=dict(wanted)).to_arrow_reader(batch)
     rows = (row for some in reader for row in some.to_pylist())
     for _, of_one in itertools.groupby(rows, key=lambda row: row["conversation_id"]):
-        said: Dialogue = []
+        said: list[Turn] = []
         left_out: dict[str, int] = {}
         for row in of_one:
             role = row["role"]
@@ -55,7 +54,7 @@ def sent_turns(
             said.append({"speaker": role, "text": row["text"] or ""})
 
 
-def _sent(begin: list[dict[str, str]], role: str, said: Dialogue, left_out: int) -> str:
+def _sent(begin: list[dict[str, str]], role: str, said: list[Turn], left_out: int) -> str:
     """The messages of a turn: `begin` are those before the dialogue."""
     messages = [(each["role"], each["content"]) for each in begin] + seen_by(role, said, None, left_out)
     return orjson.dumps([{"role": who, "content": text} for who, text in messages]).decode()

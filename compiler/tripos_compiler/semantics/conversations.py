@@ -8,6 +8,8 @@ from collections.abc import Sequence
 
 from tripos_compiler.semantics.library.kinds import Turn
 
+__all__ = ["FIRST", "OPENINGS", "SILENT", "Turn", "leave_out", "opening", "says", "seen_by"]
+
 OPENINGS = {"en": "Please begin.", "zh": "请开始。"}
 """What the side that opens is told first: many models take no dialogue that begins with their own turn."""
 SILENT = "…"
