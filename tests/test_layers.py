@@ -23,7 +23,7 @@ ALLOWED = {
     "tripos_warehouse": (
         *("tripos_warehouse", "tripos_compiler.plan"),
         *("tripos_compiler.semantics.families", "tripos_compiler.semantics.near"),
-        "tripos_compiler.semantics.subsets",
+        *("tripos_compiler.semantics.subsets", "tripos_compiler.semantics.conversations"),
     ),
 }
 

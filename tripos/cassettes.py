@@ -10,10 +10,11 @@ from pathlib import Path
 import orjson
 
 from tripos.failure import Failure
-from tripos_compiler.plan import Ask, Compare, Grade, Plan, Settings, Verdict
+from tripos_compiler.plan import Ask, Compare, Converse, Grade, Plan, Settings, Verdict
 from tripos_runtime.models import Model, ModelError, Reply
 from tripos_runtime.models.replay import ASSISTANT, ReplayModel, request_key
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.recorded_turns import settings_key
 from tripos_warehouse.recordings import (
     Recorded,
     RecordedCall,
@@ -149,6 +150,9 @@ def _settings(plan: Plan) -> dict[str, Settings]:
             match step:
                 case Ask():
                     found[step.fingerprint] = step.settings
+                case Converse():
+                    for speaker in step.speakers:
+                        found[settings_key(step.fingerprint, speaker.role)] = speaker.settings
                 case Grade() | Compare() | Verdict():
                     found[step.judgement] = plan.scorer(step.scorer).settings
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -26,6 +26,8 @@ UNUSED: dict[str, Any] = {
     "cost_usd": None,
     "latency_s": None,
 }
+CONTEXT_EXCEEDED = "R0107"
+"""What a provider answers where a prompt passes the context of its model."""
 NOTHING: dict[str, Any] = dict.fromkeys(("reply", "parsed", "error", "finish_reason", "model_served")) | UNUSED
 
 Lane = tuple[str, str]
@@ -88,6 +90,9 @@ class Asking:
     sent: tuple[Message, ...]
     language: str
     lane: Lane
+    shorter: Callable[[int], tuple[int, tuple[Message, ...]] | None] | None = None
+    """What is sent instead where the model says that it passes its context: given how much of it was left out so far,
+    how much is left out then, and the rest; None where nothing more can be."""
 
     @property
     def prompt(self) -> str:
@@ -98,19 +103,30 @@ class Asking:
         """The first replies to the question for so many samples from `number` on, one request for all of them, or why
         there are none. Only `Stopped` is
         raised, where no other call could succeed."""
-        try:
-            called = await self.caller.call(self._request(self.sent, samples, number), self.lane)
-        except ModelError as error:
-            return [error] * samples
+        sent, left_out = self.sent, 0
+        while True:
+            try:
+                called = await self.caller.call(self._request(sent, samples, number), self.lane)
+                break
+            except ModelError as error:
+                less = self.shorter(left_out) if self.shorter is not None and error.code == CONTEXT_EXCEEDED else None
+                if less is None:
+                    return [error] * samples
+                left_out, sent = less
         # The attempts and the wait were the same for all of them.
         replies = (called.reply, *called.reply.others)[:samples]
-        found: list[Called | ModelError] = [Called(reply, called.attempts, called.latency_s) for reply in replies]
+        found: list[Called | ModelError] = [
+            Called(reply, called.attempts, called.latency_s, sent if sent is not self.sent else None)
+            for reply in replies
+        ]
         missing = ModelError("R0111", f"`{self.caller.model.name}` sent fewer replies than it was asked for", "")
         return found + [missing] * (samples - len(found))
 
     async def settle(self, first: Called | ModelError | Draft, keep: Keep, number: int = 0) -> Answer:
         """The answer that the first reply to sample `number` gives, asked for once more where it cannot be used. `keep`
         is given such a reply before that, since it must not be asked for again."""
+        if isinstance(first, Called) and first.sent is not None:
+            return await replace(self, sent=first.sent).settle(replace(first, sent=None), keep, number)
         prompt = self.prompt
         columns: dict[str, Any] = {"messages": _messages(self.sent), **NOTHING}
         if isinstance(first, ModelError):

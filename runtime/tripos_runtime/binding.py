@@ -59,6 +59,7 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
     if not models[role.name]:
         raise BindingError("R0201", f"no model fills the role `{role.name}`", "give one: --model PROVIDER/MODEL")
     used = {step.role for scenario in plan.scenarios for step in scenario.steps if step.step == "ask"}
+    used |= {speaker.role for scenario in plan.scenarios for talk in scenario.talks for speaker in talk.speakers}
     used |= {scorer.role for scorer in plan.scorers}
     used |= made_roles(plan)
     for name, other in known.items():

@@ -12,7 +12,7 @@ from datetime import datetime
 from tripos_runtime.budget import Budget, Cost, OutOfBudget
 from tripos_runtime.gates import TIMED_OUT, UNREACHABLE, Gate, Shares
 from tripos_runtime.limits import Limits, TokensPerMinute, most_at_once, shares_of
-from tripos_runtime.models.base import Model, ModelError, Reply, Request
+from tripos_runtime.models.base import Message, Model, ModelError, Reply, Request
 from tripos_runtime.snapshot import Snapshot
 from tripos_runtime.stopped import Halted, Stopped
 from tripos_runtime.times import Sleep, Times
@@ -39,11 +39,13 @@ NO_LANE: Lane = ("", "")
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A reply and what it took to get it: how many attempts, and how long the last of them in seconds."""
+    """A reply and what it took to get it: how many attempts, and how long the last of them in seconds. `sent` is what
+    was sent, where that was less than it should have been."""
 
     reply: Reply
     attempts: int
     latency_s: float
+    sent: tuple[Message, ...] | None = None
 
 
 class Caller:

@@ -80,13 +80,13 @@ class PairStepper(Stepper):
         if not shared.first(name):
             return
         self.tally.comparisons[status] += 1
-        self._settled([name], status)
+        self.settled([name], status)
         if name in shared.kept:
             return
         row: dict[str, Any] = {
             "comparison_id": name,
             "judgement_id": judgement,
-            **self._common(pair.first, step.fingerprint),
+            **self.common(pair.first, step.fingerprint),
             "item_id": pair.case.item_id,
             "step": step.name,
             "scorer": step.scorer,

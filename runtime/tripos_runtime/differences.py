@@ -7,16 +7,22 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from tripos_compiler.plan import Ask, Grade, Hole, Judging, Plan, Scenario, Settings, Texts
+from tripos_compiler.plan import Ask, Converse, Grade, Hole, Judging, Plan, Scenario, Settings, Texts
 from tripos_runtime.asking import dumps
 
 SETTINGS = ("temperature", "max_tokens", "stop")
-_KINDS = {"ask": "an ask", "grade": "a score", "compare": "a comparison"}
+_KINDS = {
+    "ask": "an ask",
+    "converse": "a conversation",
+    "verdict": "a verdict",
+    "grade": "a score",
+    "compare": "a comparison",
+}
 LONGEST = 40
 """Characters of a value that is shown."""
 
 
-def changes(before: Ask | Judging, after: Ask | Judging, old: Plan, new: Plan) -> list[str]:
+def changes(before: Ask | Converse | Judging, after: Ask | Converse | Judging, old: Plan, new: Plan) -> list[str]:
     """What of a step itself changed between two plans, in words; nothing where only what it builds on did.
 
     Of a grade these are the scorer, the rubric and what the scorer is given. What changes neither a reply nor a score
@@ -24,7 +30,9 @@ def changes(before: Ask | Judging, after: Ask | Judging, old: Plan, new: Plan) -
     """
     if isinstance(before, Ask) and isinstance(after, Ask):
         found = _asks(before, after)
-    elif not isinstance(before, Ask) and not isinstance(after, Ask) and type(before) is type(after):
+    elif isinstance(before, Converse) and isinstance(after, Converse):
+        found = _talks(before, after)
+    elif isinstance(before, Judging) and isinstance(after, Judging) and type(before) is type(after):
         found = _grades(before, after, old, new)
     else:
         return [f"{_KINDS[after.step]} now"]
@@ -44,6 +52,24 @@ def _asks(before: Ask, after: Ask) -> list[str]:
     for part in ("shots", "chat", "continues"):
         if _plain(getattr(before, part)) != _plain(getattr(after, part)):
             found.append(part)
+    return found
+
+
+def _talks(before: Converse, after: Converse) -> list[str]:
+    found: list[str] = []
+    was = {speaker.role: speaker for speaker in before.speakers}
+    if was.keys() != {speaker.role for speaker in after.speakers}:
+        found.append("who talks")
+    for now in after.speakers:
+        if now.role in was:
+            found += _texts(f"system of {now.role}", was[now.role].system, now.system)
+            found += [f"{each} of {now.role}" for each in _settings(was[now.role].settings, now.settings)]
+    if before.opens != after.opens:
+        found.append(f"who opens ({before.opens} → {after.opens})")
+    if before.until != after.until:
+        found.append("what ends it")
+    if before.limit != after.limit:
+        found.append(f"limit {before.limit} → {after.limit}")
     return found
 
 
@@ -112,10 +138,12 @@ def _returns(before: Any, after: Any, title: str = "returns") -> list[str]:
     return [f"{title} ({', '.join(told)})" if told else title]
 
 
-def _labels(step: Ask | Judging, plan: Plan) -> Any:
+def _labels(step: Ask | Converse | Judging, plan: Plan) -> Any:
     """The labels of the axes that a step prints."""
     if isinstance(step, Ask):
         texts, types = [step.system, step.prompt], [step.returns]
+    elif isinstance(step, Converse):
+        texts, types = [speaker.system for speaker in step.speakers], []
     else:
         scorer = plan.scorer(step.scorer)
         texts, types = [scorer.system, scorer.prompt], []

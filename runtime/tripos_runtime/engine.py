@@ -137,11 +137,13 @@ class Engine:
             await asyncio.gather(*workers, return_exceptions=True)
 
     def _worker_count(self) -> int:
-        """So many cases at once as make the wanted number of units, and two more to fill the gaps."""
+        """So many cases at once as make the wanted number of calls, and two more to fill the gaps; where they hold
+        conversations no more than are looked up at once, since all their units wait."""
         wirings = [wiring for each in self.lookup.wirings.values() for wiring in each]
         models = len(self.binding.of(self.binding.compared))
-        fewest = min((wiring.samples * models for wiring in wirings), default=1)
-        return -(-self.workers // fewest) + 2
+        fewest = min((wiring.side_by_side * models for wiring in wirings), default=1)
+        units = min((wiring.samples * models for wiring in wirings), default=1)
+        return max(-(-self.workers // units), min(-(-self.workers // fewest), self.lookup.at_once())) + 2
 
     def _plan_calls(self) -> None:
         models = {role: len(names) for role, names in self.binding.models.items()}

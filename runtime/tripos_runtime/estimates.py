@@ -19,9 +19,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
-from tripos_compiler.plan import Ask, Judging, Settings
+from tripos_compiler.plan import Ask, Converse, Judging, Settings
 from tripos_runtime.asking import Question
 from tripos_runtime.foreseeing import Fate, Foreseen, Size, Where
+from tripos_runtime.foreseen_talks import BETWEEN
 from tripos_runtime.history import History, Place, Usage
 from tripos_runtime.models.base import Price
 
@@ -123,7 +124,9 @@ class _Prompts:
         self.calls += 1
         self.narrow += seen.size.narrow
         self.wide += seen.size.wide
-        self.pending.update((step, seen.awaits[step]) for step in seen.size.pending if step in seen.awaits)
+        said_by = {**seen.awaits, **seen.turns}
+        known = (name for name in seen.size.pending if name in said_by)
+        self.pending.update((name.partition(BETWEEN)[0], said_by[name]) for name in known)
 
 
 @dataclass
@@ -142,6 +145,11 @@ class Load:
         table, title = ("samples", step.name) if isinstance(step, Ask) else ("judgements", step.scorer)
         self.place = (table, scenario, title)
         self.settings, self.schema = question.settings, question.schema
+
+    def open_turns(self, step: Converse, role: str, scenario: str) -> None:
+        """Says that the calls are the turns of a role."""
+        self.place = ("turns", scenario, step.name)
+        self.settings = next(speaker.settings for speaker in step.speakers if speaker.role == role)
 
     def add_call(self, fate: Fate, size: Size, before: str) -> None:
         """Takes in a call that would be made for a row of a data set; what it waits for is replied by `before`."""

@@ -11,23 +11,25 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
-from tripos_compiler.plan import Ask, Compare, Judging, Plan, Scenario, Verdict
+from tripos_compiler.plan import Ask, Compare, Converse, Judging, Plan, Scenario, Verdict
 from tripos_compiler.semantics.evaluate import Unavailable, calling
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case, CaseSource, Selection
 from tripos_runtime.estimates import Estimate, Load, estimates
 from tripos_runtime.foreseeing import PENDING, Fate, Foreseen, Foresight, Where
+from tripos_runtime.foreseen_talks import calls_of
 from tripos_runtime.history import NO_HISTORY, History
 from tripos_runtime.ledger import Ledger, Row
-from tripos_runtime.lookup import BATCH, Lookup, wirings
+from tripos_runtime.lookup import Lookup, wirings
 from tripos_runtime.making.foreseen import foresee_making
 from tripos_runtime.models.base import Price
 from tripos_runtime.pairs import Pair, pairs_of, parts, split
 from tripos_runtime.reasons import Cause, Reason, Reasons
 from tripos_runtime.statuses import AGAIN, FAILED
+from tripos_runtime.talks import most_turns
 from tripos_runtime.units import Call, Unit
 
-TABLES = ("samples", "judgements", "scores", "comparisons")
+TABLES = ("samples", "turns", "judgements", "scores", "comparisons")
 
 
 @dataclass
@@ -174,6 +176,11 @@ class _Watcher:
             for step in wiring.treatment.steps:
                 if isinstance(step, Compare) and len(binding.of(binding.compared)) < 2:
                     continue
+                if isinstance(step, Converse):
+                    for role, _ in most_turns(step):
+                        for model in binding.of(role) if role == binding.compared else binding.of(role)[:1]:
+                            line = self.lines.setdefault(self._where(scenario.name, step, role, model), Line())
+                            line.load.open_turns(step, role, scenario.name)
                 if isinstance(step, Ask | Judging):
                     role = wiring.role_of(step)
                     several = not isinstance(step, Ask) or role == binding.compared
@@ -181,7 +188,7 @@ class _Watcher:
                         line = self.lines.setdefault(self._where(scenario.name, step, role, model), Line())
                         line.load.open(step, self.foresight.question(step), scenario.name)
 
-    def _where(self, scenario: str, step: Ask | Judging, role: str, model: str) -> Where:
+    def _where(self, scenario: str, step: Ask | Converse | Judging, role: str, model: str) -> Where:
         return Where(scenario, self.arms[scenario][step.name, step.fingerprint], step.name, role, model)
 
     def _open_making(self) -> None:
@@ -215,7 +222,7 @@ class _Watcher:
         for scenario in self.selection.chosen(self.plan):
             self._count_unmade(scenario)
         cases = self.source.cases(self.selection)
-        while batch := list(itertools.islice(cases, BATCH)):
+        while batch := list(itertools.islice(cases, self.lookup.at_once())):
             units_of = [(case, self.lookup.units(case)) for case in batch]
             found = [(case, units, pairs_of(units)) for case, units in units_of]
             known = self._known([part for _, units, pairs in found for part in parts(units, pairs)])
@@ -224,16 +231,25 @@ class _Watcher:
             rows = self._rows("samples", {c.name for u in todo for c in u.calls if c.table == "samples"} & kept.keys())
             verdicts = {c.name for u in todo for c in u.calls if isinstance(c.step, Verdict)} & kept.keys()
             rows = {**rows, **self._rows("judgements", verdicts)}
-            codes = self._codes({c.name: c for u in todo for c in u.calls if known.get(c.name) == FAILED})
+            talks = list({talk.name: talk for u in todo for talk in u.talks.values()}.values())
+            rows |= self._rows("samples", {talk.name for talk in talks} & kept.keys())
+            rows |= self._rows("turns", {name for talk in talks for name in talk.turns} & kept.keys())
+            calls = {c.name: c for u in todo for c in u.calls} | {c.name: c for talk in talks for c in calls_of(talk)}
+            codes = self._codes({name: call for name, call in calls.items() if known.get(name) == FAILED})
             for case, units, pairs in found:
                 self._count(case, units, pairs, kept, rows, codes)
 
     def _known(self, every: Sequence[Unit | Pair]) -> dict[str, str]:
         """The status of everything that the ledger has of these units and pairs, by name."""
         wanted: dict[str, dict[str, None]] = {table: {} for table in TABLES}
+        seen: set[str] = set()
         for part in every:
             for table, name in part.results:
                 wanted[table][name] = None
+            for talk in part.talks.values():
+                if talk.name not in seen:
+                    seen.add(talk.name)
+                    wanted["turns"].update(dict.fromkeys(talk.turns))
         known: dict[str, str] = {}
         for table, asked in wanted.items():
             ids = list(asked)
@@ -247,7 +263,7 @@ class _Watcher:
     def _codes(self, calls: Mapping[str, Call]) -> dict[str, str]:
         """The code of the error of every call that failed."""
         codes: dict[str, str] = {}
-        for table in ("samples", "judgements"):
+        for table in ("samples", "turns", "judgements"):
             rows = self._rows(table, {name for name, call in calls.items() if call.table == table})
             codes |= {name: str(row["error"] or "?").split(" ", 1)[0] for name, row in rows.items()}
         return codes
@@ -264,7 +280,8 @@ class _Watcher:
         scenario = case.scenario.name
         self.items[scenario] += 1
         found = self.foresight.of(case, units, kept, rows)
-        open_ = {seen.call.name for seen in found if seen.fate is not Fate.REUSED}
+        open_ = {seen.call.part_of or seen.call.name for seen in found if seen.fate in (Fate.CERTAIN, Fate.PERHAPS)}
+        open_ |= {seen.call.name for seen in found if seen.fate is Fate.RULED_OUT}
         self._count_scores(units, open_, kept)
         judged = {pair.comparisons[call.model]: call.name for pair in pairs for call in pair.calls}
         self.scores += sum(name not in kept and call not in open_ for name, call in judged.items())

@@ -14,20 +14,25 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripos_compiler.plan import Ask, Grade, Hole, Judging, Metric, Passage, Plan, Settings, Template, Verdict
+from tripos_compiler.plan import Ask, Converse, Grade, Hole, Judging, Metric, Passage, Plan, Settings, Template, Verdict
+from tripos_compiler.semantics.conversations import opening
 from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
+from tripos_compiler.semantics.library.kinds import Dialogue
 from tripos_compiler.semantics.render import rubric, show
 from tripos_runtime.asking import Question, text_reader
 from tripos_runtime.cases import Case
 from tripos_runtime.chats import chat_messages
+from tripos_runtime.conversing import kept_turns, said_to, systems
+from tripos_runtime.foreseen_talks import awaited, calls_of, is_over, models_of, whole
 from tripos_runtime.grading import grade_schema
 from tripos_runtime.ledger import Row
 from tripos_runtime.pairs import Pair, is_kept, pairs_of
-from tripos_runtime.prompting import ask_messages, grade_messages
+from tripos_runtime.prompting import ask_messages, continued, grade_messages
 from tripos_runtime.reading import format_note, read, schema_of
 from tripos_runtime.shots import shot_messages
 from tripos_runtime.sources import Sources
 from tripos_runtime.statuses import OK, TRUNCATED
+from tripos_runtime.talks import Talk, turns_so_far
 from tripos_runtime.units import Call, Names, Unit
 from tripos_runtime.verdicts import judged, said
 
@@ -89,6 +94,8 @@ class Foreseen:
     fate: Fate
     size: Size = Size()
     awaits: Mapping[str, str] = field(default_factory=dict)
+    turns: Mapping[str, str] = field(default_factory=dict)
+    """The models that say the turns which its prompt waits for, by step and role."""
 
 
 @dataclass
@@ -136,7 +143,8 @@ class Foresight:
         except Unavailable as reason:
             if reason.status != PENDING:
                 raise
-            return self._outline(step, question, names, case)
+            size = self._outline(step, question, names, case)
+            return Size(size.narrow, size.wide, whole(size.pending, case.scenario))
         return _sum(Size.of(message.content) for message in sent)
 
     def _outline(self, step: Ask | Judging, question: Question, names: Mapping[str, Any], case: Case) -> Size:
@@ -154,11 +162,35 @@ class Foresight:
                 size += _sum(Size.of(each.content) for each in chat_messages(evaluate(step.chat, names), step.role))
             for shots in step.shots:
                 size += _sum(Size.of(each.content) for each in shot_messages(shots, case, names, self.sources))
+            if step.continues is not None:
+                size += _sum(
+                    Size.of(each.content) for each in continued(step.continues, step.role, names, case.language)
+                )
         except Unavailable as reason:
             if reason.status != PENDING:
                 raise
             size += Size(pending=(reason.step,))
         return size
+
+    def turn(self, talk: Talk, number: int, turns: Dialogue, names: Mapping[str, Any], case: Case) -> Size:
+        """The size of what is sent for turn `number` of a conversation of which `turns` are there. Raises `Unavailable`
+        where that needs what a kept reply did not yield."""
+        step, role = talk.step, talk.speaker(number)
+        try:
+            told = systems(step, case, names, self.sources)
+            size = Size()
+        except Unavailable as reason:
+            if reason.status != PENDING:
+                raise
+            told = {}
+            size = Size(pending=(reason.step,))
+            for speaker in step.speakers:
+                if speaker.role == role and speaker.system is not None:
+                    size = self._printed(speaker.system[case.language], names, case.language, ())
+        begun = opening(case.language) if role == step.opens else None
+        size += _sum(Size.of(each.content) for each in said_to(role, told, turns, begun))
+        size += Size(pending=awaited(step, len(turns) + 1, number - 1))
+        return Size(size.narrow, size.wide, whole(size.pending, case.scenario))
 
     def _metrics(self, step: Judging) -> tuple[Metric, ...]:
         return tuple(self.plan.metric(each) for each in getattr(step, "metrics", ()))
@@ -192,9 +224,12 @@ class _View:
 
     def go_through(self, unit: Unit, shown: bool) -> None:
         """`shown`: what it comes to is compared."""
-        if not shown and all(call.name in self.kept for call in unit.calls):
+        talked = all(talk.name in self.kept for talk in unit.talks.values())
+        if not shown and talked and all(call.name in self.kept for call in unit.calls):
             for call in unit.calls:
                 self._note(Foreseen(call, unit, Fate.REUSED))
+            for talk in unit.talks.values():
+                self._over(talk, unit)
             return
         names = Names(self.case.names)
         awaits: dict[str, str] = {}
@@ -213,25 +248,77 @@ class _View:
                 else:
                     names.skipped(step, PENDING)
                 mine = _awaited(step.needs, awaits)
-                self._note(Foreseen(call, unit, fate, size if isinstance(size, Size) else Size(), mine))
+                said_by = _speakers(unit, step.needs)
+                self._note(Foreseen(call, unit, fate, size if isinstance(size, Size) else Size(), mine, said_by))
                 if fate in (Fate.PERHAPS, Fate.CERTAIN):
                     awaits[step.name] = call.model
                     if fate is Fate.PERHAPS:
                         perhaps.add(step.name)
+            elif isinstance(step, Converse):
+                self._talk(unit, unit.talks[step.name], names, awaits, perhaps)
             elif isinstance(step, Grade | Verdict):
                 own_calls = [next(calls) for _ in unit.evaluators(step)]
                 there = all(call.name in self.kept for call in own_calls)
                 fate, size = self._fate(_key(unit, step, awaits), step, names, perhaps, there)
-                mine = _awaited(step.needs, awaits)
+                mine, said_by = _awaited(step.needs, awaits), _speakers(unit, step.needs)
                 for call in own_calls:
                     own = Fate.REUSED if call.name in self.kept and fate is not Fate.RULED_OUT else fate
-                    self._note(Foreseen(call, unit, own, size if isinstance(size, Size) else Size(), mine))
+                    self._note(Foreseen(call, unit, own, size if isinstance(size, Size) else Size(), mine, said_by))
                 if isinstance(step, Verdict):
                     self._give(step, own_calls, fate, size, names)
                     if fate in (Fate.PERHAPS, Fate.CERTAIN):
                         awaits[step.name] = own_calls[0].model
                         if fate is Fate.PERHAPS:
                             perhaps.add(step.name)
+
+    def _talk(self, unit: Unit, talk: Talk, names: Names, awaits: dict[str, str], perhaps: set[str]) -> None:
+        """What becomes of the turns of a conversation."""
+        step = talk.step
+        status = names.holds(step)
+        if status not in (None, PENDING):
+            for call in calls_of(talk):
+                self._note(Foreseen(call, unit, Fate.RULED_OUT))
+            names.lacks(step, str(status))
+            return
+        if is_over(talk, self.kept, self.rows):
+            self._over(talk, unit)
+            row = self.rows.get(talk.name)
+            if row is not None:
+                names.talked(step, kept_turns(row), row["status"])
+            else:
+                turns = turns_so_far(talk, self.rows, self.kept)
+                after = "" if len(turns) == len(talk.turns) else self.kept.get(talk.turns[len(turns)], "")
+                names.talked(step, turns, after or OK)
+            return
+        turns = turns_so_far(talk, self.rows, self.kept)
+        open_ = status is None and not perhaps.intersection(step.needs)
+        mine, said_by = _awaited(step.needs, awaits), {**_speakers(unit, step.needs), **models_of(talk)}
+        for number, call in enumerate(calls_of(talk), 1):
+            if number <= len(turns):
+                self._note(Foreseen(call, unit, Fate.REUSED))
+                continue
+            key = (step.fingerprint, talk.name, number)
+            if key not in self.sizes:
+                try:
+                    self.sizes[key] = self.foresight.turn(talk, number, turns, names.values, self.case)
+                except Unavailable as reason:
+                    self.sizes[key] = reason.status
+            size = self.sizes[key]
+            if isinstance(size, str):  # nothing can be told to one of them
+                self._note(Foreseen(call, unit, Fate.RULED_OUT))
+                names.lacks(step, size)
+                continue
+            fate = Fate.CERTAIN if open_ and number == len(turns) + 1 else Fate.PERHAPS
+            self._note(Foreseen(call, unit, fate, size, mine, said_by))
+        if isinstance(size, Size):
+            names.lacks(step, PENDING)
+            awaits[step.name] = talk.models[unit.wiring.told_by(step)]
+            perhaps.update(() if open_ else (step.name,))
+
+    def _over(self, talk: Talk, unit: Unit) -> None:
+        """Notes the turns of a conversation that was held."""
+        for call in calls_of(talk):
+            self._note(Foreseen(call, unit, Fate.REUSED if call.name in self.kept else Fate.RULED_OUT))
 
     def _give(self, step: Verdict, calls: Sequence[Call], fate: Fate, size: Size | str, names: Names) -> None:
         """Puts a verdict among the names: its value, where every judgement that it is taken from is there."""
@@ -318,6 +405,15 @@ def _key(unit: Unit, step: Ask | Judging, awaits: Mapping[str, str]) -> tuple[ob
     """Prompts that take in the same replies are the same, and those still to come are as long for the same model."""
     needs = (awaits.get(need) or each for need in step.needs for each in unit.upstream([need]))
     return (step.fingerprint, *needs)
+
+
+def _speakers(unit: Unit, needs: Sequence[str]) -> dict[str, str]:
+    """Who says the turns of the conversations among these steps."""
+    found: dict[str, str] = {}
+    for name in needs:
+        if name in unit.talks:
+            found |= models_of(unit.talks[name])
+    return found
 
 
 def _arguments(step: Judging, names: Mapping[str, Any]) -> dict[str, Any]:

@@ -85,6 +85,18 @@ def sample_id(fingerprint: str, item: str, model: str, number: int, upstream: Se
     return digest(["sample", fingerprint, item, model, number, *upstream])
 
 
+def conversation_id(
+    fingerprint: str, item: str, models: Mapping[str, str], number: int, upstream: Sequence[str]
+) -> str:
+    """The name of a conversation: what was to be talked about, who talks by role, which of several, after what."""
+    return digest(["conversation", fingerprint, item, sorted(models.items()), number, *upstream])
+
+
+def turn_id(conversation: str, number: int) -> str:
+    """The name of a turn, which the turns before it determine: they are those of the conversation."""
+    return digest(["turn", conversation, number])
+
+
 def judgement_id(fingerprint: str, samples: Sequence[str], evaluator: str) -> str:
     """The name of a judge's reply on some samples."""
     return digest(["judgement", fingerprint, evaluator, *samples])

@@ -12,10 +12,13 @@ from tripos_runtime.cases import Case
 from tripos_runtime.ledger import Ledger, Row
 from tripos_runtime.pairs import Pair, is_kept, pairs_of, parts, split
 from tripos_runtime.statuses import AGAIN
+from tripos_runtime.talks import Talk
 from tripos_runtime.units import Unit, Wiring
 
 BATCH = 64
 """So many cases are looked up at once."""
+MOST_UNITS = 16384
+"""So many units are in memory at once, but those of one case in any event."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Lookup:
         """The tasks of these cases; with `only`, of the cases whose keys it has. What is to be worked on is claimed
         until `give_back`."""
         cases = iter(cases)
-        while batch := list(itertools.islice(cases, BATCH)):
+        while batch := list(itertools.islice(cases, self.at_once())):
             found = [(case, self.units(case)) for case in batch]
             if only is not None:
                 found = [(case, units) for case, units in found if bytes.fromhex(_key(units)) in only]
@@ -66,6 +69,12 @@ class Lookup:
             for model in models
             for number in range(wiring.samples)
         ]
+
+    def at_once(self) -> int:
+        """So many cases as have not too many units, and `BATCH` at most."""
+        models = len(self.binding.of(self.binding.compared))
+        most = max((sum(wiring.samples for wiring in each) for each in self.wirings.values()), default=1)
+        return max(1, min(BATCH, MOST_UNITS // max(1, most * models)))
 
     def give_back(self, task: Task) -> None:
         """Says that a task is done with: others may have its case once they can see what came of it."""
@@ -104,9 +113,14 @@ class Lookup:
     def _kept(self, every: Iterable[Unit | Pair]) -> dict[str, str]:
         """The status of what the ledger has and need not be done again, by name."""
         wanted: dict[str, dict[str, None]] = {}
+        talks: dict[str, Talk] = {}
         for part in every:
             for table, name in part.results:
                 wanted.setdefault(table, {})[name] = None
+            for talk in part.talks.values():
+                talks[talk.name] = talk
+        for talk in talks.values():
+            wanted.setdefault("turns", {}).update(dict.fromkeys(talk.turns))
         kept: dict[str, str] = {}
         for table, asked in wanted.items():
             ids = list(asked)
@@ -116,11 +130,16 @@ class Lookup:
         return kept
 
     def _rows(self, every: Iterable[Unit | Pair], kept: Mapping[str, str]) -> dict[str, Row]:
-        wanted: dict[str, set[str]] = {"samples": set(), "judgements": set()}
+        wanted: dict[str, set[str]] = {"samples": set(), "judgements": set(), "turns": set()}
         for part in every:
             for call in part.calls:
                 if call.name in kept:
                     wanted[call.table].add(call.name)
+            for talk in part.talks.values():
+                if talk.name in kept:
+                    wanted["samples"].add(talk.name)
+                else:
+                    wanted["turns"].update(name for name in talk.turns if name in kept)
         rows: dict[str, Row] = {}
         for table, names in wanted.items():
             if names:
@@ -137,5 +156,6 @@ def _key(units: list[Unit]) -> str:
     """What a case is claimed under: its item and its first question, whoever is asked, so that specs and runs that have
     both in common share their claims."""
     first = units[0]
-    about = first.calls[0].step.fingerprint if first.calls else first.case.scenario.name
+    steps = [*(talk.step for talk in first.talks.values()), *(call.step for call in first.calls)]
+    about = steps[0].fingerprint if steps else first.case.scenario.name
     return digest([about, first.case.item_id])

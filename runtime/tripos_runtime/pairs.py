@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from tripos_compiler.plan import Compare
 from tripos_runtime.ledger import comparison_id, judgement_id
+from tripos_runtime.talks import Talk
 from tripos_runtime.units import Call, Names, Unit
 
 
@@ -16,6 +17,9 @@ class Pair:
     treatment, and the n-th of one meets the n-th of the other. Names are made once, when it is."""
 
     __slots__ = ("calls", "case", "comparisons", "first", "number", "second", "step", "wiring")
+
+    talks: ClassVar[Mapping[str, Talk]] = {}
+    """It holds no conversation: its sides did."""
 
     def __init__(self, step: Compare, first: Unit, second: Unit) -> None:
         self.case, self.wiring, self.number = first.case, first.wiring, first.number

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tripos_compiler.plan import Ask, Axis, Judging, Metric
+from tripos_compiler.plan import Ask, Axis, Judging, Metric, Ref
+from tripos_compiler.semantics.conversations import leave_out, opening, seen_by
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_compiler.semantics.render import render
 from tripos_runtime.asking import Question
@@ -19,16 +20,36 @@ from tripos_runtime.statuses import NOT_APPLICABLE
 
 
 def ask_messages(
-    step: Ask, question: Question, case: Case, names: Mapping[str, Any], sources: Sources
+    step: Ask, question: Question, case: Case, names: Mapping[str, Any], sources: Sources, left_out: int = 0
 ) -> tuple[Message, ...]:
-    """The messages of a step. Raises `Unavailable` where they need what an earlier step did not yield, and where there
-    is nothing to ask."""
+    """The messages of a step; of a conversation that it continues `left_out` turns are not among them. Raises
+    `Unavailable` where they need what an earlier step did not yield, and where there is nothing to ask."""
     shots = [message for each in step.shots for message in shot_messages(each, case, names, sources)]
     chat = [] if step.chat is None else chat_messages(evaluate(step.chat, names), step.role)
+    if step.continues is not None:
+        chat = continued(step.continues, step.role, names, case.language, left_out)
     sent = messages(question, names, case.language, sources.axes, before=(shots, chat))
     if not sent:
         raise Unavailable(step.name, NOT_APPLICABLE, f"`{step.name}` has nothing to ask")
     return sent
+
+
+def continued(talk: str, role: str, names: Mapping[str, Any], language: str, left_out: int = 0) -> list[Message]:
+    """A conversation as messages, seen from the side of a role that took part in it. Raises `Unavailable` where it did
+    not take place or went wrong."""
+    turns = evaluate(Ref(path=(talk, "turns")), names)
+    begun = opening(language) if turns and turns[0]["speaker"] == role else None
+    return [Message(*each) for each in seen_by(role, turns, begun, left_out)]
+
+
+def shorter(
+    step: Ask, question: Question, case: Case, names: Mapping[str, Any], sources: Sources, left_out: int
+) -> tuple[int, tuple[Message, ...]] | None:
+    """What is sent for a step that continues a conversation where leaving out `left_out` of its turns was not enough,
+    and how many are left out then; None where nothing can be."""
+    turns = evaluate(Ref(path=(str(step.continues), "turns")), names)
+    less = leave_out(len(turns), left_out)
+    return None if less is None else (less, ask_messages(step, question, case, names, sources, less))
 
 
 def grade_messages(

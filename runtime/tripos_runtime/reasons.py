@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
-from tripos_compiler.plan import Ask, Judging, Plan, Scenario
+from tripos_compiler.plan import Ask, Converse, Judging, Plan, Scenario
 from tripos_runtime.differences import changes, renamed_from
 from tripos_runtime.foreseeing import Foreseen
 from tripos_runtime.history import Earlier, History
+from tripos_runtime.units import Call
 
 MOST_PLANS = 8
 """So many earlier plans are looked into, the newest first."""
@@ -84,7 +85,7 @@ class Reasons:
     plan: Plan
     history: History
     _told: dict[Cause, _Told] = field(default_factory=dict)
-    _before: dict[tuple[str, str, str], _Before] = field(default_factory=dict)
+    _before: dict[tuple[str, str, str, str], _Before] = field(default_factory=dict)
 
     def add(self, seen: Foreseen, failed: str | None) -> None:
         """Takes in a call that would be made; `failed` is the code with which it failed before."""
@@ -102,7 +103,7 @@ class Reasons:
         scenario = case.scenario
         if failed is not None:
             return Cause("failed", failed)
-        before = self._of(scenario, seen.unit.wiring.treatment.arms, call.step)
+        before = self._of(scenario, seen.unit.wiring.treatment.arms, call)
         if before.cause is not None and before.cause.kind not in ("builds_on", "unknown"):
             return before.cause
         if seen.awaits:
@@ -111,7 +112,7 @@ class Reasons:
             return before.cause
         if call.model not in before.models:
             return Cause("model", f"{call.role} {call.model}")
-        if isinstance(call.step, Ask) and seen.unit.number % call.step.samples >= before.samples:
+        if isinstance(call.step, Ask | Converse) and seen.unit.number % call.step.samples >= before.samples:
             return Cause("samples", f"{before.samples} → {call.step.samples}")
         if case.item_id not in self.history.items.get(scenario.name, ()):
             return Cause("items", "" if before.whole else "left")
@@ -159,30 +160,30 @@ class Reasons:
                 return f"more samples: {cause.detail}"
         return "left out or not reached by the earlier runs"
 
-    def _of(self, scenario: Scenario, arms: Mapping[str, str], step: Ask | Judging) -> _Before:
-        key = (scenario.name, step.name, _print(step))
+    def _of(self, scenario: Scenario, arms: Mapping[str, str], call: Call) -> _Before:
+        key = (scenario.name, call.step.name, _print(call.step), call.role)
         if key not in self._before:
-            self._before[key] = self._look(scenario, arms, step)
+            self._before[key] = self._look(scenario, arms, call)
         return self._before[key]
 
-    def _look(self, scenario: Scenario, arms: Mapping[str, str], step: Ask | Judging) -> _Before:
+    def _look(self, scenario: Scenario, arms: Mapping[str, str], call: Call) -> _Before:
+        step = call.step
         earlier = [each for each in self.history.earlier if scenario.name in each.scenarios]
         asked = _print(step)
         same = [each for each in earlier if asked in each.fingerprints]
         if same:
-            return self._same(same, step)
+            return self._same(same, step, call.role)
         if not earlier:
             return _Before(self._new_scenario(scenario))
         return _Before(self._changed(earlier, scenario, arms, step))
 
-    def _same(self, same: list[Earlier], step: Ask | Judging) -> _Before:
-        role = step.role if isinstance(step, Ask) else self.plan.scorer(step.scorer).role
+    def _same(self, same: list[Earlier], step: Ask | Converse | Judging, role: str) -> _Before:
         models: set[str] = set()
         for each in same:
             by_role = each.roles.get(role)
             models.update(by_role if by_role is not None else (m for names in each.roles.values() for m in names))
         samples = 0
-        if isinstance(step, Ask):
+        if isinstance(step, Ask | Converse):
             plans = [each.plan for each in _by_plan(same)]
             counts = [ask.samples for plan in plans if plan is not None for ask in _steps(plan, step.fingerprint)]
             samples = max(counts, default=step.samples)
@@ -198,7 +199,7 @@ class Reasons:
         return Cause("step_new", f"scenario `{scenario.name}`") if not _has(newest.plan, scenario) else Cause("never")
 
     def _changed(
-        self, earlier: list[Earlier], scenario: Scenario, arms: Mapping[str, str], step: Ask | Judging
+        self, earlier: list[Earlier], scenario: Scenario, arms: Mapping[str, str], step: Ask | Converse | Judging
     ) -> Cause:
         unread: str | None = None
         for each in _by_plan(earlier):
@@ -233,26 +234,26 @@ def _by_plan(runs: list[Earlier]) -> list[Earlier]:
     return list(plans.values())
 
 
-def _print(step: Ask | Judging) -> str:
-    return step.fingerprint if isinstance(step, Ask) else step.judgement
+def _print(step: Ask | Converse | Judging) -> str:
+    return step.fingerprint if isinstance(step, Ask | Converse) else step.judgement
 
 
-def _steps(plan: Plan, fingerprint: str) -> list[Ask]:
+def _steps(plan: Plan, fingerprint: str) -> list[Ask | Converse]:
     every = (step for scenario in plan.scenarios for step in scenario.steps)
-    return [step for step in every if isinstance(step, Ask) and step.fingerprint == fingerprint]
+    return [step for step in every if isinstance(step, Ask | Converse) and step.fingerprint == fingerprint]
 
 
 def _has(plan: Plan, scenario: Scenario) -> bool:
     return any(each.name == scenario.name for each in plan.scenarios)
 
 
-def _find(plan: Plan, scenario: str, arms: Mapping[str, str], name: str) -> Ask | Judging | None:
+def _find(plan: Plan, scenario: str, arms: Mapping[str, str], name: str) -> Ask | Converse | Judging | None:
     """The step of that name, of the same treatment where there is one."""
     for each in plan.scenarios:
         if each.name == scenario:
             treatments = sorted(each.treatments, key=lambda one: one.arms != dict(arms))
             for treatment in treatments:
                 for step in treatment.steps:
-                    if step.name == name and isinstance(step, Ask | Judging):
+                    if step.name == name and isinstance(step, Ask | Converse | Judging):
                         return step
     return None

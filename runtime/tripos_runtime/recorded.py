@@ -2,7 +2,7 @@
 
 What comes of it is what a run would have kept: samples under the names that a run looks for, read as a run reads them,
 and the scores that need no model. Nobody is asked. A step whose reply is not there is left out, and with it whatever
-builds on it; so are judges, whose scores come from elsewhere.
+builds on it; so are judges, whose scores come from elsewhere, and conversations, with what continues them.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from tripos_compiler.plan import Ask, Plan, Scenario, Score, Verdict
+from tripos_compiler.plan import Ask, Converse, Plan, Scenario, Score, Verdict
 from tripos_compiler.semantics.evaluate import Unavailable
 from tripos_runtime.asking import Answer, as_one_text, recorded_answer
 from tripos_runtime.binding import Binding
@@ -66,8 +66,8 @@ def recorded_units(case: Case, plan: Plan, binding: Binding) -> Iterator[Unit]:
 
 def _wiring(scenario: Scenario, arms: tuple[tuple[str, str], ...], plan: Plan, binding: Binding) -> Wiring:
     treatment = next(each for each in scenario.treatments if each.arms == dict(arms))
-    judged = {step.name for step in treatment.steps if isinstance(step, Verdict)}
-    steps = tuple(step for step in treatment.steps if isinstance(step, Ask | Score) and judged.isdisjoint(step.needs))
+    absent = {step.name for step in treatment.steps if isinstance(step, Converse | Verdict)}
+    steps = tuple(step for step in treatment.steps if isinstance(step, Ask | Score) and absent.isdisjoint(step.needs))
     return Wiring(scenario, treatment.model_copy(update={"steps": steps}), plan, binding)
 
 

@@ -9,7 +9,6 @@ from tripos_compiler.plan import (
     Binary,
     Branches,
     Call,
-    Converse,
     Data,
     Expr,
     Get,
@@ -49,10 +48,8 @@ def _missing(plan: Plan, scenario: Scenario) -> Iterator[str]:
     here = f"of scenario `{scenario.name}`"
     for step in scenario.steps:
         match step:
-            case Converse() | Retrieve():
+            case Retrieve():
                 yield f"the {step.step} `{step.name}` {here}"
-            case Ask() if step.continues is not None:
-                yield f"the conversation that `{step.name}` continues {here}"
 
 
 def data_of(scenario: Scenario) -> set[str]:

@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import partial
 from typing import Any
 
-from tripos_compiler.plan import Ask, Axis, Column, Compare, Grade, Judging, Metric, Plan, Score, Verdict
+from tripos_compiler.plan import Ask, Axis, Column, Compare, Converse, Grade, Judging, Metric, Plan, Score, Verdict
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_runtime.asking import Answer, Asking, Draft, Outcome, Question, Reader, text_reader
 from tripos_runtime.calling import Called, Caller
 from tripos_runtime.columns import kept_value
+from tripos_runtime.conversing import converse, count_kept
 from tripos_runtime.grading import grade_reader, grade_schema, score_rows
 from tripos_runtime.ledger import Keeper, Listing, Row
 from tripos_runtime.models.base import Message, ModelError
-from tripos_runtime.prompting import ask_messages, grade_messages
+from tripos_runtime.prompting import ask_messages, grade_messages, shorter
 from tripos_runtime.reading import read, schema_of
 from tripos_runtime.shared import Shared, together
 from tripos_runtime.sources import Sources
@@ -53,6 +55,8 @@ class Stepper:
             if shared.reuses(call.name):
                 self.tally.reused[call.role, unit.case.scenario.name] += 1
                 self._count_status(call.table, shared.kept[call.name])
+        for talk in unit.talks.values():
+            count_kept(self, unit, talk, shared)
         names = [call.name for call in unit.calls]
         for scores in unit.scores.values():
             names += scores.values()
@@ -66,6 +70,8 @@ class Stepper:
             match step:
                 case Ask():
                     await self._ask(unit, step, names, shared)
+                case Converse():
+                    await converse(self, unit, step, names, shared)
                 case Score():
                     self._score(unit, step, names, shared)
                 case Column():
@@ -97,9 +103,11 @@ class Stepper:
             numbers |= {each: number for number, each in unit.all_samples(step) if each not in shared.kept}
 
         async def make(wanted: Sequence[str]) -> Mapping[str, Answer]:
-            asking = Asking(
-                self.callers[model], question, sent, unit.case.language, (step.role, unit.case.scenario.name)
-            )
+            lane = (step.role, unit.case.scenario.name)
+            less = None
+            if step.continues is not None:
+                less = partial(shorter, step, question, unit.case, names.values, self.sources)
+            asking = Asking(self.callers[model], question, sent, unit.case.language, lane, less)
             calls = {each: Call("samples", each, step.role, model, step) for each in wanted}
             return await self.answers(
                 unit, asking, calls, shared, numbers, lambda each: self._sample(unit, step, numbers, each)
@@ -218,7 +226,7 @@ class Stepper:
         self.ledger.keep({call.table: [{**row, **answer.columns}]})
         self.tally.count(asking.lane, call.model, answer)
         self._count_status(call.table, answer.status)
-        self._settled([call.name], answer.status)
+        self.settled([call.name], answer.status)
 
     def _keep_draft(self, row: dict[str, Any], name: str, draft: Draft) -> None:
         """Keeps a reply that is going to be asked for once more."""
@@ -234,7 +242,7 @@ class Stepper:
     def _sample(self, unit: Unit, step: Ask, numbers: Mapping[str, int], name: str) -> dict[str, Any]:
         return {
             "sample_id": name,
-            **self._common(unit, step.fingerprint),
+            **self.common(unit, step.fingerprint),
             "step": step.name,
             "item_id": unit.case.item_id,
             "context": dict(unit.case.context),
@@ -249,12 +257,13 @@ class Stepper:
             "judgement_id": name,
             "sample_id": unit.samples[step.of] if isinstance(step, Grade | Compare) else unit.last_reply(step.needs),
             "item_id": unit.case.item_id,
-            **self._common(unit, step.judgement),
+            **self.common(unit, step.judgement),
             "scorer": step.scorer,
             "evaluator": evaluator,
         }
 
-    def _common(self, unit: Unit, fingerprint: str) -> dict[str, Any]:
+    def common(self, unit: Unit, fingerprint: str) -> dict[str, Any]:
+        """The columns that every result of a unit has."""
         return {
             "run_id": self.run_id,
             "benchmark": self.plan.benchmark.name,
@@ -302,7 +311,7 @@ class Stepper:
             if not shared.first(name):
                 continue
             self.tally.scores[status] += 1
-            self._settled([name], status)
+            self.settled([name], status)
             if name in shared.kept:
                 continue
             rows.append(
@@ -310,7 +319,7 @@ class Stepper:
                     "score_id": name,
                     "sample_id": unit.samples[step.of],
                     "judgement_id": judgement,
-                    **self._common(unit, step.fingerprint),
+                    **self.common(unit, step.fingerprint),
                     "item_id": unit.case.item_id,
                     "model": unit.scored(step),
                     "scorer": step.scorer if isinstance(step, Grade) else step.name,
@@ -324,7 +333,8 @@ class Stepper:
         if rows:
             self.ledger.keep({"scores": rows})
 
-    def _settled(self, names: Sequence[str], status: str) -> None:
+    def settled(self, names: Sequence[str], status: str) -> None:
+        """Says that these results are kept with this status."""
         if status in AGAIN:
             self.whole = False
         else:

@@ -7,21 +7,39 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tripos_compiler.plan import Ask, Column, Compare, Grade, Judging, Plan, Scenario, Score, Treatment, Verdict
+from tripos_compiler.plan import (
+    Ask,
+    Column,
+    Compare,
+    Converse,
+    Grade,
+    Judging,
+    Plan,
+    Scenario,
+    Score,
+    Treatment,
+    Verdict,
+)
 from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
+from tripos_compiler.semantics.library.dialogues import transcript
+from tripos_compiler.semantics.library.kinds import Dialogue
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case
-from tripos_runtime.ledger import judgement_id, sample_id, score_id
+from tripos_runtime.ledger import conversation_id, judgement_id, sample_id, score_id
+from tripos_runtime.statuses import OK
+from tripos_runtime.talks import Talk
 
 
 class Call(NamedTuple):
-    """One model call of a unit or of a pair: the table that keeps it, its name there, and who makes it."""
+    """One model call of a unit or of a pair: the table that keeps it, its name there, and who makes it. A turn is
+    `part_of` a conversation."""
 
     table: str
     name: str
     role: str
     model: str
-    step: Ask | Judging
+    step: Ask | Converse | Judging
+    part_of: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,6 +57,11 @@ class Wiring:
         return {step.name: step for step in self.treatment.steps if isinstance(step, Ask)}
 
     @cached_property
+    def talks(self) -> dict[str, Converse]:
+        """The conversations by name."""
+        return {step.name: step for step in self.treatment.steps if isinstance(step, Converse)}
+
+    @cached_property
     def compares(self) -> tuple[Compare, ...]:
         """The steps that compare what two models replied."""
         return tuple(step for step in self.treatment.steps if isinstance(step, Compare))
@@ -46,7 +69,17 @@ class Wiring:
     @cached_property
     def samples(self) -> int:
         """How many times a row is gone through for each model."""
-        return max((ask.samples for ask in self.asks.values()), default=1)
+        return max((step.samples for step in self._sampled), default=1)
+
+    @property
+    def _sampled(self) -> tuple[Ask | Converse, ...]:
+        return tuple(step for step in self.treatment.steps if isinstance(step, Ask | Converse))
+
+    @cached_property
+    def side_by_side(self) -> int:
+        """How many calls a row has under way at once for each model, where nothing else waits for it: the turns of a
+        conversation come one after another, and everything else after them."""
+        return min((step.samples for step in self.talks.values()), default=self.samples)
 
     @cached_property
     def evaluators(self) -> dict[str, tuple[str, ...]]:
@@ -55,26 +88,38 @@ class Wiring:
         return {step.fingerprint: self.binding.of(self.role_of(step)) for step in grades}
 
     @cached_property
-    def alone(self) -> dict[str, bool]:
-        """Whether every sample of an ask is sent the same, since nothing before it is sampled."""
+    def before(self) -> dict[str, tuple[int, ...]]:
+        """How often the steps that an ask builds on are done: samples after the same of each are sent the same."""
+        steps = {step.name: step for step in self._sampled}
         return {
-            name: all(self.asks[need].samples == 1 for need in ask.needs if need in self.asks)
+            name: tuple(sorted({steps[need].samples for need in ask.needs if need in steps} - {1}))
             for name, ask in self.asks.items()
         }
 
-    def role_of(self, step: Ask | Judging) -> str:
-        """Who makes the calls of a step."""
+    def told_by(self, step: Converse) -> str:
+        """The role that a conversation stands for: the compared one where it takes part, or else who opens."""
+        roles = [speaker.role for speaker in step.speakers]
+        return self.binding.compared if self.binding.compared in roles else step.opens
+
+    def role_of(self, step: Ask | Converse | Judging) -> str:
+        """Who makes the calls of a step; of a conversation whom it stands for."""
+        if isinstance(step, Converse):
+            return self.told_by(step)
         return step.role if isinstance(step, Ask) else self.plan.scorer(step.scorer).role
 
     def model_of(self, ask: Ask, compared: str) -> str:
         """The model that answers a step where `compared` fills the compared role."""
-        return compared if ask.role == self.binding.compared else self.binding.of(ask.role)[0]
+        return self.filling(ask.role, compared)
+
+    def filling(self, role: str, compared: str) -> str:
+        """The model that fills a role where `compared` fills the compared one."""
+        return compared if role == self.binding.compared else self.binding.of(role)[0]
 
 
 class Unit:
     """`model` fills the compared role; `number` counts the samples from 0. Names are made once, when it is."""
 
-    __slots__ = ("calls", "case", "model", "number", "samples", "scores", "verdicts", "wiring")
+    __slots__ = ("calls", "case", "model", "number", "samples", "scores", "talks", "verdicts", "wiring")
 
     def __init__(self, case: Case, wiring: Wiring, model: str, number: int) -> None:
         self.case = case
@@ -82,7 +127,8 @@ class Unit:
         self.model = model
         self.number = number
         self.samples: dict[str, str] = {}
-        """The name of the reply to every ask."""
+        """The name of the reply to every ask, and of every conversation."""
+        self.talks: dict[str, Talk] = {}
         self.verdicts: dict[str, list[str]] = {}
         """The names of the judgements that every verdict is taken from."""
         self.calls: list[Call] = []
@@ -95,6 +141,8 @@ class Unit:
                     answers = wiring.model_of(step, model)
                     name = self.samples[step.name] = self._sample(step, answers, number)
                     self.calls.append(Call("samples", name, step.role, answers, step))
+                case Converse():
+                    self._name_talk(step)
                 case Grade():
                     self._name_grade(step)
                 case Verdict():
@@ -118,6 +166,13 @@ class Unit:
         sample of a later one."""
         return sample_id(ask.fingerprint, self.case.item_id, model, number % ask.samples, self.upstream(ask.needs))
 
+    def _name_talk(self, step: Converse) -> None:
+        models = {speaker.role: self.wiring.filling(speaker.role, self.model) for speaker in step.speakers}
+        number, upstream = self.number % step.samples, self.upstream(step.needs)
+        name = conversation_id(step.fingerprint, self.case.item_id, models, number, upstream)
+        self.samples[step.name] = name
+        self.talks[step.name] = Talk(step, name, number, models)
+
     def _name_verdict(self, step: Verdict) -> None:
         # What builds on no reply is about the row alone, and the same for every model that is compared on it.
         about = self.upstream(step.needs) or [self.case.item_id]
@@ -135,7 +190,7 @@ class Unit:
 
     def last_reply(self, needs: Sequence[str]) -> str | None:
         """The name of the last reply among what these steps yield; None where there is none."""
-        asks = [name for name in self.wiring.asks if name in needs]
+        asks = [name for name in self.samples if name in needs]
         return self.samples[asks[-1]] if asks else None
 
     @property
@@ -143,16 +198,18 @@ class Unit:
         """The table and the name of everything that it yields."""
         for call in self.calls:
             yield call.table, call.name
+        for talk in self.talks.values():
+            yield "samples", talk.name
         for names in self.scores.values():
             for name in names.values():
                 yield "scores", name
 
     def all_samples(self, ask: Ask) -> list[tuple[int, str]]:
         """Every sample of a step that is sent what this one is sent, with its name."""
-        if ask.samples == 1 or not self.wiring.alone[ask.name]:
-            return [(self.number % ask.samples, self.samples[ask.name])]
-        model = self.wiring.model_of(ask, self.model)
-        return [(number, self._sample(ask, model, number)) for number in range(ask.samples)]
+        before, model = self.wiring.before[ask.name], self.wiring.model_of(ask, self.model)
+        own = self.number % ask.samples
+        same = {own, *(n for n in range(ask.samples) if all(n % each == self.number % each for each in before))}
+        return [(number, self._sample(ask, model, number)) for number in sorted(same)]
 
     def evaluators(self, step: Judging) -> tuple[str, ...]:
         """The models that judge a grade, or give a verdict. Where the compared role does, each of its models judges for
@@ -163,9 +220,13 @@ class Unit:
 
     def scored(self, step: Score | Column | Grade) -> str:
         """The model that a score is about: the compared one where that took part, or else the one whose reply it is."""
-        asks = self.wiring.asks
-        if any(asks[name].role == self.wiring.binding.compared for name in step.needs if name in asks):
+        asks, talks, compared = self.wiring.asks, self.wiring.talks, self.wiring.binding.compared
+        if any(asks[name].role == compared for name in step.needs if name in asks):
             return self.model
+        if any(self.wiring.told_by(talks[name]) == compared for name in step.needs if name in talks):
+            return self.model
+        if step.of in talks:
+            return self.wiring.filling(self.wiring.told_by(talks[step.of]), self.model)
         return self.wiring.model_of(asks[step.of], self.model)
 
     def judgement(self, step: Grade, evaluator: str) -> str:
@@ -193,11 +254,22 @@ class Names:
                 fields["value"] = missing if value is None else value
         self.values[ask.name] = fields
 
+    def talked(self, step: Converse, turns: Dialogue, status: str) -> None:
+        """Adds a conversation. One that went wrong is `Missing`, with its status."""
+        if status != OK:
+            self.lacks(step, status)
+            return
+        self.values[step.name] = {"turns": list(turns), "text": transcript(turns)}
+
+    def lacks(self, step: Converse, status: str) -> None:
+        """Adds a conversation that is not there, and why."""
+        self.values[step.name] = Missing(step.name, status)
+
     def skipped(self, ask: Ask, status: str) -> None:
         """Adds a step that was not asked, and why."""
         self.values[ask.name] = Missing(ask.name, status)
 
-    def holds(self, step: Ask | Score | Column | Judging) -> str | None:
+    def holds(self, step: Ask | Converse | Score | Column | Judging) -> str | None:
         """None where the step's condition holds, else the status of what is not done."""
         if step.when is None:
             return None

@@ -53,6 +53,12 @@ BIAS_RUN = (
 )
 
 
+LESSON_RUN = (
+    "run specs/examples/teachbench.tripos --model mock/teacher --role student=mock/careful --role tagger=mock/teacher"
+    " --role author=mock/author --role verifier=mock/author --store {store}"
+)
+
+
 @dataclass(frozen=True)
 class Block:
     """A fenced block: `language` and `words` of its info string, and the line of its first line of text."""
@@ -111,6 +117,16 @@ def bias_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("bias") / "results"
     with heard() as said:
         code = run_command(BIAS_RUN.format(store=root).split())
+    assert code == 0, said.getvalue()
+    return root
+
+
+@pytest.fixture(scope="session")
+def lesson_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store of a run of TeachBench in miniature."""
+    root = tmp_path_factory.mktemp("lessons") / "results"
+    with heard() as said:
+        code = run_command(LESSON_RUN.format(store=root).split())
     assert code == 0, said.getvalue()
     return root
 
@@ -254,7 +270,8 @@ def queries() -> list[Block]:
 
 @pytest.mark.parametrize("block", queries(), ids=lambda block: f"{block.page}:{block.line}")
 def test_a_query_has_an_answer(block: Block, request: pytest.FixtureRequest) -> None:
-    store = request.getfixturevalue("bias_store" if "edubench_bias." in block.text else "store")
+    asked = "bias_store" if "edubench_bias." in block.text else "store"
+    store = request.getfixturevalue("lesson_store" if "teachbench." in block.text else asked)
     connection = connect(Store.open(store, create=False))
     try:
         answer = run_query(connection, block.text)

@@ -25,7 +25,9 @@ from tripos_warehouse.views import connect
 PAGE = DOCS / "tables.md"
 BEGIN, END = "<!-- columns -->\n", "<!-- end of columns -->\n"
 VIEWS = ("scores", "columns", "rationales", "samples", "judgements", "comparisons", "items", "slots", "metrics")
+VIEWS += ("conversations", "turns")
 TABLES = ("runs", "run_items", "items", "slots", "samples", "judgements", "scores", "comparisons", "drafts", "measures")
+TABLES += ("turns",)
 
 
 @pytest.fixture(scope="module")

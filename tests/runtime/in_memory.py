@@ -7,6 +7,7 @@ from typing import Any
 
 KEYS = {
     "samples": "sample_id",
+    "turns": "turn_id",
     "judgements": "judgement_id",
     "scores": "score_id",
     "comparisons": "comparison_id",

@@ -65,7 +65,8 @@ class ScriptedCaller:
         said = self.script(request)
         if isinstance(said, ModelError):
             raise said
-        return Called(Reply(said, self.model.name, "stop", 10, 5, 0.0), 1, 0.1)
+        others = tuple(Reply(said, self.model.name, "stop", 0, 5, 0.0) for _ in range(request.samples - 1))
+        return Called(Reply(said, self.model.name, "stop", 10, 5, 0.0, others=others), 1, 0.1)
 
     def halt(self) -> None:
         """Answers what comes all the same."""

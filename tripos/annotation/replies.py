@@ -190,6 +190,11 @@ class Replies:
             status, messages, reply, parsed = row
             prompt = "\n\n".join(message["content"] for message in orjson.loads(messages))
             names.answered(ask, reply, None if parsed is None else orjson.loads(parsed), status, prompt)
+        for talk in unit.talks.values():
+            if (row := samples.get(talk.name)) is None:
+                names.lacks(talk.step, "not_applicable")
+            else:
+                names.talked(talk.step, orjson.loads(row[3])["turns"], row[0])
         language = unit.case.language
         try:
             if names.holds(step) is not None:

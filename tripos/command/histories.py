@@ -90,7 +90,11 @@ class _Reader:
     def usage(self) -> dict[Place, dict[str, Usage]]:
         """What replies took, by place and model."""
         found: dict[Place, dict[str, Usage]] = {}
-        for table, step, model in (("samples", "step", "model"), ("judgements", "scorer", "evaluator")):
+        for table, step, model in (
+            ("samples", "step", "model"),
+            ("turns", "step", "model"),
+            ("judgements", "scorer", "evaluator"),
+        ):
             if not self.files[table]:
                 continue
             query = f"""select scenario, {step}, {model}, count(*), avg(tokens_in),
@@ -109,6 +113,8 @@ class _Reader:
                 continue
             [(rows,)] = self._rows("select count(*) from read_parquet($files)", table)
             once = f"and {key} not in (select unit_id from read_parquet($drafts))" if self.files["drafts"] else ""
+            if table == "samples" and self.files["turns"]:  # a conversation's row has not the messages of its turns
+                once += " and sample_id not in (select conversation_id from read_parquet($turns))"
             query = f"""select model, sum(tokens_in), sum(characters) from (
               select {model} as model, tokens_in,
                 length(array_to_string(json_extract_string(messages, '$[*].content'), '')) as characters
@@ -116,7 +122,7 @@ class _Reader:
               where benchmark = $benchmark and tokens_in > 0 {once}
                 and hash({key}) % {max(1, rows // CHARACTERS_OF)} = 0)
             group by model"""
-            more = {"drafts": self.files["drafts"]} if once else {}
+            more = {name: self.files[name] for name in ("drafts", "turns") if f"${name}" in once}
             for by, tokens, characters in self._rows(query, table, more):
                 total = sums.setdefault(by, [0, 0])
                 total[0] += float(tokens)

@@ -11,9 +11,9 @@ import duckdb
 import orjson
 
 from tripos.command.harmless import harmless
-from tripos_compiler.plan import Ask, Grade, Metric, Plan, Score, Verdict
+from tripos_compiler.plan import Ask, Converse, Grade, Metric, Plan, Score, Verdict
 from tripos_compiler.semantics.render import rubric
-from tripos_runtime.ledger import judgement_id, sample_id, score_id
+from tripos_runtime.ledger import conversation_id, judgement_id, sample_id, score_id
 from tripos_warehouse import sql
 from tripos_warehouse.benchmark_views import read_plan
 from tripos_warehouse.errors import StoreError
@@ -31,7 +31,7 @@ MOST_COMBINATIONS = 20_000
 """So many ways in which earlier replies may have come together are tried."""
 
 Row = Mapping[str, Any]
-Step = Ask | Grade | Score | Verdict
+Step = Ask | Converse | Grade | Score | Verdict
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def find(connection: duckdb.DuckDBPyConnection, text: str) -> Told:
     Raises `StoreError`: W0302 where there is none, W0303 where there are several.
     """
     table, key = _key_of(connection, text)
-    return _Finder(connection).told(table, key)
+    return Finder(connection).told(table, key)
 
 
 def _key_of(connection: duckdb.DuckDBPyConnection, text: str) -> tuple[str, str]:
@@ -102,7 +102,9 @@ def _key_of(connection: duckdb.DuckDBPyConnection, text: str) -> tuple[str, str]
     raise StoreError("W0303", f"`{harmless(text)}` could be several: {some}{more}", "write more of the id")
 
 
-class _Finder:
+class Finder:
+    """Looks rows up, and what they came from."""
+
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection = connection
         self.plans: dict[str, Plan | None] = {}
@@ -149,12 +151,31 @@ class _Finder:
         settings = None if not isinstance(step, Ask) else step.settings.model_dump(mode="json")
         stamp, model, number = row["fingerprint"], row["model"], row["sample_number"]
         key = row["sample_id"]
+        if isinstance(step, Converse):
+            return self.conversation(row, step, upon)
         before = self.before(key, row, row, step, lambda ids: sample_id(stamp, row["item_id"], model, number, ids))
         judgements = self.rows("judgements", "sample_id", [key]) if upon else []
         scores = self.rows("scores", "sample_id", [key]) if upon else []
         return Reply(
             "samples", row, _messages(row), settings, self.draft(key), before, tuple(judgements), tuple(scores)
         )
+
+    def conversation(self, row: Row, step: Converse, upon: bool) -> Reply:
+        """A conversation: what either side was told, and what was said."""
+        stamp, number, key = row["fingerprint"], row["sample_number"], row["sample_id"]
+        models = orjson.loads(row["parsed"])["models"]
+        before = self.before(
+            key, row, row, step, lambda ids: conversation_id(stamp, row["item_id"], models, number, ids)
+        )
+        settings = {
+            f"{name} of {speaker.role}": value
+            for speaker in step.speakers
+            for name, value in speaker.settings.model_dump(mode="json").items()
+        }
+        judgements = self.rows("judgements", "sample_id", [key]) if upon else []
+        scores = self.rows("scores", "sample_id", [key]) if upon else []
+        told = tuple({**each, "role": f"{each['role']} ({each['name']})"} for each in _messages(row))
+        return Reply("samples", row, told, settings, None, before, tuple(judgements), tuple(scores))
 
     def judgement(self, row: Row, upon: bool = False) -> Reply:
         plan = self.plan(row["run_id"])
@@ -188,7 +209,7 @@ class _Finder:
                 return tuple(found for need in direct if (found := self.result(asks[need], chosen[need])) is not None)
         return ()
 
-    def candidates(self, item: Row, step: Ask | Verdict) -> list[str]:
+    def candidates(self, item: Row, step: Ask | Converse | Verdict) -> list[str]:
         """The names of all results of a step for an item."""
         table, name, stamp = "samples", "sample_id", step.fingerprint
         if isinstance(step, Verdict):
@@ -200,7 +221,7 @@ class _Finder:
         )
         return [each["name"] for each in found]
 
-    def result(self, step: Ask | Verdict, key: str) -> Reply | None:
+    def result(self, step: Ask | Converse | Verdict, key: str) -> Reply | None:
         """The result of a step by its name."""
         if isinstance(step, Verdict):
             rows = self.rows("judgements", "judgement_id", [key])
@@ -237,7 +258,7 @@ class _Finder:
         plan = self.plan(run_id)
         steps = [] if plan is None else [step for scenario in plan.scenarios for step in scenario.steps]
         for step in steps:
-            if isinstance(step, Ask | Score | Grade) and step.fingerprint == fingerprint:
+            if isinstance(step, Ask | Converse | Score | Grade) and step.fingerprint == fingerprint:
                 return step
             if isinstance(step, Grade | Verdict) and step.judgement == fingerprint:
                 return step
@@ -258,12 +279,12 @@ class _Finder:
         return None if found is None else found[0]
 
 
-def _asks_beside(plan: Plan, step: Step) -> dict[str, Ask | Verdict]:
-    """The asks and verdicts of the first treatment that has a step, by name."""
+def _asks_beside(plan: Plan, step: Step) -> dict[str, Ask | Converse | Verdict]:
+    """The asks, conversations and verdicts of the first treatment that has a step, by name."""
     for scenario in plan.scenarios:
         for treatment in scenario.treatments:
             if any(each.fingerprint == step.fingerprint for each in treatment.steps):
-                return {each.name: each for each in treatment.steps if isinstance(each, Ask | Verdict)}
+                return {each.name: each for each in treatment.steps if isinstance(each, Ask | Converse | Verdict)}
     return {}
 
 

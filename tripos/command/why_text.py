@@ -133,15 +133,17 @@ class _View:
         if row["model_served"] not in (None, asked):
             yield from self.line("served", row["model_served"], indent)
         if reply.table == "samples":
-            yield from self.line("number", f"sample {row['sample_number']}, counted from 0", indent)
+            what = "conversation" if is_conversation(row) else "sample"
+            yield from self.line("number", f"{what} {row['sample_number']}, counted from 0", indent)
         yield from self.line("settings", _settings(reply.settings), indent)
         for message in reply.messages:
             yield from self.text(str(message["role"]), str(message["content"]), indent)
         if reply.draft is not None:
             yield from self.text("first try", str(reply.draft["reply"]), indent)
             yield from self.line("", f"asked for again: {reply.draft['error']}", indent)
-        yield from self.text("reply", "none" if row["reply"] is None else str(row["reply"]), indent)
-        if row["parsed"] is not None:
+        label = "said" if is_conversation(row) else "reply"
+        yield from self.text(label, "none" if row["reply"] is None else str(row["reply"]), indent)
+        if row["parsed"] is not None and not is_conversation(row):
             yield from self.text("read as", str(row["parsed"]), indent)
         problem = f": {row['error']}" if row["error"] else ""
         ended = f", ended by {row['finish_reason']}" if row["finish_reason"] else ""
@@ -186,6 +188,12 @@ class _View:
         yield f"{indent}{label}{pad}{folded[0]}".rstrip()
         for more in folded[1:]:
             yield f"{indent}{' ' * LABEL}{more}".rstrip()
+
+
+def is_conversation(row: Row) -> bool:
+    """Whether a row of `samples` is a conversation, by what is read of it."""
+    told = _parsed(row["parsed"]) if row.get("sample_id") else None
+    return isinstance(told, dict) and told.keys() == {"ended", "ended_by", "models", "turns"}
 
 
 def _settings(settings: Row | None) -> str:

@@ -86,7 +86,7 @@ class Replies:
             names = {name for unit in units for name in self._names(unit, reply)}
             if len(names) != 1:
                 more = " or the model" if reply.model is None else ""
-                reason = f"arms differ in what is asked here: name the arm{more}" if names else "no arm asks this"
+                reason = f"arms differ in what is asked here: name the arm{more}" if names else _not_asked(case, reply)
                 self.rejected.append(Rejection(reply.record, "step", reply.step, reason))
                 continue
             (name,) = names
@@ -103,6 +103,17 @@ class Replies:
             return
         if all(unit.wiring.treatment.arms.get(arm, value) == value for arm, value in reply.arms.items()):
             yield unit.samples[reply.step]
+
+
+def _not_asked(case: Case, reply: Reply) -> str:
+    """Why a reply is to nothing that is asked."""
+    talks = {talk.name for talk in case.scenario.talks}
+    for treatment in case.scenario.treatments:
+        for step in treatment.steps:
+            if isinstance(step, Ask) and step.name == reply.step and not talks.isdisjoint(step.needs):
+                talk = sorted(talks & set(step.needs))[0]
+                return f"it follows the conversation `{talk}`, and conversations cannot be imported"
+    return "no arm asks this"
 
 
 def read_replies(table: Table, plan: Plan, source: CaseSource) -> Replies:

@@ -19,7 +19,7 @@ from typing import Any
 import orjson
 from pydantic import ValidationError
 
-from tripos_compiler.plan import Ask, Column, Metric, Plan
+from tripos_compiler.plan import Ask, Column, Converse, Metric, Plan
 from tripos_warehouse import sql
 from tripos_warehouse.enumerations import LANGUAGE, Enumerations, enumerations
 from tripos_warehouse.errors import StoreError
@@ -71,6 +71,24 @@ _COMPARISONS = """
   comparison.item_id, comparison.first_sample_id, comparison.second_sample_id, comparison.judgement_id,
   comparison.comparison_id, comparison.scorer, comparison.run_id, comparison.fingerprint, comparison.created_at
 """
+_TURNS = """
+  {context},
+  turn.step, turn.conversation_number, turn.number, turn.role, turn.model, turn.text, turn.left_out, turn.status,
+  turn.error, turn.finish_reason, turn.model_served, turn.attempts, turn.tokens_in, turn.tokens_out,
+  turn.tokens_reasoning, turn.cost_usd, turn.latency_s, turn.item_id, turn.conversation_id, turn.turn_id, turn.run_id,
+  turn.fingerprint, turn.created_at
+"""
+_CONVERSATIONS = """
+  {context},
+  talk.step, talk.role, talk.model, talk.models, talk.sample_number as conversation_number, talk.status,
+  talk.turns, talk.ended, talk.ended_by, talk.reply as transcript, talk.error, talk.attempts,
+  talk.tokens_in, talk.tokens_out, talk.tokens_reasoning, talk.cost_usd, talk.latency_s,
+  talk.item_id, talk.sample_id as conversation_id, talk.run_id, talk.fingerprint, talk.created_at
+"""
+_TOLD = "case when json_valid(samples.parsed) then samples.parsed end"
+_TALKS = f"""select samples.*, json_array_length({_TOLD}, '$.turns')::bigint as turns,
+          json_extract_string({_TOLD}, '$.ended') as ended, json_extract_string({_TOLD}, '$.ended_by') as ended_by,
+          json_extract({_TOLD}, '$.models')::varchar as models"""
 _ITEMS = "{context}, item.dataset, item.item_id, item.fields, item.written_by, item.attempts, item.rejections"
 _SLOTS = """
   {context},
@@ -80,7 +98,10 @@ _SLOTS = """
 
 FIXED_COLUMNS = frozenset(
     word.rpartition(" as ")[2].rpartition(".")[2].strip(" {}\n")
-    for columns in (_SCORES, _COLUMNS, _SAMPLES, _JUDGEMENTS, _COMPARISONS, _ITEMS, _SLOTS, "scenario, reason")
+    for columns in (
+        *(_SCORES, _COLUMNS, _SAMPLES, _JUDGEMENTS, _COMPARISONS, _TURNS, _CONVERSATIONS, _ITEMS, _SLOTS),
+        "scenario, reason",
+    )
     for word in columns.replace("{context}", "").split(",")
 ) - {""}
 """What the views call their columns; no axis has such a name (`tripos_compiler.reserved`)."""
@@ -137,8 +158,8 @@ def axis_columns(plan: Plan) -> list[str]:
 
 def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = MappingProxyType({})) -> list[str]:
     """The statements that make the schema: its enumerations, `items`, `slots`, `samples`, `judgements`, `metrics`,
-    `scores`, `columns`, `rationales`, `comparisons`, and the macros. `values` are those that the data have in the
-    columns that are enumerations."""
+    `scores`, `columns`, `rationales`, `comparisons`, `conversations`, `turns`, and the macros. `values` are those that
+    the data have in the columns that are enumerations."""
     plan = current.plan
     schema = sql.name(plan.benchmark.name)
     axes, arms = axis_columns(plan), arm_columns(plan)
@@ -209,6 +230,14 @@ def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = Mapp
         select {_COMPARISONS.format(context=context("comparison", "item.context", arms))}
         from (from main.comparisons where {fresh}{_compared(current)}) as comparison
         left join main.items as item on {item_key.format("comparison")}{join_arms(plan, "comparison")}""",
+        f"""create or replace view {schema}.conversations as
+        select {_CONVERSATIONS.format(context=context("talk", "talk.context", arms))}
+        from ({_TALKS} from main.samples where {_talks(plan, fresh)}{samples}) as talk
+        left join main.items as item on {item_key.format("talk")}{join_arms(plan, "talk")}""",
+        f"""create or replace view {schema}.turns as
+        select {_TURNS.format(context=context("turn", "item.context", arms))}
+        from (from main.turns where {fresh}{_said(current)}) as turn
+        left join main.items as item on {item_key.format("turn")}{join_arms(plan, "turn")}""",
         *benchmark_macros(
             plan.benchmark.name,
             [LANGUAGE, *axes, *arms],
@@ -216,6 +245,24 @@ def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = Mapp
             shows_several_times(plan, current.compared_role),
         ),
     ]
+
+
+def _talks(plan: Plan, fresh: str) -> str:
+    """A condition on the samples that are conversations."""
+    found = sorted({talk.fingerprint for scenario in plan.scenarios for talk in scenario.talks})
+    return f"{fresh} and fingerprint in ({', '.join(map(sql.text, found)) or 'NULL'})"
+
+
+def _said(current: Current) -> str:
+    """Further conditions on turns where one run was asked for."""
+    if not current.exact:
+        return ""
+    filling = {**current.roles, current.compared_role: current.models}
+    by_role = [
+        f"(turns.role = {sql.text(role)} and {_among('turns.model', models)})"
+        for role, models in sorted(filling.items())
+    ]
+    return f"{_covered(current, 'turns')} and ({' or '.join(by_role)})"
 
 
 def _is_score(plan: Plan) -> str:
@@ -266,7 +313,8 @@ def _scores(current: Current, fresh: str) -> str:
 
 def _asked(plan: Plan) -> str:
     """A condition without the samples that an earlier plan asked for beyond what this one does."""
-    counts = {step.fingerprint: step.samples for s in plan.scenarios for step in s.steps if isinstance(step, Ask)}
+    steps = [step for scenario in plan.scenarios for step in scenario.steps if isinstance(step, Ask | Converse)]
+    counts = {step.fingerprint: step.samples for step in steps}
     beyond = [f"(fingerprint = {sql.text(each)} and sample_number >= {count})" for each, count in counts.items()]
     return f" and not ({' or '.join(beyond)})" if beyond else ""
 

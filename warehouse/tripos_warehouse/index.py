@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 from tripos_warehouse.keys import SIZE, Halves, halves, pack_column
 from tripos_warehouse.parts import reading
 from tripos_warehouse.rows import get_table
-from tripos_warehouse.schemas import COMPARISONS, JUDGEMENTS, SAMPLES, SCORES
+from tripos_warehouse.schemas import COMPARISONS, JUDGEMENTS, SAMPLES, SCORES, TURNS
 
 ABSENT = 0
 """The code of a name that the index has not; the statuses themselves have the codes that follow."""
@@ -27,7 +27,7 @@ FAILED = "provider_error"
 """The status of a unit that may be tried again: any other row of the same key counts before it."""
 AGAIN = (FAILED, "function_error")
 """The statuses that a later run does not take as an answer."""
-RESULTS = (SAMPLES.name, JUDGEMENTS.name, SCORES.name, COMPARISONS.name)
+RESULTS = (SAMPLES.name, JUDGEMENTS.name, SCORES.name, COMPARISONS.name, TURNS.name)
 """The tables whose rows have a status."""
 
 Codes = npt.NDArray[np.uint8]

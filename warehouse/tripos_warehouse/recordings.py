@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import duckdb
 import orjson
 
+from tripos_warehouse.recorded_turns import TOO_LONG, conversations, sent_turns, settings_key
+from tripos_warehouse.rows import Row
 from tripos_warehouse.runs import Run
 from tripos_warehouse.store import FAILED
 
@@ -105,10 +107,15 @@ def recorded_calls(connection: duckdb.DuckDBPyConnection, run: Run) -> Iterator[
         query = f"select unit_id, {_OF_REPLY} from main.drafts where list_contains($fingerprints, fingerprint)"
         drafts = _rows(connection, query, {"fingerprints": fingerprints})
         aside.executemany("insert into draft values (?, ?)", ((unit, orjson.dumps(texts)) for unit, *texts in drafts))
+        talks = conversations(connection, run.benchmark)
         for unit, scenario, item, *call in _rows(connection, _SAMPLES, wanted):
             if _has(aside, "item where scenario = ? and item_id = ?", scenario, item):
                 aside.execute("insert into sample values (?)", (unit,))
-                yield _call(aside, unit, *call)
+                if call[3] not in talks:
+                    yield _call(aside, unit, *call)
+        for row, sent, answered in sent_turns(connection, wanted, BATCH):
+            if _has(aside, "item where scenario = ? and item_id = ?", row["scenario"], row["item_id"]):
+                yield _turn(row, sent, answered)
         for unit, sample, scenario, item, *call in _rows(connection, _JUDGEMENTS, wanted):
             of_item = sample is None and _has(aside, "item where scenario = ? and item_id = ?", scenario, item)
             if of_item or (sample is not None and _has(aside, "sample where sample_id = ?", sample)):
@@ -151,6 +158,21 @@ def _call(
     found = aside.execute("select body from draft where unit_id = ?", (unit,)).fetchone()
     draft = None if found is None else _reply(*orjson.loads(found[0]))
     return RecordedCall(model, fingerprint, number, messages, made_at, status, error, _reply(*texts), draft)
+
+
+def _turn(row: Row, sent: str, answered: bool) -> RecordedCall:
+    texts = (row["finish_reason"], row["model_served"], row["tokens_in"], row["tokens_out"], row["tokens_reasoning"])
+    return RecordedCall(
+        model=row["model"],
+        fingerprint=settings_key(row["fingerprint"], row["role"]),
+        number=row["conversation_number"],
+        messages=sent,
+        made_at=row["made_at"],
+        status=row["status"],
+        error=row["error"] if answered else TOO_LONG,
+        reply=_reply(row["text"], *texts) if answered else None,
+        draft=None,
+    )
 
 
 def _reply(

@@ -192,6 +192,31 @@ SAMPLES = _table(
     *_CALL,
 )
 
+# A turn of a conversation. The conversation itself is a row of `samples`, made when it is over: its `sample_id` is the
+# `conversation_id`, and what it took is the sum of what its turns took.
+TURNS = _table(
+    "turns",
+    1,
+    "turn_id",
+    "conversation_id run_id benchmark scenario step fingerprint item_id role model model_served status finish_reason",
+    _need("turn_id", pa.string()),
+    _need("conversation_id", pa.string()),
+    _need("run_id", pa.string()),
+    _need("benchmark", pa.string()),
+    _need("scenario", pa.string()),
+    _need("step", pa.string()),
+    _need("fingerprint", pa.string()),
+    _need("item_id", pa.string()),
+    _need("conversation_number", pa.int64()),  # which of the conversations about an item, from 0
+    _need("number", pa.int64()),  # which of its turns, from 1
+    _need("role", pa.string()),
+    _need("model", pa.string()),
+    _may("model_served", pa.string()),
+    _may("text", pa.string()),
+    _need("left_out", pa.int64()),  # turns that were not shown to the model, since they would have passed its context
+    *_CALL,
+)
+
 # Judgements and scores that were imported have a `round`, from 1 on; those of runs have none.
 JUDGEMENTS = _table(
     "judgements",
@@ -315,7 +340,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
         table.name: table
         for table in (
             *(RUNS, RUN_ENDS, RUN_ITEMS, ITEMS, SLOTS),
-            *(SAMPLES, DRAFTS, JUDGEMENTS, SCORES, COMPARISONS, MEASURES),
+            *(SAMPLES, TURNS, DRAFTS, JUDGEMENTS, SCORES, COMPARISONS, MEASURES),
         )
     }
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tripos_compiler.plan import Ask, Column, Grade, Plan, Score, Treatment
+from tripos_compiler.plan import Ask, Column, Converse, Grade, Plan, Score, Treatment
 from tripos_warehouse import sql
 
 
@@ -68,9 +68,16 @@ def shows_several_times(plan: Plan, compared: str) -> bool:
 
 def _about(treatment: Treatment, compared: str) -> dict[str, bool]:
     """Of every score's fingerprint, whether the score is about the compared models."""
-    roles = {step.name: step.role for step in treatment.steps if isinstance(step, Ask)}
+    roles: dict[str, set[str]] = {}
+    for step in treatment.steps:
+        if isinstance(step, Ask):
+            roles[step.name] = {step.role}
+        elif isinstance(step, Converse):
+            roles[step.name] = {speaker.role for speaker in step.speakers}
     scores = [step for step in treatment.steps if isinstance(step, Score | Column | Grade)]
-    return {step.fingerprint: compared in {roles.get(name) for name in (*step.needs, step.of)} for step in scores}
+    return {
+        step.fingerprint: any(compared in roles.get(name, ()) for name in (*step.needs, step.of)) for step in scores
+    }
 
 
 def _value(text: str | None) -> str:

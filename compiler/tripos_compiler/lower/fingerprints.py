@@ -35,6 +35,7 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.plan import Branches as TreeValue
 from tripos_compiler.program import Program
+from tripos_compiler.semantics.conversations import OPENINGS
 from tripos_compiler.semantics.names import parts_of
 
 
@@ -113,7 +114,7 @@ class Prints:
                 self.place,
                 [[s.role, _texts(s.system) if s.system else None, _plain(s.settings)] for s in talk.speakers],
                 _labels(texts, [], self.program.axes),
-                talk.opens,
+                [talk.opens, OPENINGS],
                 [_plain(until) for until in talk.until],
                 talk.limit,
                 [self.outside(expr) for each in texts for expr in texts_exprs(each)],

@@ -6,7 +6,7 @@ from functools import cached_property
 
 from tripos_compiler.plan.base import Part, named
 from tripos_compiler.plan.expressions import Expr, Texts
-from tripos_compiler.plan.steps import Ask, Judging, Settings, Step
+from tripos_compiler.plan.steps import Ask, Converse, Judging, Settings, Step
 from tripos_compiler.plan.types import Type
 
 
@@ -50,6 +50,11 @@ class Scenario(Part):
         """The steps of all treatments, those that are shared once."""
         found = {(step.name, step.fingerprint): step for treatment in self.treatments for step in treatment.steps}
         return tuple(found.values())
+
+    @property
+    def talks(self) -> tuple[Converse, ...]:
+        """The conversations of all treatments."""
+        return tuple(step for step in self.steps if isinstance(step, Converse))
 
     def ask(self, name: str) -> Ask:
         """The first ask of that name. Raises `KeyError` where there is none."""

@@ -17,6 +17,7 @@ from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
 from tripos_runtime.models.mock_author import author_text
 from tripos_runtime.models.mock_careless import careless_text
 from tripos_runtime.models.mock_judges import SHIFTS, judged
+from tripos_runtime.models.mock_teacher import points_chosen, teacher_text
 from tripos_runtime.models.mock_values import draw, sentences, value_of
 
 SLOW_S = 0.05
@@ -25,6 +26,7 @@ CHARACTERS = (
     "careful",
     "careless",
     "author",
+    "teacher",
     *SHIFTS,
     "refuses",
     "broken-json",
@@ -81,6 +83,11 @@ class MockModel:
                 text = careless_text(request.schema, key, chinese=chinese)
             case "author":
                 text = author_text(request.schema, key, chinese=chinese)
+            case "teacher" if request.schema is None:
+                text = teacher_text(request.messages, key, chinese=chinese)
+            case "teacher":
+                value = value_of(request.schema or {}, key, "kind", chinese=chinese)
+                text = json.dumps(points_chosen(request.messages, value, key), ensure_ascii=False)
             case "refuses":
                 text = _pick(CHINESE_REFUSALS if chinese else REFUSALS, key)
             case "broken-json":

@@ -1,4 +1,4 @@
-"""Options of the verbs that show results: report, compare, export, sql, list, why."""
+"""Options of the verbs that show results: report, compare, export, sql, list, why, show."""
 
 from __future__ import annotations
 
@@ -98,4 +98,13 @@ def add_why(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("key", metavar="KEY", help=help_)
     add_store(parser)
     parser.add_argument("--full", action="store_true", help="show every text whole")
+    parser.add_argument("--json", action="store_true", help="print it as JSON")
+
+
+def add_show(parser: argparse.ArgumentParser) -> None:
+    """Options of `tripos show`."""
+    help_ = "a conversation_id, turn_id or sample_id, or the beginning of one, of 6 characters or more"
+    parser.add_argument("key", metavar="KEY", help=help_)
+    add_store(parser)
+    parser.add_argument("--full", action="store_true", help="list all replies that followed")
     parser.add_argument("--json", action="store_true", help="print it as JSON")

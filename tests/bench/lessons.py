@@ -1,0 +1,96 @@
+"""Students who answer after a lesson: how many a second, and whether memory depends on how many.
+
+    python tests/bench/lessons.py [ANSWERS]
+
+Two runs, of a quarter of the answers and of all: each item is taught three times, and a student sits 192 times after the
+lessons and 192 times without. The mocks answer at once, so the rate is that of everything but the models; both figures
+are told as ratios, since machines differ. Memory is the median while calls are made: the report that follows is DuckDB's.
+"""
+
+from __future__ import annotations
+
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+ANSWERS = 200_000
+SAMPLES = 192
+EVERY_S = 0.2
+PAGE = resource.getpagesize()
+SPEC = """\
+benchmark lessons "1.0.0" { languages en }
+role teacher compared
+role student
+arm teaching { none, lesson }
+dataset item from "items.jsonl" { topic text, question text secret, answer text secret }
+scenario gain {
+  over item as q
+  arms teaching
+  converse talk when teaching == lesson {
+    teacher { system "Teach {{ q.topic }}. When it is understood, say LESSON OVER." }
+    student { system "You know nothing of {{ q.topic }} yet." }
+    opens  teacher
+    until  teacher says "lesson over"
+    limit  30 turns
+    repeat 3
+  }
+  ask sitting by student {
+    continue talk
+    prompt  "{{ q.question }}"
+    returns choice(A, B, C, D)
+    samples SAMPLES
+  }
+  score correct = sitting == q.answer
+  measure right = mean(correct)
+  measure gain  = right - right[teaching: none]
+}
+""".replace("SAMPLES", str(SAMPLES))
+
+
+def main() -> None:
+    """Runs both and prints a table."""
+    answers = int(sys.argv[1]) if len(sys.argv) > 1 else ANSWERS
+    with tempfile.TemporaryDirectory() as folder:
+        some, every = (measured(Path(folder) / str(count), count) for count in (answers // 4, answers))
+    for each in (some, every):
+        print(f"{each['asked']:>9,} calls: {each['rate']:.0f} a second, {each['mib']:.0f} MiB")
+    print(f"the rate of the larger is {every['rate'] / some['rate']:.2f} of that of the smaller,")
+    print(f"its memory {every['mib'] / some['mib']:.2f} times as much")
+
+
+def measured(folder: Path, answers: int) -> dict[str, Any]:
+    """One run, in a process of its own."""
+    folder.mkdir()
+    rows = (
+        {"topic": f"topic {number}", "question": f"Question {number}?", "answer": "ABCD"[number % 4]}
+        for number in range(-(-answers // (2 * SAMPLES)))
+    )
+    (folder / "items.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    (folder / "lessons.tripos").write_text(SPEC, "utf-8")
+    command = [sys.executable, "-m", "tripos", "run", "lessons.tripos", "--model", "mock/teacher", "--json"]
+    command += ["--role", "student=mock/careful", "--store", "results"]
+    started = time.perf_counter()
+    with (folder / "out.json").open("w") as out, (folder / "err.txt").open("w") as err:
+        process = subprocess.Popen(command, cwd=folder, stdout=out, stderr=err)
+        resident = []
+        while process.poll() is None:
+            with suppress(OSError, IndexError):
+                resident.append(int(Path(f"/proc/{process.pid}/statm").read_text().split()[1]))
+            time.sleep(EVERY_S)
+    if process.returncode:
+        sys.exit((folder / "err.txt").read_text("utf-8"))
+    seconds = time.perf_counter() - started
+    done = json.loads((folder / "out.json").read_text("utf-8"))
+    asked = done["calls"]["asked"]
+    return {"asked": asked, "rate": asked / seconds, "mib": median(resident) * PAGE / 2**20}
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,98 @@
+"""`tripos show`: one dialogue or reply, to be read."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+
+import orjson
+
+from tripos.command.harmless import fold, harmless
+from tripos.command.opening import open_store
+from tripos.command.provenance import Row
+from tripos.command.showing import Line, Shown, find, to_data
+from tripos.command.terminal import columns
+from tripos.failure import GOOD, Failure
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.views import connect
+
+INDENT = "  "
+MOST_SITTINGS = 12
+"""So many of what followed are listed, unless all are wanted."""
+NARROWEST = 20
+
+
+def main(options: Namespace) -> int:
+    """Prints a conversation, or a reply with what was asked."""
+    store = open_store(options)
+    try:
+        connection = connect(store)
+        try:
+            shown = find(connection, options.key)
+        finally:
+            connection.close()
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    if options.json:
+        print(orjson.dumps(to_data(shown), option=orjson.OPT_INDENT_2).decode())
+    else:
+        print("\n".join(lines_of(shown, max(columns(), NARROWEST), full=options.full)))
+    return GOOD
+
+
+def lines_of(shown: Shown, width: int, *, full: bool = False) -> list[str]:
+    """The lines of what is shown, none wider than `width` columns."""
+    return [line for part in _parts(shown, width, full) for line in part]
+
+
+def _parts(shown: Shown, width: int, full: bool) -> Iterator[list[str]]:
+    row = shown.row
+    kind = "conversation" if shown.table == "conversations" else "reply"
+    yield _text(f"{kind} {shown.key}", width)
+    yield _text(f"{row['step']} in {row['scenario']} of {row['benchmark']}, item {row['item_id']}", width)
+    for role, model in shown.models.items():
+        yield _text(f"{role}: {model}", width)
+    for line in (*shown.told, *shown.said):
+        yield ["", *_said(line, width)]
+    yield ["", *_text(f"{'ended' if kind == 'conversation' else 'status'}: {shown.ended}", width)]
+    if shown.scores:
+        yield _text(f"scores: {_scores(shown.scores)}", width)
+    if shown.sittings:
+        count = len(shown.sittings)
+        yield ["", f"followed by {count} {'reply' if count == 1 else 'replies'}"]
+    some = shown.sittings if full else shown.sittings[:MOST_SITTINGS]
+    for each in some:
+        about = f"{each.row['step']} {each.row['sample_number']} by {each.row['model']}, {each.row['status']}"
+        yield _text(f"{about}: {_scores(each.scores) or 'no scores'}", width, INDENT)
+        yield _text(_short(each.row["reply"] or "", width), width, 2 * INDENT)
+    if len(some) < len(shown.sittings):
+        yield _text(f"… {len(shown.sittings) - len(some):,} more; --full shows all", width, INDENT)
+
+
+def _said(line: Line, width: int) -> list[str]:
+    number = "" if line.number is None else f"{line.number} "
+    note = f" ({line.note})" if line.note else ""
+    return [*_text(f"{number}{line.speaker}{note}", width), *_text(line.text, width, INDENT)]
+
+
+def _scores(scores: Sequence[Row]) -> str:
+    told = []
+    for each in scores:
+        by = f" by {each['evaluator']}" if each["evaluator"] else ""
+        value = f"{each['value']:g}" if each["value"] is not None else each["given"] or each["status"]
+        told.append(f"{each['metric']} {value}{by}")
+    return ", ".join(told)
+
+
+def _short(text: str, width: int) -> str:
+    """The beginning of a text, on one line."""
+    words = " ".join(harmless(text).split())
+    room = width - 2 * len(INDENT)
+    lines = fold(words, room)
+    return lines[0] if len(lines) == 1 else f"{fold(words, room - 2)[0]} …"
+
+
+def _text(text: str, width: int, indent: str = "") -> list[str]:
+    room = max(width - len(indent), NARROWEST // 2)
+    lines = [each for line in harmless(text).expandtabs(4).split("\n") for each in fold(line, room)]
+    return [f"{indent}{line}".rstrip() for line in lines]
