@@ -92,15 +92,15 @@ def test_the_tokens_of_kept_replies_are_what_further_ones_are_taken_to_have(quiz
 
 
 def test_prices_come_from_the_project_file_and_an_unknown_one_is_named(quiz: Path, tripos: Command) -> None:
-    models = ("--model", "house/llm", "--role", "judge=mock/careful:a")
+    models = ("--model", "hosted_vllm/llm", "--role", "judge=mock/careful:a")
     unknown = dry(tripos, *models)
-    assert (unknown["unpriced"], unknown["total"]["cost_usd"]) == (["house/llm"], None)
+    assert (unknown["unpriced"], unknown["total"]["cost_usd"]) == (["hosted_vllm/llm"], None)
     text = tripos("plan", "quiz.tripos", *models)
-    assert '[prices."house/llm"]' in text.out
+    assert '[prices."hosted_vllm/llm"]' in text.out
     assert "unknown" in text.out
-    (quiz / "tripos.toml").write_text('[prices."house/llm"]\ninput = 1000\noutput = 0\n')
+    (quiz / "tripos.toml").write_text('[prices."hosted_vllm/llm"]\ninput = 1000\noutput = 0\n')
     known = dry(tripos, *models)
-    sent = sum(each["tokens_in"]["expected"] for each in known["calls"] if each["model"] == "house/llm")
+    sent = sum(each["tokens_in"]["expected"] for each in known["calls"] if each["model"] == "hosted_vllm/llm")
     assert known["unpriced"] == []
     assert known["total"]["cost_usd"]["expected"] == pytest.approx(sent * 0.001, rel=0.05)
 
@@ -163,5 +163,5 @@ def test_a_budget_is_held_against_the_forecast(
 
 
 def test_a_budget_in_usd_without_a_price_may_or_may_not_do(quiz: Path, tripos: Command) -> None:
-    found = dry(tripos, "--model", "house/llm", "--role", "judge=mock/careful:a", "--budget", "5usd")
+    found = dry(tripos, "--model", "hosted_vllm/llm", "--role", "judge=mock/careful:a", "--budget", "5usd")
     assert found["budget"] == {"usd": {"most": 5.0, "enough_for": "unknown"}}

@@ -166,7 +166,7 @@ def test_an_example_with_shots_runs(tripos: Command, tmp_path: Path, monkeypatch
     monkeypatch.chdir(tmp_path)
     example = Path(__file__).parents[2] / "specs" / "examples" / "mathtutorbench.tripos"
     chosen = ("--scenario", "problem_solving", "--scenario", "mistake_location")
-    done = tripos("run", str(example), "--model", "mock/careful", "--role", "critic=mock/careful:c", *chosen, "--json")
+    done = tripos("run", str(example), "--model", "mock/careful", "--role", "critic=mock/reward", *chosen, "--json")
     assert done.code == 0
     assert done.data["calls"]["planned"] == done.data["calls"]["asked"] == 5
     (messages,) = rows(tripos, "select messages from mathtutorbench.samples where step = 'solution' limit 1")[0]

@@ -40,8 +40,8 @@ def main(options: Namespace) -> int:
 def _near(name: str) -> str:
     """What to say of the codes near to one that is not there.
 
-    >>> _near("E0100"), _near("OOPS")
-    ('the nearest is E0101; `tripos explain E` lists its kin', '`tripos explain` lists all codes')
+    >>> _near("E99"), _near("OOPS")
+    ('the nearest is E0901; `tripos explain E` lists its kin', '`tripos explain` lists all codes')
     """
     kin = [code for code in CODES if code[0] == name[:1]]
     if kin and re.fullmatch(r"[0-9]{1,4}", name[1:]):
