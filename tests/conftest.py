@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -120,6 +120,13 @@ def tripos(capsys: pytest.CaptureFixture[str]) -> Command:
         return Outcome(code, printed.out, printed.err)
 
     return run
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _let_go() -> Iterator[None]:
+    """Collects what a module of tests left behind: with files and sockets in it, a process soon has too many open."""
+    yield
+    gc.collect()
 
 
 @pytest.fixture(scope="session")

@@ -40,7 +40,6 @@ def test_a_kindred_judge_can_be_denied_before_anything_is_asked(
     ("name", "what"),
     [
         ("cjeval", "the retrieve `options`"),
-        ("teachbench", "the converse `talk`"),
     ],
 )
 def test_what_is_compiled_and_not_run_is_refused_before_anything_is_asked(
