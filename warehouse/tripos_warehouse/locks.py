@@ -48,6 +48,11 @@ class Locks:
         elif self.real:
             self._process = _OfProcess.of(root / CLAIMS)
 
+    def __del__(self) -> None:
+        # A store keeps its locks for as long as it is used, and nobody closes a store.
+        if getattr(self, "_file", -1) >= 0:
+            os.close(self._file)
+
     def close(self) -> None:
         """Frees everything."""
         if self._file >= 0:
