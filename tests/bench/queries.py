@@ -29,8 +29,16 @@ from tripos_warehouse.kept_views import CACHE  # noqa: E402
 from tripos_warehouse.store import Store  # noqa: E402
 from tripos_warehouse.views import connect  # noqa: E402
 
-COOKBOOK = HERE.parents[1] / "docs/cookbook.md"
+REPOSITORY = HERE.parents[1]
+COOKBOOK = REPOSITORY / "docs/cookbook.md"
 RECIPE = re.compile(r"^### (\d+\. [^\n]*)\n.*?```sql\n(.*?)```", re.DOTALL | re.MULTILINE)
+# Comparisons and conversations, which some recipes ask about, lie beside the large benchmark.
+SMALL = (
+    "specs/edubench/bias.tripos --limit 2 --model mock/careful,mock/careless --role judge=mock/careful:a"
+    " --role reasoner=mock/careless:b",
+    "specs/examples/teachbench.tripos --model mock/teacher --role student=mock/careful --role tagger=mock/teacher"
+    " --role author=mock/author --role verifier=mock/author",
+)
 LEADERBOARD = "from edubench_shipped.leaderboard()"
 WARM_S, PROCESS_S, RECIPE_S, SAMPLE_S = 0.1, 0.25, 1.0, 0.05
 
@@ -46,6 +54,8 @@ def main() -> int:
         if not root.exists():
             seconds = timed(lambda: large_store.build(root, options.samples), 1)
             print(f"{seconds:7.2f} s   the store is made")
+            for asked in SMALL:
+                process([sys.executable, "-m", "tripos", "run", *asked.split(), "--store", str(root)], REPOSITORY)
         store = Store.open(root, create=False)
         shutil.rmtree(root / CACHE, ignore_errors=True)
         print(f"{timed(lambda: connect(store).close(), 1):7.3f} s   opened for the first time")

@@ -133,3 +133,13 @@ def test_every_gold_answer_of_gsm8k_is_read() -> None:
     golds = [float(answer.rpartition("####")[2].replace(",", "")) for answer in answers]
     assert [final_number(answer) for answer in answers] == golds
     assert len(golds) == 1319
+
+
+@given(st.text(alphabet="零〇一二两三四五六七八九十百千万亿点负是，", max_size=12))
+def test_numerals_in_any_order_are_a_number_or_none(text: str) -> None:
+    found = final_number(text)
+    assert found is None or isinstance(found, float)
+
+
+def test_numerals_that_no_reader_knows_are_none() -> None:
+    assert final_number("答案是两亿七") is None

@@ -28,6 +28,8 @@ _CHINESE_FRACTION = re.compile(rf"(?P<bottom>[{_CHINESE}]+)分之(?P<top>[{_CHIN
 _CHINESE_NUMBER = re.compile(rf"(?<![第{_CHINESE}])负?[{_CHINESE}]+(?:点[{_CHINESE}]+)?(?!分之)")
 _STATED = re.compile(r"(?:[是为得:：=]|等于|还?剩下?|一共|总共|共)\s?$")
 """What stands before a single Chinese numeral that is a number and not part of a word, as `一` is of `一样`."""
+_STATED_MOST = 4
+"""As many characters are the longest of it."""
 _NO_NUMBER = frozenset(("万一", "一一", "千万", "十万", "百万"))
 _WORDS_OF_ONE = frozenset("样般些起定直下致切共旦面种边同")
 """With these behind it `一` is a word that counts nothing."""
@@ -53,11 +55,13 @@ def final_number(text: str) -> float | None:
         if found is not None:
             return found
     tidy = _tidy(text)
+    end = len(tidy)
     for label in reversed(list(_LABEL.finditer(tidy))):
-        said = _SENTENCE.split(_lines_from(tidy[label.end() :]), maxsplit=1)[0]
+        said = _SENTENCE.split(_lines_from(tidy[label.end() : end]), maxsplit=1)[0]
         found = _first(said.rpartition("=")[2] if "=" in said else said)
         if found is not None:
             return found
+        end = label.start()
     numbers = _numbers(tidy)
     return numbers[-1] if numbers else None
 
@@ -83,12 +87,12 @@ def _first(text: str) -> float | None:
 def _numbers(text: str) -> list[float]:
     """Every number of a tidy text, in order. What is part of a longer one is not one by itself."""
     found: list[tuple[int, float]] = []
-    taken: list[tuple[int, int]] = []
+    taken = bytearray(len(text))
 
     def take(start: int, end: int, value: float | None) -> None:
-        if value is None or not math.isfinite(value) or any(start < b and a < end for a, b in taken):
+        if value is None or not math.isfinite(value) or any(taken[start:end]):
             return
-        taken.append((start, end))
+        taken[start:end] = b"\1" * (end - start)
         found.append((start, value))
 
     for pattern in (_FRACTION, _PARTS):
@@ -99,18 +103,19 @@ def _numbers(text: str) -> list[float]:
     for match in _CHINESE_FRACTION.finditer(text):
         bottom, top = _chinese(match["bottom"]), _chinese(match["top"])
         take(match.start(), match.end(), top / bottom if top is not None and bottom else None)
+    all_of_it = text.strip(" 。.")
     for match in _CHINESE_NUMBER.finditer(text):
-        if _is_number(text, match):
+        if _is_number(text, match, alone=match[0] == all_of_it):
             take(match.start(), match.end(), _chinese(match[0]))
     return [value for _, value in sorted(found)]
 
 
-def _is_number(text: str, match: re.Match[str]) -> bool:
-    """Whether Chinese numerals are a number, and not a word or a part of one."""
+def _is_number(text: str, match: re.Match[str], *, alone: bool) -> bool:
+    """Whether Chinese numerals within a text are a number, and not a word or a part of one."""
     if match[0] in _NO_NUMBER or (match[0] == "一" and text[match.end() : match.end() + 1] in _WORDS_OF_ONE):
         return False
-    stated = _STATED.search(text[: match.start()]) is not None
-    return stated or match[0] == text.strip(" 。.") or (len(match[0]) > 1 and match[0][0] not in "百千万亿")
+    stated = _STATED.search(text[max(0, match.start() - _STATED_MOST) : match.start()]) is not None
+    return stated or alone or (len(match[0]) > 1 and match[0][0] not in "百千万亿")
 
 
 def _chinese(text: str) -> float | None:
@@ -123,5 +128,5 @@ def _chinese(text: str) -> float | None:
 
     try:
         return float(cn2an(text.replace("〇", "零"), "smart"))
-    except ValueError:
+    except (ValueError, KeyError):  # a KeyError is how cn2an ends at some that it does not know
         return None
