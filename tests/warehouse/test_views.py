@@ -147,6 +147,24 @@ def test_a_strange_benchmark_name_is_only_a_name(store: Store, run_rows: Build, 
     assert ask(connection, "select count(*) from main.scores") == [(16,)]
 
 
+def test_a_condition_on_an_enumeration_meets_no_other_benchmarks_values(
+    store: Store, run_rows: Build, plan: Plan
+) -> None:
+    benchmark = plan.benchmark.model_copy(update={"name": "other"})
+    other = run_rows("r2")
+    other["runs"][0] |= {"benchmark": "other", "plan": plan.model_copy(update={"benchmark": benchmark}).to_json()}
+    for table in ("items", "samples", "judgements", "scores"):
+        for number, row in enumerate(other[table]):
+            row |= {name: f"other {row[name]}" for name in row if name.endswith("_id") and row[name] != "r2"}
+            row |= {"benchmark": "other", "scenario": f"s{number}"}
+    store.append(run_rows("r1"))
+    store.append(other)
+    connection = connect(store)
+    for view in ("items", "samples", "judgements", "scores"):
+        [(scenario, count)] = ask(connection, f"select scenario, count(*) from edubench.{view} group by all")
+        assert ask(connection, f"select count(*) from edubench.{view} where scenario = '{scenario}'") == [(count,)]
+
+
 def test_no_axis_can_be_called_like_a_column() -> None:
     assert FIXED_COLUMNS <= reserved.AXES
 

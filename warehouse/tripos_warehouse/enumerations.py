@@ -22,9 +22,13 @@ class Enumerations:
     types: Mapping[str, str]
 
     def cast(self, column: str, expression: str) -> str:
-        """`expression` as what the column is, under the column's name."""
+        """`expression` as what the column is, under the column's name.
+
+        Tried, since a condition on the column may be looked at before the one that leaves out other benchmarks' rows.
+        """
         type_ = self.types.get(column)
-        return f"{expression if type_ is None else f'{expression}::{type_}'} as {sql.name(column)}"
+        value = expression if type_ is None else f"try_cast({expression} as {type_})"
+        return f"{value} as {sql.name(column)}"
 
 
 def enumerations(plan: Plan, values: Mapping[str, Sequence[str]]) -> Enumerations:
