@@ -46,13 +46,12 @@ EDUBENCH_RUN = (
     "run specs/edubench/shipped.tripos --limit 2 --model mock/careful "
     "--role judge=mock/careful:a,mock/careless:b --store {store}"
 )
-# What else the cookbook asks about: comparisons and conversations. The last run is what a query without a schema means.
-RUNS = (
+# What else the cookbook asks about: comparisons and conversations.
+MORE_RUNS = (
     "run specs/edubench/bias.tripos --limit 2 --model mock/careful,mock/careless --role judge=mock/careful:a"
     " --role reasoner=mock/careless:b --store {store}",
     "run specs/examples/teachbench.tripos --model mock/teacher --role student=mock/careful --role tagger=mock/teacher"
     " --role author=mock/author --role verifier=mock/author --store {store}",
-    EDUBENCH_RUN,
 )
 
 
@@ -100,13 +99,27 @@ def prose(page: str) -> str:
 
 @pytest.fixture(scope="session")
 def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The store that the pages' queries are asked of: small runs by mock models."""
-    root = tmp_path_factory.mktemp("documented") / "results"
-    for command in RUNS:
-        with heard() as said:
-            code = run_command(command.format(store=root).split())
-        assert code == 0, said.getvalue()
+    """The store of a small run of EduBench by mock models."""
+    root = tmp_path_factory.mktemp("edubench") / "results"
+    run_into(root, EDUBENCH_RUN)
     return root
+
+
+@pytest.fixture(scope="session")
+def store_of_several(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """That store with other benchmarks beside it, which the pages' queries are asked of."""
+    root = tmp_path_factory.mktemp("several") / "results"
+    shutil.copytree(store, root)
+    for command in MORE_RUNS:
+        run_into(root, command)
+    return root
+
+
+def run_into(root: Path, command: str) -> None:
+    """Runs a command whose store is `root`."""
+    with heard() as said:
+        code = run_command(command.format(store=root).split())
+    assert code == 0, said.getvalue()
 
 
 @contextmanager
@@ -247,8 +260,8 @@ def queries() -> list[Block]:
 
 
 @pytest.mark.parametrize("block", queries(), ids=lambda block: f"{block.page}:{block.line}")
-def test_a_query_has_an_answer(block: Block, store: Path) -> None:
-    connection = connect(Store.open(store, create=False))
+def test_a_query_has_an_answer(block: Block, store_of_several: Path) -> None:
+    connection = connect(Store.open(store_of_several, create=False))
     try:
         answer = run_query(connection, block.text)
     finally:
