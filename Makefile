@@ -18,8 +18,9 @@ demo: $(VENV)/.installed
 	$(BIN)/tripos run specs/edubench/shipped.tripos --model local/smollm2-135m --only language=en --limit 2 --store results/demo
 
 test: $(VENV)/.installed
-	@# A process for each core, up to eight; the tests of a file stay together, since they share what it made.
-	$(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadfile
+	@# A process for each core, up to eight; the tests of a file stay together, since they share what it made. Files go
+	@# in order, and not the small ones last: the kills are few tests that take long.
+	$(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
