@@ -72,12 +72,17 @@ def train_reward(
         head = learner.fit(learned, recipe.seed)
         network.head = _as_tensors(head.weight, head.mean, head.scale)
         chosen: dict[str, Any] = {"penalty": head.penalty, "held_out": dict(head.held_out)}
+        reward = learner.reward(head)
     else:
         learner = TunedLearner(network, recipe, device, tell)
         network = learner.fit(learned, recipe.seed)
         network.model.to("cpu")
         chosen = {"held_out": dict(learner.held_out)}
+        reward = learner.reward(network)
     trained_s = clock() - began
+    # Before the audit, which may take long and be cut off: what was trained is not lost by it.
+    base = told_base(recipe, network)
+    digest = _write(network, folder, recipe, base, learned)
     began = clock()
     audited = audit(
         learner,
@@ -87,10 +92,9 @@ def train_reward(
         seeds=wanted.seeds,
         nulls=wanted.nulls,
         tell=tell,
+        known={recipe.seed: reward},
     )
     audited_s = clock() - began
-    base = told_base(recipe, network)
-    digest = _write(network, folder, recipe, base, learned)
     report = {
         "format": KIND,
         "kind": "reward",
