@@ -52,7 +52,8 @@ def parted(text: str, marker: str) -> tuple[str, str]:
 @dataclass
 class RewardNetwork:
     """A base model with its tokenizer and a head. `head` maps features to one number: `weight` of shape `[features]`
-    and a `mean` and `scale` of that shape, by which features are brought to one size first."""
+    and a `mean` and `scale` of that shape, by which features are brought to one size first. With a `bias` of shape
+    `[criteria]` it is classifiers, of `weight` `[features, criteria]`, and the number is the sum of their chances."""
 
     model: Any
     tokenizer: Any
@@ -117,6 +118,8 @@ class RewardNetwork:
         if not texts:
             return []
         values = ((self.features(texts, at_once) - self.head["mean"]) / self.head["scale"]) @ self.head["weight"]
+        if "bias" in self.head:
+            values = (values + self.head["bias"]).sigmoid().sum(1)
         return [round(float(value), DIGITS) for value in values]
 
 

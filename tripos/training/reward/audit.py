@@ -68,13 +68,14 @@ class Figure:
 
 @dataclass(frozen=True)
 class Variant:
-    """What was learned: all pairs, those without a source or those of a source alone; and how the model and a bag of
-    words do on the test, where there were enough topics to learn of."""
+    """What was learned: all pairs, those without a source or those of a source alone; and how the model, a bag of words
+    and classifiers of criteria, where it is known which are met, do on the test."""
 
     kind: str
     source: str | None
     model: Figure
     words: Figure
+    criteria: Figure | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +106,7 @@ class Audit:
                 "pairs": each.model.pairs,
                 "model": each.model.to_json(),
                 "bag_of_words": each.words.to_json(),
+                "criteria": None if each.criteria is None else each.criteria.to_json(),
             }
             for each in self.variants
         ]
@@ -127,10 +129,12 @@ def audit(
     nulls: int = 20,
     tell: Tell = lambda line: None,
     known: Mapping[int, Reward] = MappingProxyType({}),
+    criteria: Learner | None = None,
 ) -> Audit:
     """Audits a way to learn: trains it `seeds` times on every variant of what is learned, and `nulls` times on shuffled
-    labels. `tested` shares no topic with `learned`. `known` has what was learned of all pairs already, by seed.
-    Every figure is told as soon as it is there. Raises `Failure` W0815 where there is one topic only."""
+    labels. `tested` shares no topic with `learned`. `known` has what was learned of all pairs already, by seed;
+    `criteria` learns which criteria are met. Every figure is told as soon as it is there. Raises `Failure` W0815 where
+    there is one topic only."""
     variants = []
     error = None
     for kind, source, pairs in _learned(learned, tested):
@@ -142,8 +146,14 @@ def audit(
             values.append(accuracy(rewards, tested))
             if source is None and seed == 0:
                 error = clustered_error(won(rewards, tested), tested.groups)
-        of_words = [accuracy(words.learn(pairs, seed)(tested), tested) for seed in range(seeds)]
-        variants.append(Variant(kind, source, Figure(tuple(values), len(pairs)), Figure(tuple(of_words), len(pairs))))
+        others = [
+            None
+            if each is None
+            else Figure(tuple(accuracy(each.learn(pairs, seed)(tested), tested) for seed in range(seeds)), len(pairs))
+            for each in (words, criteria)
+        ]
+        assert others[0] is not None, "a bag of words learns of any pairs"
+        variants.append(Variant(kind, source, Figure(tuple(values), len(pairs)), *others))
         tell(f"  {' '.join(f'{value:.3f}' for value in values)}; bag of words {variants[-1].words.mean:.3f}")
     if nulls:
         tell(f"audit: shuffled labels, {nulls} times")
