@@ -25,7 +25,7 @@ from tripos.training.reward.sides import Tested, apart
 from tripos.training.reward.trivial import BagOfWords
 from tripos.training.reward.tuning import TunedLearner
 from tripos.training.splits import split_by_group
-from tripos_runtime.models.reward_network import RewardNetwork, write_network
+from tripos_runtime.models.reward_network import RewardNetwork, packed, write_network
 from tripos_runtime.models.trained_reward import KIND, digest_of
 from tripos_warehouse.exports.files import write_lines
 
@@ -152,8 +152,9 @@ def _features(
     """The features of every reply, each of which goes through the base once, and which row is which reply's."""
     texts = list(dict.fromkeys(text for side in sides for text in side.texts))
     tell(f"reading {len(texts):,} replies")
-    network.model.to(device.kind)
-    features = network.features(texts, recipe.at_once or 32).float().numpy()
+    reader = packed(network) if device.kind == "cpu" else network
+    reader.model.to(device.kind)
+    features = reader.features(texts, recipe.at_once or 32).float().numpy()
     network.model.to("cpu")
     return features, {text: place for place, text in enumerate(texts)}
 
