@@ -90,7 +90,7 @@ def known(pairs: Preferences) -> bool:
 def need_criteria(pairs: Preferences) -> None:
     """Raises `Failure` W0830 where the pairs do not say of the same criteria which are met."""
     if not known(pairs):
-        hint = "list them: `reply TEXT worth [d.asks, d.right]`, each true or false, the same in every export"
+        hint = "list the same in every export: `worth [d.asks, d.right]`"
         what = "list different criteria" if any(pairs.criteria) else "do not say which criteria a reply meets"
         raise Failure("W0830", f"the pairs {what}", hint)
 
