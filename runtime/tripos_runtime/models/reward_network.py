@@ -156,7 +156,6 @@ def packed(network: RewardNetwork) -> RewardNetwork:
     """The same network for a processor, with the weights of its linear layers laid out as oneDNN wants them, which
     gives the same rewards in two thirds of the time. The network itself where it cannot be packed."""
     import torch
-    from torch.utils.mkldnn import to_mkldnn
 
     weights = sum(each.numel() for each in network.model.parameters())
     if not torch.backends.mkldnn.is_available() or weights > MOST_PACKED:
@@ -164,7 +163,9 @@ def packed(network: RewardNetwork) -> RewardNetwork:
     trial = [("", "What did you do first?"), ("", "No. It is 12.")]
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+            warnings.simplefilter("ignore")  # already on import
+            from torch.utils.mkldnn import to_mkldnn
+
             other = replace(network, model=to_mkldnn(copy.deepcopy(network.model)))
             same = torch.allclose(network.features(trial), other.features(trial), rtol=1e-3, atol=1e-4)
     except Exception:  # a layer that looks into its weights takes no packed ones

@@ -146,14 +146,9 @@ def audit(
             values.append(accuracy(rewards, tested))
             if source is None and seed == 0:
                 error = clustered_error(won(rewards, tested), tested.groups)
-        others = [
-            None
-            if each is None
-            else Figure(tuple(accuracy(each.learn(pairs, seed)(tested), tested) for seed in range(seeds)), len(pairs))
-            for each in (words, criteria)
-        ]
-        assert others[0] is not None, "a bag of words learns of any pairs"
-        variants.append(Variant(kind, source, Figure(tuple(values), len(pairs)), *others))
+        of_words = _over_seeds(words, pairs, tested, seeds)
+        of_criteria = None if criteria is None else _over_seeds(criteria, pairs, tested, seeds)
+        variants.append(Variant(kind, source, Figure(tuple(values), len(pairs)), of_words, of_criteria))
         tell(f"  {' '.join(f'{value:.3f}' for value in values)}; bag of words {variants[-1].words.mean:.3f}")
     if nulls:
         tell(f"audit: shuffled labels, {nulls} times")
@@ -166,6 +161,13 @@ def audit(
     p = (1 + sum(value >= whole.mean for value in null)) / (1 + nulls) if nulls else None
     rules = {name: accuracy(rule(tested), tested) for name, rule in RULES.items()}
     return Audit(tuple(variants), rules, null, p, error, tuple(_warnings(variants, rules, p, nulls)))
+
+
+def _over_seeds(learner: Learner, pairs: Preferences, tested: Preferences, seeds: int) -> Figure:
+    return Figure(
+        tuple(accuracy(learner.learn(pairs, seed)(tested), tested) for seed in range(seeds)),
+        len(pairs),
+    )
 
 
 def _learned(learned: Preferences, tested: Preferences) -> list[tuple[str, str | None, Preferences]]:

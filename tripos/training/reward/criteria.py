@@ -32,11 +32,11 @@ class Classifiers:
 
     def rewards(self, features: Numbers) -> Numbers:
         """How many criteria each row of features is expected to meet."""
-        return chances(self.logits(features)).sum(1)
+        return np.asarray(chances(self.logits(features)).sum(1))
 
     def logits(self, features: Numbers) -> Numbers:
         """The log odds that a row meets a criterion, of shape `[rows, criteria]`."""
-        return ((features - self.mean) / self.scale) @ self.weight + self.bias
+        return np.asarray(((features - self.mean) / self.scale) @ self.weight + self.bias)
 
 
 @dataclass

@@ -112,8 +112,8 @@ def _numbers(text: str) -> list[float]:
         found.append((start, value))
 
     for match in _POWER.finditer(text):
-        value = float((match["times"] or "1").replace(",", "")) * float(f"1e{match['power']}")
-        take(match.start(), match.end(), -value if match["sign"] else value)
+        power = float((match["times"] or "1").replace(",", "")) * float(f"1e{match['power']}")
+        take(match.start(), match.end(), -power if match["sign"] else power)
     for match in _TEN_THOUSANDS.finditer(text):
         value = _chinese(re.sub("[-, ]", "", match[0]))
         take(match.start(), match.end(), value if value is None or match[0][0] != "-" else -value)
