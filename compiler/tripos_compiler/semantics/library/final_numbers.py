@@ -22,7 +22,7 @@ _EMPHASIS = re.compile(
 )
 _LATEX = (("\\$", "$"), ("\\%", "%"), ("{,}", ","), ("\\,", ""), ("\\!", ""), ("\\;", " "), ("⁄", "/"))
 _GROUPED = re.compile(
-    r"(?<![\d.,])\d{1,3}(?:(?:[\u00a0\u2009\u202f]\d{3})+|(?:['’]\d{3})+|(?: \d{3})*(?: 0\d\d)(?: \d{3})*)"
+    r"(?<![\d.,])\d{1,3}(?:(?:[\u00a0\u2009\u202f]\d{3})+|(?:['’]\d{3})+|(?: \d{3}){0,4}(?: 0\d\d)(?: \d{3}){0,4})"
     r"(?![\d.]\d|\d)"
 )
 """Thousands apart by a space that does not break or an apostrophe; or by a plain space, where nothing else can be
@@ -103,12 +103,12 @@ def _first(text: str) -> float | None:
 def _numbers(text: str) -> list[float]:
     """Every number of a tidy text, in order. What is part of a longer one is not one by itself."""
     found: list[tuple[int, float]] = []
-    taken: list[tuple[int, int]] = []
+    taken = bytearray(len(text))
 
     def take(start: int, end: int, value: float | None) -> None:
-        if value is None or not math.isfinite(value) or any(start < b and a < end for a, b in taken):
+        if value is None or not math.isfinite(value) or taken.find(1, start, end) >= 0:
             return
-        taken.append((start, end))
+        taken[start:end] = b"\1" * (end - start)
         found.append((start, value))
 
     for match in _POWER.finditer(text):
@@ -137,8 +137,13 @@ def _is_number(text: str, match: re.Match[str]) -> bool:
     """Whether Chinese numerals are a number, and not a word or a part of one."""
     if match[0] in _NO_NUMBER or (match[0] == "一" and text[match.end() : match.end() + 1] in _WORDS_OF_ONE):
         return False
-    stated = _STATED.search(text[: match.start()]) is not None
-    return stated or match[0] == text.strip(" 。.") or (len(match[0]) > 1 and match[0][0] not in "百千万亿")
+    stated = _STATED.search(text[max(0, match.start() - 8) : match.start()]) is not None
+    return stated or _is_all(text, match) or (len(match[0]) > 1 and match[0][0] not in "百千万亿")
+
+
+def _is_all(text: str, match: re.Match[str]) -> bool:
+    """Whether there is nothing but this match in a text."""
+    return not text[: match.start()].strip(" 。.") and not text[match.end() :].strip(" 。.")
 
 
 def _chinese(text: str) -> float | None:
