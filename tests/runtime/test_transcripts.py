@@ -27,7 +27,7 @@ TALK = (
 NAME = "text-completion-openai/ours"
 
 
-def asked(*messages: Message, name: str = NAME, **more: Any) -> tuple[Reply, Sent]:
+def asked(*messages: Message, name: str = NAME, said: dict[str, Any] = SAID, **more: Any) -> tuple[Reply, Sent]:
     async def use(server: Server) -> Reply:
         model = open_model(name, {name.partition("/")[0]: server.endpoint()}, timeout_s=20)
         try:
@@ -35,7 +35,7 @@ def asked(*messages: Message, name: str = NAME, **more: Any) -> tuple[Reply, Sen
         finally:
             await model.close()
 
-    reply, (sent,) = serving(answering(SAID), use)
+    reply, (sent,) = serving(answering(said), use)
     return reply, sent
 
 
@@ -92,3 +92,24 @@ def test_a_key_that_is_not_set_is_missed_before_anything_is_sent(monkeypatch: py
             open_model(name)
         assert caught.value.code == "R0102"
         assert "OPENAI_API_KEY" in caught.value.hint
+
+
+def test_what_litellm_asks_altogether_is_sent_a_transcript_too() -> None:
+    choice = {"index": 0, "message": {"role": "assistant", "content": " Why five?"}, "finish_reason": "stop"}
+    said = SAID | {"choices": [choice]}  # as Mistral answers
+    reply, sent = asked(*TALK[:2], name="text-completion-codestral/codestral-latest", said=said)
+    assert sent.body["prompt"] == "You teach.\n\nUser: 2 + 2 is 5.\n\nAssistant:"
+    assert reply.text == "Why five?"
+
+
+def test_an_answer_without_a_choice_is_told_of() -> None:
+    async def use(server: Server) -> Reply:
+        model = open_model(NAME, {"text-completion-openai": server.endpoint()})
+        try:
+            return await model.ask(Request(NAME, TALK))
+        finally:
+            await model.close()
+
+    with pytest.raises(ModelError) as caught:
+        serving(answering({"object": "list"}), use)
+    assert caught.value.code == "R0111"

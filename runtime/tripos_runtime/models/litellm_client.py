@@ -199,7 +199,7 @@ def require_key(name: str, provider: str) -> str:
     usual = f"{provider.removeprefix(PREFIX).upper()}_API_KEY"
     missing: list[str] = library().validate_environment(name)["missing_keys"]
     if provider.startswith(PREFIX) and not os.environ.get(usual):
-        missing = [usual]  # of these litellm knows no key
+        missing = [usual]  # litellm knows no key of these
     # Azure and the clouds have other ways to sign in; a provider that wants nothing but a key has none.
     if missing and all(each.endswith("_API_KEY") for each in missing) and not provider.startswith("azure"):
         hint = f"set {' or '.join(missing)}"

@@ -13,6 +13,8 @@ from tripos_runtime.models.catalog import entry_of, every_entry
 
 PREFIX = "text-completion-"
 """How litellm's names of such models begin, as in `text-completion-openai/NAME`."""
+DIRECT = "text-completion-openai/"
+"""Those that are asked in OpenAI's form."""
 LABELS = {"user": "User", "assistant": "Assistant"}
 MOST_TOKENS = 1024
 """The longest reply where nothing is said: most servers would end it after 16 tokens."""
@@ -33,7 +35,7 @@ def completion_name(name: str) -> str | None:
         return name
     entry = entry_of(provider, model) or every_entry().get(model)
     if provider == "openai" and entry is not None and entry.get("mode") == "completion":
-        return f"{PREFIX}openai/{model}"
+        return DIRECT + model
     return None
 
 
