@@ -12,7 +12,22 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from tripos_compiler.plan import Aggregate, Ask, Binary, Call, Column, Expr, Formula, Plan, Scenario, Score, Treatment
+from tripos_compiler.plan import (
+    Aggregate,
+    Ask,
+    Binary,
+    Call,
+    ChoiceType,
+    Column,
+    Expr,
+    Formula,
+    Literal_,
+    Plan,
+    Scenario,
+    Score,
+    Treatment,
+    Type,
+)
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_compiler.semantics.names import names_in
 from tripos_runtime.binding import Binding, BindingError
@@ -74,7 +89,8 @@ def _golds(plan: Plan, scenario: Scenario, treatment: Treatment) -> list[Expr]:
     asks = {step.name for step in treatment.steps if isinstance(step, Ask)}
     called = {step.name for step in treatment.steps if step.step in ("ask", "verdict", "converse", "retrieve")}
     columns = {step.name: step.value for step in treatment.steps if isinstance(step, Column)}
-    pairs = [pair for step in treatment.steps if isinstance(step, Score) for pair in _compared(step.value)]
+    returns = {step.name: step.returns for step in treatment.steps if isinstance(step, Ask)}
+    pairs = [pair for step in treatment.steps if isinstance(step, Score) for pair in _compared(step.value, returns)]
     for aggregate in _aggregates(plan, scenario):
         if len(aggregate.values) == 2 and all(name in columns for name in aggregate.values):
             pairs.append((columns[aggregate.values[0]], columns[aggregate.values[1]]))
@@ -86,13 +102,33 @@ def _golds(plan: Plan, scenario: Scenario, treatment: Treatment) -> list[Expr]:
     return list(found.values())
 
 
-def _compared(expr: Expr) -> list[tuple[Expr, Expr]]:
+def _compared(expr: Expr, returns: Mapping[str, Type | None]) -> list[tuple[Expr, Expr]]:
+    """The two sides of a comparison. Of `(reply == A) == gold` the reply and what it has to be: A, or where the gold is
+    false the other of two answers."""
     match expr:
+        case (
+            Binary(operator="==", left=Binary(operator="==") as inner, right=gold)
+            | Binary(operator="==", left=gold, right=Binary(operator="==") as inner)
+        ) if names_in(inner) & returns.keys():
+            sides = ((inner.left, inner.right), (inner.right, inner.left))
+            return [
+                (said, Call(function="choose", args=(gold, answer, Literal_(value=_other(answer, returns[name])))))
+                for said, answer in sides
+                for name in sorted(names_in(said) & returns.keys())
+            ]
         case Binary(operator="==", left=left, right=right):
             return [(left, right)]
         case Call(function=function, args=(one, other)) if function in COMPARING:
             return [(one, other)]
     return []
+
+
+def _other(answer: Expr, type_: Type | None) -> str | None:
+    """Of a choice between two the one that is not this answer."""
+    if not isinstance(type_, ChoiceType) or not isinstance(answer, Literal_) or len(type_.values) != 2:
+        return None
+    rest = [value for value in type_.values if value != answer.value]
+    return rest[0] if len(rest) == 1 else None
 
 
 def _aggregates(plan: Plan, scenario: Scenario) -> Iterator[Aggregate]:

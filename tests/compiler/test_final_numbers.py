@@ -83,6 +83,29 @@ AWKWARD: list[tuple[str, float | None]] = [
     ("所以是五个", 5),
     ("第三步是七", 7),
     ("共有一万三千五百人", 13_500),
+    # as it is written elsewhere
+    ("The answer is 12 000.", 12_000),
+    ("1\u202f234\u202f567 people", 1_234_567),
+    ("She has 3 200 ml bottles", 200),
+    ("Answer: 1'234", 1234),
+    ("Answer: 1.234,50 €", 1234.5),
+    ("Answer: 1.234", 1.234),
+    ("_18_", 18),
+    # powers of ten
+    ("Answer: 1.5 × 10^3", 1500),
+    (r"Answer: $1.5 \times 10^{3}$ metres", 1500),
+    ("so 10^6 of them", 1_000_000),
+    ("12 cm^2", 12),
+    ("2 x 10 = 20", 20),
+    ("10^999 grains, so 5", 5),
+    # ten thousands
+    ("答案：3万", 30_000),
+    ("答案：1.2万元", 12_000),
+    ("共3万5千人", 35_000),
+    ("一共2亿", 200_000_000),
+    ("重5千克", 5),
+    ("答案是三亿三", None),
+    ("answer " * 3000, None),
     # none
     ("", None),
     ("none", None),
@@ -94,7 +117,7 @@ AWKWARD: list[tuple[str, float | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "value"), AWKWARD, ids=[repr(text) for text, _ in AWKWARD])
+@pytest.mark.parametrize(("text", "value"), AWKWARD, ids=[repr(text)[:60] for text, _ in AWKWARD])
 def test_the_number_of_an_awkward_reply(text: str, value: float | None) -> None:
     found = final_number(text)
     assert found is None if value is None else found == pytest.approx(value)

@@ -16,7 +16,7 @@ from tests.kills.accounts import settle, wanted_of
 from tests.kills.contents import Contents, contents, differences, doubles
 from tests.kills.counting_server import CountingServer, serving
 from tests.kills.lives import LONGEST_S, Life, Starter, starting
-from tests.kills.work import Work
+from tests.kills.work import ROLES, SPEC, Work
 
 LATENCIES_S = (0.02, 0.1, 0.4)
 """The longest latencies: with the last of them a run is longer than the time between two flushes."""
@@ -81,9 +81,9 @@ class Scene:
 
 
 @contextmanager
-def scene(folder: Path, starters: int = 1) -> Iterator[Scene]:
+def scene(folder: Path, starters: int = 1, spec: str = SPEC, roles: tuple[str, ...] = ROLES) -> Iterator[Scene]:
     """A server and as many starters as processes run at once."""
-    work = Work(folder / "work")
+    work = Work(folder / "work", spec, roles)
     work.write()
     with ExitStack() as stack:
         server = stack.enter_context(serving())

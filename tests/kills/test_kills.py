@@ -10,6 +10,7 @@ import pytest
 
 from tests.kills.proof import Peace, Scene, disturbed, peace, scene, together
 from tests.kills.proving import prove
+from tests.kills.work import VERDICT_ROLES, VERDICTS
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
 KILLS = 200
@@ -49,3 +50,12 @@ def test_a_process_that_is_killed_as_often_as_it_starts_gets_on_all_the_same(thr
     ready, expected = three
     tally = disturbed(ready, expected, "often", seed=7, most=12)
     assert not tally.complaints, "\n".join(tally.complaints[:10])
+
+
+def test_judges_inside_expressions_are_asked_once_however_often_a_run_is_killed(tmp_path: Path) -> None:
+    with scene(tmp_path, spec=VERDICTS, roles=VERDICT_ROLES) as ready:
+        expected = peace(ready)
+        assert len(expected.contents["judgements"]) == 2 * (8 + 2 * 2 * 8)
+        for number in range(2):
+            tally = disturbed(ready, expected, f"verdicts{number}", seed=3, most=8)
+            assert not tally.complaints, "\n".join(tally.complaints[:10])

@@ -59,8 +59,40 @@ measure by_metric = mean(rubric) by metric
 measure length = mean(long)
 """
 
+VERDICTS = """\
+benchmark kills "1.0.0" { languages en }
+role candidate compared
+role judge
+role critic
+dataset item from "items.jsonl" {
+  question  text
+  answer    text secret
+}
+scorer marks(task: text, response: text) by judge {
+  prompt "Task: {{ task }} Reply: {{ response }}"
+  gives 1..10
+}
+scorer reward(task: text, response: text) by critic {
+  prompt "Task: {{ task }} Reply: {{ response }}"
+  gives reward
+}
+scenario sums "Sums" {
+  over item
+  ask reply by candidate {
+    prompt "{{ item.question }}"
+    samples 2
+  }
+  score better = marks(item.question, reply.text) > marks(item.question, item.answer)
+  score win = reward(item.question, reply.text) > reward(item.question, item.answer)
+}
+measure better_by_model = mean(better)
+measure win_rate = mean(win)
+"""
+"""Judges inside expressions: some asked on the server, some computed in the process; one in two of no reply."""
+
 MODELS = ("openai/a", "openai/b")
 ROLES = ("judge=openai/judge", "helper=openai/helper")
+VERDICT_ROLES = ("judge=openai/judge", "critic=mock/reward")
 KEPT = ("samples", "judgements", "scores", "items")
 """The tables that the same work must leave alike."""
 
@@ -70,13 +102,15 @@ class Work:
     """A spec on disk with `rows` rows, and how it is run."""
 
     folder: Path
+    spec: str = SPEC
+    roles: tuple[str, ...] = ROLES
     rows: int = 8
     connections: int = 4
 
     def write(self) -> None:
         """Puts the spec and its rows into the folder."""
         self.folder.mkdir(parents=True, exist_ok=True)
-        (self.folder / "kills.tripos").write_text(SPEC, "utf-8")
+        (self.folder / "kills.tripos").write_text(self.spec, "utf-8")
         rows = ({"question": f"{3 * row}+{row % 7}" + "+1" * (row % 3), "answer": "1"} for row in range(self.rows))
         (self.folder / "items.jsonl").write_text("\n".join(json.dumps(row) for row in rows), "utf-8")
 
@@ -84,7 +118,7 @@ class Work:
         """What follows `tripos` on the command line."""
         run = ["run", str(self.folder / "kills.tripos"), "--store", str(store), "--json"]
         run += ["--max-connections", str(self.connections), "--model", ",".join(MODELS)]
-        return [*run, *(option for role in ROLES for option in ("--role", role))]
+        return [*run, *(option for role in self.roles for option in ("--role", role))]
 
 
 def place(folder: Path, base_url: str) -> Path:

@@ -110,6 +110,24 @@ def test_majority_stands_for_the_most_frequent_right_answer_of_each_question(spe
     assert set(filled(spec).of("candidate")) == {"m", *names}
 
 
+@pytest.mark.parametrize(
+    ("score", "answers"),
+    [
+        ("(better == A) == (order == first)", {"A", "B"}),
+        ("(order == first) == (better == A)", {"A", "B"}),
+        ("(better == A) == item.wrong", {"A"}),
+        ("(better == B) == item.wrong", {"B"}),
+    ],
+)
+def test_of_two_answers_the_one_that_has_to_be_given_is_right(spec: Path, score: str, answers: set[str]) -> None:
+    text = SPEC.partition("scenario")[0] + (
+        "arm order { first, second }\nscenario s {\n  over item\n  arms order\n"
+        '  ask better by candidate { prompt "{{ item.text }} {{ order }}", returns choice(A, B) }\n'
+        f"  score right = {score}\n  measure accuracy = mean(right)\n}}\n"
+    )
+    assert set(filled(spec, text).of("candidate")) == {"m", *(f"baseline/constant:{answer}" for answer in answers)}
+
+
 def test_without_gold_there_is_no_majority(spec: Path) -> None:
     text = SPEC.partition("scenario")[0]
     text += (

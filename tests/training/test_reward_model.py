@@ -17,7 +17,7 @@ from tripos.training.reward.pairs import read_pairs
 from tripos.training.reward.recipe import RewardRecipe
 from tripos_runtime.models.base import Message, ModelError
 from tripos_runtime.models.reward_artefact import open_reward, pinned_name
-from tripos_runtime.models.reward_network import load_base, read_network
+from tripos_runtime.models.reward_network import load_base, packed, read_network
 from tripos_runtime.models.rewards import RewardModel
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -188,3 +188,22 @@ def test_a_folder_that_is_not_empty_is_not_written_into(tripos: Command, tmp_pat
     done = tripos("train", "reward", "pairs.jsonl", "-o", str(tmp_path))
     assert done.code == 2
     assert "W0818" in done.err
+
+
+def test_packed_weights_give_the_same_rewards(trained: Path) -> None:
+    import torch
+
+    network = read_network(trained)
+    texts = [("", f"{GOOD} {'why ' * n}") for n in range(9)]
+    faster = packed(network)
+    assert faster is not network or not torch.backends.mkldnn.is_available()
+    assert faster.rewards(texts) == pytest.approx(network.rewards(texts), abs=1e-4)
+
+
+def test_a_network_that_cannot_be_packed_is_asked_as_it_is(trained: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuses(_: object) -> None:
+        raise AttributeError("weight")
+
+    monkeypatch.setattr("torch.utils.mkldnn.to_mkldnn", refuses)
+    network = read_network(trained)
+    assert packed(network) is network

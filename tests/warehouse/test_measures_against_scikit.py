@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.warehouse.synthetic import single
+from tests.warehouse.synthetic import Results, single
 from tests.warehouse.test_measures import classed, sorted_out
 from tripos_warehouse.store import Store
 
@@ -38,3 +38,16 @@ def test_it_is_the_figure_of_scikit_learn(  # type: ignore[no-untyped-def]
         case _:
             expected = f1_score(truth, said, average=setting)
     assert single(store, plan, "sorting.it").value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("average", ["macro", "micro", "binary, positive: b"])
+def test_where_no_reply_can_be_read_there_is_no_value(store: Store, tmp_path, average: str) -> None:  # type: ignore[no-untyped-def]
+    plan = classed(tmp_path, f"measure it = f1(answer.sort, item.sort, average: {average})")
+    results = Results(plan)
+    for item in ("i00", "i01"):
+        results.add("sorting", "it.values", item, None, status="parse_failure")
+        results.add("sorting", "it.gold", item, "a")
+    results.write(store)
+    row = single(store, plan, "sorting.it")
+    assert (row.value, row.n, row.total) == (None, 0, 2)
+    assert row.reason is not None

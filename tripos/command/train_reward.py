@@ -34,6 +34,7 @@ def train(options: Namespace) -> int:
     from tripos.training.reward.audit import WARNING
     from tripos.training.reward.making import Wanted, train_reward
     from tripos.training.reward.pairs import read_pairs
+    from tripos.training.reward.sides import without
 
     device = choose_device(options.device)
     try:
@@ -42,7 +43,7 @@ def train(options: Namespace) -> int:
             warnings.simplefilter("ignore")  # what libraries say to those who build on them
             quieten()
             report = train_reward(
-                read_pairs(learned),
+                without(read_pairs(learned), _names(options.without)),
                 None if tested is None else read_pairs(tested),
                 _recipe(options),
                 Wanted(options.seeds, options.shuffled),
@@ -95,9 +96,10 @@ def _files(options: Namespace, folder: Path) -> tuple[Path, Path | None]:
         return given, Path(tests[0]) if tests else None
     plan, source = compiled_pairs(options, options.source)
     of_files = [name for name in tests if name.endswith(".jsonl")]
-    tested = found_pairings(plan, [name for name in tests if name not in of_files])
-    rest = [each.name for each in pairings_of(plan) if each not in tested]
-    learned = found_pairings(plan, _names(options.export) or rest)
+    named = _names(options.export)
+    for_test = [each.name for each in pairings_of(plan) if each.use == "test" and each.name not in named]
+    tested = found_pairings(plan, [name for name in tests if name not in of_files] if tests else for_test)
+    learned = found_pairings(plan, named or _for_training(plan, tested))
     if not learned:
         hint = "declare one: `export NAME { pairs from DATASET … }`, or test fewer"
         raise Failure("W0601", "the spec has no pairs to learn", hint)
@@ -110,6 +112,12 @@ def _files(options: Namespace, folder: Path) -> tuple[Path, Path | None]:
         write_pairs(plan, tested, source, folder / TEST)
         return folder / DATA, folder / TEST
     return folder / DATA, Path(of_files[0]) if of_files else None
+
+
+def _for_training(plan: Plan, tested: Sequence[Pairing]) -> list[str]:
+    """The exports that are learned where none is named: those that are for training, or all that are for no test."""
+    rest = [each for each in pairings_of(plan) if each not in tested and each.use != "test"]
+    return [each.name for each in rest if each.use == "training"] or [each.name for each in rest]
 
 
 def compiled_pairs(options: Namespace, path: str) -> tuple[Plan, CaseSource]:

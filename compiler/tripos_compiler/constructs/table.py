@@ -249,6 +249,14 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "a text, or one for each element of a list: how good it is, and who wrote it",
         keyword="reply",
     ),
+    Construct(
+        "pair_use",
+        ("export",),
+        "for training|test",
+        "whether `tripos train reward` learns the pairs or tests on them, where nothing else is said",
+        keyword="for",
+        once=True,
+    ),
     Construct("rows", ("export",), "rows STEP", "whose replies are exported", once=True),
     Construct("only", ("export",), "where FILTER", "which replies are exported", once=True, keyword="where"),
     Construct(

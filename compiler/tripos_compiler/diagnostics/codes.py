@@ -173,6 +173,8 @@ CODES: dict[str, str] = {
     "W0822": "test not apart",
     "W0823": "encoder not installed",
     "W0824": "a shortcut does as well",
+    "W0830": "criteria not known",
+    "W0831": "unknown source of replies",
 }
 """Code to headline. A test requires a page for each, with a bad example and its mend."""
 

@@ -305,12 +305,15 @@ group by {self._by}, item_id{", class" if group else ""}""",
 from {classes}
 group by {self._by}{", class" if group else ""}""",
         )
-        none = 'coalesce(r."over" / nullif(r."under", 0), 0)' if group else 'r."over" / nullif(r."under", 0)'
+        of_class = 'r."over" / nullif(r."under", 0)'
+        # Where nothing can be counted there is no class, and a mean over none is no 0.
+        none = f'case when r."under" is not null then coalesce({of_class}, 0) end' if group else of_class
+        lacking = "there is no class" if group else "there is nothing of the class"
         cells = self.parts.add(
             "cells",
             f"""select {columns(self.cut.dims, "c")}, avg({none}) as value, count(r."under") as "classes of cell",
   any_value(c.n) as n, any_value(c.total) as total, false as "is share",
-  case when avg({none}) is null then 'there is nothing of the class' end as reason
+  case when avg({none}) is null then '{lacking}' end as reason
 from {counted} as c left join {ratios} as r on {same("c", "r", self.cut.dims)}
 group by {columns(self.cut.dims, "c")}""",
         )

@@ -9,6 +9,7 @@ from tripos_compiler.expressions import Elaborator, record_fields
 from tripos_compiler.lower.loaded import LoadedDataset, row_fields
 from tripos_compiler.lower.templates import lower_texts
 from tripos_compiler.plan import (
+    BoolType,
     Expr,
     ListType,
     Literal_,
@@ -25,7 +26,7 @@ from tripos_compiler.scope import Binding, Scope, Typed
 from tripos_compiler.syntax.tree import Name, Number, Syntax
 from tripos_compiler.types import fits, shown
 
-ONLY_PAIRED = ("pair_group", "pair_prompt", "pair_reply")
+ONLY_PAIRED = ("pair_group", "pair_prompt", "pair_reply", "pair_use")
 """What stands only in an export of the rows of a data set."""
 NOT_PAIRED = ("best", "pairs", "rows", "only", "holds", "format")
 """What stands only in an export of replies."""
@@ -67,6 +68,7 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
     prompt = _prompt(program, scope, statement)
     replies = [lowering.reply(each) for each in statement.of("pair_reply")]
     margin = pairs.find("number")
+    use = statement.one_of("pair_use")
     if not replies:
         message = f"export `{name.text}` does not say what is paired"
         help_ = "write two at least: `reply d.good worth 1` and `reply d.bad worth 0`"
@@ -88,6 +90,7 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
         groups=tuple(each for each in groups if each is not None),
         prompt=prompt if isinstance(prompt, Template) else None,
         replies=tuple(each for each in replies if each is not None),
+        use=None if use is None else "test" if use.has("test") else "training",
     )
 
 
@@ -164,7 +167,7 @@ class _Lowering:
             fields = record_fields((alias.text,), element, (), alias.span)
             scope = {**scope, alias.text: Binding((alias.text,), element, (), fields, span=alias.span)}
         text = self._text(statement.syntax("value"), scope)
-        worth = self.value(statement.find("worth"), NumberType(), "what a reply is worth", scope)
+        worth = self._worth(statement.find("worth"), scope)
         by = self.value(statement.find("who"), TextType(), "who wrote a reply", scope)
         when = self.value(statement.find("cond"), None, "a condition", scope, condition=True)
         if not self.good or text is None:
@@ -177,6 +180,20 @@ class _Lowering:
             by=by,
             when=when,
         )
+
+    def _worth(self, syntax: Syntax | None, scope: Scope) -> Expr | None:
+        """A number, or a list of criteria: then it is how many of them are met."""
+        if syntax is None:
+            return None
+        typed = self._typed(syntax, None, "what a reply is worth", scope)
+        if typed is None:
+            return None
+        if fits(typed.type, NumberType()) or (isinstance(typed.type, ListType) and fits(typed.type.of, BoolType())):
+            return typed.expr
+        self.good = False
+        message = f"what a reply is worth must be `number`, or a list of criteria, this is `{shown(typed.type)}`"
+        self.program.diagnostics.error("E0301", message, syntax.span)
+        return None
 
     def _text(self, syntax: Syntax, scope: Scope) -> Expr | None:
         """A text, or one that may be missing: then the row has no such reply."""

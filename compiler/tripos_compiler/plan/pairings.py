@@ -10,7 +10,8 @@ from tripos_compiler.plan.expressions import Expr, Template
 
 class PairedReply(Part):
     """A text of a row, or one for every element of the list `each`, known as `alias`, for which `when` holds. `worth`
-    says how good it is and `by` who wrote it."""
+    says how good it is, as a number or as a list of criteria of which the number of those that are met counts, and `by`
+    who wrote it."""
 
     text: Expr
     each: Expr | None = None
@@ -34,3 +35,6 @@ class Pairing(Part):
     groups: tuple[Expr, ...] = ()
     prompt: Template | None = None
     replies: tuple[PairedReply, ...]
+    use: Literal["training", "test"] | None = None
+    """What a training does with the pairs where nothing else is said: it learns all that are for training, or where
+    none is, all that are not for a test."""

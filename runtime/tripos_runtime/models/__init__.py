@@ -60,12 +60,18 @@ def open_model(
             return LocalModel(which, slots=slots, timeout_s=timeout_s)
     from tripos_runtime.models.prices import price_of
     from tripos_runtime.models.routes import endpoint_of, path_of
+    from tripos_runtime.models.transcripts import completion_name
 
     endpoint = endpoint_of(name, endpoints)
     own_price = prices.get(name)
-    provider, _, model = name.partition("/")
+    asked_as = completion_name(name)
+    provider, _, model = (asked_as or name).partition("/")
     price = own_price or price_of(provider, model)
     match path_of(name, endpoints):
+        case "direct" if asked_as is not None:
+            from tripos_runtime.models.continuing import ContinuingModel
+
+            return ContinuingModel(name, endpoint, price=price, own_price=own_price is not None, timeout_s=timeout_s)
         case "direct":
             from tripos_runtime.models.direct import DirectModel
 

@@ -64,19 +64,18 @@ class DirectModel:
     async def ask(self, request: Request) -> Reply:
         """The reply to the request, with `others` where it asks for several samples. Raises `ModelError`."""
         messages = without_system(request.messages) if self._folds_system else request.messages
-        body = self._head + as_json(messages) + self._tail(request)
+        found = await self._answer(self._head + as_json(messages) + self._tail(request))
+        return read_reply(found, self.name, self.price, own_price=self._own_price)
+
+    async def _answer(self, body: bytes) -> dict[str, Any]:
+        """The JSON object that the server answers a body with. Raises `ModelError`."""
         try:
             answer = await self._line.post(body)
         except (aiohttp.ClientError, OSError) as error:
             raise model_error(error, self.name, self._place.address, self._place.key_variables) from error
         if answer.status != 200:
             raise answer_error(answer.status, answer.body, headers_of(answer.headers), self._place)
-        return read_reply(
-            completion(answer.body, headers_of(answer.headers), self._place),
-            self.name,
-            self.price,
-            own_price=self._own_price,
-        )
+        return completion(answer.body, headers_of(answer.headers), self._place)
 
     async def close(self) -> None:
         """Lets go of the connections."""

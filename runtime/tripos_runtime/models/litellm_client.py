@@ -19,6 +19,7 @@ from tripos_runtime.models.messages import without_system
 from tripos_runtime.models.prices import tariff
 from tripos_runtime.models.replies import read_reply, whole
 from tripos_runtime.models.routes import is_here
+from tripos_runtime.models.transcripts import PREFIX, completion_name, transcribed, trimmed
 
 
 @functools.cache
@@ -61,21 +62,24 @@ class LitellmModel:
         litellm = library()
         self.name = name
         self._timeout_s = timeout_s
-        provider, address = provider_of(name)
+        self._completes = completion_name(name)
+        self._asked_as = self._completes or name
+        provider, address = provider_of(self._asked_as)
         self._where: dict[str, Any] = {}
         self._key = ""
         if endpoint is None:
             self._address = address or f"the address of {provider}"
-            self._key_variables = require_key(name, provider)
+            self._key_variables = require_key(self._asked_as, provider)
         else:
             self._address = endpoint.base_url
             self._key_variables = endpoint.api_key_env or ""
             self._key = endpoint_key(name, endpoint)
             self._where = {"api_base": endpoint.base_url, "api_key": self._key}
         self.endpoint = f"{self._address} {self._key_variables}".strip()
-        self.structured: bool = is_here(endpoint) or bool(litellm.supports_response_schema(name))
+        known_to_fit = self._completes is None and (is_here(endpoint) or litellm.supports_response_schema(name))
+        self.structured = bool(known_to_fit)
         self._own_price = price
-        self.price = price or known_price(name, provider)
+        self.price = price or known_price(self._asked_as, provider)
         self._folds_system = known(name).get("supports_system_messages") is False
         LitellmModel._opened += 1
         self._closed = False
@@ -83,10 +87,12 @@ class LitellmModel:
     async def ask(self, request: Request) -> Reply:
         """The reply to the request; `Reply.cost_usd` is `None` where nobody has a price for the model."""
         litellm = library()
+        if self._completes is not None:
+            request = transcribed(request)
         messages = without_system(request.messages) if self._folds_system else request.messages
         try:
             response = await litellm.acompletion(
-                model=self.name,
+                model=self._asked_as,
                 messages=[{"role": message.role, "content": whole(message.content)} for message in messages],
                 timeout=self._timeout_s,
                 num_retries=0,
@@ -98,6 +104,8 @@ class LitellmModel:
             # litellm lets its own slips through as any exception, an `AttributeError` for a reply it cannot read.
             raise model_error(error, self.name, self._address, self._key_variables, (self._key,)) from error
         reply = read_response(response, self.name, self.price, own_price=self._own_price is not None)
+        if self._completes is not None:
+            reply = trimmed(reply)
         key = self._key or os.environ.get(self._key_variables, "")
         return without_key(reply, key) if len(key) >= SHORTEST_KEY else reply
 
@@ -188,8 +196,10 @@ def known_price(name: str, provider: str) -> Price | None:
 
 def require_key(name: str, provider: str) -> str:
     """The environment variable of the key, as far as it is known. Raises `ModelError` where it is not set."""
-    usual = f"{provider.upper()}_API_KEY"
+    usual = f"{provider.removeprefix(PREFIX).upper()}_API_KEY"
     missing: list[str] = library().validate_environment(name)["missing_keys"]
+    if provider.startswith(PREFIX) and not os.environ.get(usual):
+        missing = [usual]  # litellm knows no key of these
     # Azure and the clouds have other ways to sign in; a provider that wants nothing but a key has none.
     if missing and all(each.endswith("_API_KEY") for each in missing) and not provider.startswith("azure"):
         hint = f"set {' or '.join(missing)}"

@@ -6,15 +6,19 @@ What is scored is the reply: the tokens before it are read along, `context` of t
 
 from __future__ import annotations
 
+import copy
 import json
+import warnings
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 BASE, HEAD = "base", "head.safetensors"
 """Beside the manifest: the folder of the base model, and the weights of the head."""
 AT_ONCE = 32
+MOST_PACKED = 500_000_000
+"""Larger models are not packed, for their weights are in memory twice then."""
 DIGITS = 4
 
 Pool = Literal["layers", "mean", "last"]
@@ -52,7 +56,8 @@ def parted(text: str, marker: str) -> tuple[str, str]:
 @dataclass
 class RewardNetwork:
     """A base model with its tokenizer and a head. `head` maps features to one number: `weight` of shape `[features]`
-    and a `mean` and `scale` of that shape, by which features are brought to one size first."""
+    and a `mean` and `scale` of that shape, by which features are brought to one size first. With a `bias` of shape
+    `[criteria]` it is classifiers, of `weight` `[features, criteria]`, and the number is the sum of their chances."""
 
     model: Any
     tokenizer: Any
@@ -117,6 +122,8 @@ class RewardNetwork:
         if not texts:
             return []
         values = ((self.features(texts, at_once) - self.head["mean"]) / self.head["scale"]) @ self.head["weight"]
+        if "bias" in self.head:
+            values = (values + self.head["bias"]).sigmoid().sum(1)
         return [round(float(value), DIGITS) for value in values]
 
 
@@ -143,6 +150,27 @@ def load_base(where: str, shape: Shape) -> RewardNetwork:
     if tokenizer.pad_token_id is None:
         tokenizer.pad_token = tokenizer.eos_token
     return RewardNetwork(model, tokenizer, shape)
+
+
+def packed(network: RewardNetwork) -> RewardNetwork:
+    """The same network for a processor, with the weights of its linear layers laid out as oneDNN wants them, which
+    gives the same rewards in two thirds of the time. The network itself where it cannot be packed."""
+    import torch
+
+    weights = sum(each.numel() for each in network.model.parameters())
+    if not torch.backends.mkldnn.is_available() or weights > MOST_PACKED:
+        return network
+    trial = [("", "What did you do first?"), ("", "No. It is 12.")]
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # already on import
+            from torch.utils.mkldnn import to_mkldnn
+
+            other = replace(network, model=to_mkldnn(copy.deepcopy(network.model)))
+            same = torch.allclose(network.features(trial), other.features(trial), rtol=1e-3, atol=1e-4)
+    except Exception:  # a layer that looks into its weights takes no packed ones
+        return network
+    return other if same else network
 
 
 def write_network(network: RewardNetwork, folder: Path) -> None:

@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from tripos_runtime.models.base import Endpoint
 from tripos_runtime.models.catalog import entry_of, every_entry
 from tripos_runtime.models.providers import FOREIGN, PARTICULAR, PROVIDERS
+from tripos_runtime.models.transcripts import DIRECT, completion_name
 
 Path = Literal["direct", "translated", "litellm"]
 
@@ -22,6 +23,8 @@ def path_of(name: str, endpoints: Mapping[str, Endpoint] = {}) -> Path:
     >>> [path_of(name) for name in ("openai/gpt-4o", "openai/o3-mini", "bedrock/anthropic.claude-v2")]
     ['direct', 'translated', 'litellm']
     """
+    if (completion_name(name) or "").startswith(DIRECT):
+        return "direct"
     provider, _, model = name.partition("/")
     endpoint = endpoint_of(name, endpoints)
     entry = entry_of(provider, model) or (every_entry().get(model) if provider == "openai" else None)

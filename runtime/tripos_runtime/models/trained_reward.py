@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tripos_runtime.models.base import FREE, ModelError, Price
-from tripos_runtime.models.reward_network import RewardNetwork, parted, read_network
+from tripos_runtime.models.reward_network import RewardNetwork, packed, parted, read_network
 from tripos_runtime.models.rewards import Chat, as_text
 
 KIND = "tripos.reward/1"
@@ -103,7 +103,7 @@ def _loaded(name: str, folder: Path) -> RewardNetwork:
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
     try:
-        return read_network(folder)
+        return packed(read_network(folder))
     except Exception as error:  # of whatever kind, from the libraries
         told = (str(error).strip().splitlines() or [type(error).__name__])[0]
         raise ModelError("R0239", f"cannot load `{name}`: {told}", "train it again", fatal=True) from error

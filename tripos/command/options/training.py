@@ -21,15 +21,17 @@ def _add_reward(actions: argparse._SubParsersAction[Parser]) -> None:
     reward = actions.add_parser("reward", help="a reward model: learns which of two replies is better")
     help_ = "pairs as JSON Lines, or a spec: the pairs that its exports make of data"
     reward.add_argument("source", metavar="FILE", help=help_)
-    help_ = "of a spec: learn these exports (default: all that are not tested)"
+    help_ = "of a spec: learn these exports (default: those for training, or all that are not tested)"
     reward.add_argument("--export", metavar="NAME[,NAME]", action="append", default=[], help=help_)
-    help_ = "test on these pairs: a file, or exports of the spec (default: a fifth of the topics)"
+    help_ = "test on these pairs: a file, or exports of the spec (default: those for test, or a fifth of the topics)"
     reward.add_argument("--test", metavar="WHAT", action="append", default=[], help=help_)
+    help_ = "learn no pair with a reply by these, whom `by` names"
+    reward.add_argument("--without", metavar="WHO[,WHO]", action="append", default=[], help=help_)
     reward.add_argument("-o", "--output", metavar="DIR", required=True, help="the folder of the model that is made")
     help_ = "base model: a name of the Hub or a folder (default: all-MiniLM-L6-v2, which comes with the extra)"
     reward.add_argument("--model", metavar="NAME", default="all-MiniLM-L6-v2", help=help_)
-    help_ = "learn a head on a base that stays as it is, or all weights (default: head)"
-    reward.add_argument("--tune", choices=("head", "all"), default="head", help=help_)
+    help_ = "learn a head on a base that stays as it is, classifiers of criteria, or all weights (default: head)"
+    reward.add_argument("--tune", choices=("head", "criteria", "all"), default="head", help=help_)
     help_ = "with --tune all: times through the data (default: 1)"
     reward.add_argument("--epochs", type=positive, default=1, metavar="N", help=help_)
     help_ = "with --tune all: highest learning rate (default: 1e-5)"

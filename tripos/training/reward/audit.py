@@ -8,13 +8,14 @@ source that both sides share and on it alone, against rules and a bag of words, 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from tripos.training.reward.learning import Learner, accuracy, shuffled, won
+from tripos.training.reward.learning import Learner, Reward, accuracy, shuffled, won
 from tripos.training.reward.pairs import Preferences
 from tripos.training.reward.trivial import RULES
 
@@ -67,13 +68,14 @@ class Figure:
 
 @dataclass(frozen=True)
 class Variant:
-    """What was learned: all pairs, those without a source or those of a source alone; and how the model and a bag of
-    words do on the test, where there were enough topics to learn of."""
+    """What was learned: all pairs, those without a source or those of a source alone; and how the model, a bag of words
+    and classifiers of criteria, where it is known which are met, do on the test."""
 
     kind: str
     source: str | None
     model: Figure
     words: Figure
+    criteria: Figure | None = None
 
 
 @dataclass(frozen=True)
@@ -104,6 +106,7 @@ class Audit:
                 "pairs": each.model.pairs,
                 "model": each.model.to_json(),
                 "bag_of_words": each.words.to_json(),
+                "criteria": None if each.criteria is None else each.criteria.to_json(),
             }
             for each in self.variants
         ]
@@ -125,25 +128,46 @@ def audit(
     seeds: int = 5,
     nulls: int = 20,
     tell: Tell = lambda line: None,
+    known: Mapping[int, Reward] = MappingProxyType({}),
+    criteria: Learner | None = None,
 ) -> Audit:
     """Audits a way to learn: trains it `seeds` times on every variant of what is learned, and `nulls` times on shuffled
-    labels. `tested` shares no topic with `learned`. Raises `Failure` W0815 where there is one topic only."""
+    labels. `tested` shares no topic with `learned`. `known` has what was learned of all pairs already, by seed;
+    `criteria` learns which criteria are met. Every figure is told as soon as it is there. Raises `Failure` W0815 where
+    there is one topic only."""
     variants = []
+    error = None
     for kind, source, pairs in _learned(learned, tested):
         tell(f"audit: {_called(kind, source)}, {len(pairs):,} pairs, {seeds} seeds")
-        figures = [
-            Figure(tuple(accuracy(each.learn(pairs, seed)(tested), tested) for seed in range(seeds)), len(pairs))
-            for each in (model, words)
-        ]
-        variants.append(Variant(kind, source, figures[0], figures[1]))
+        values = []
+        for seed in range(seeds):
+            reward = known.get(seed) if source is None else None
+            rewards = (reward or model.learn(pairs, seed))(tested)
+            values.append(accuracy(rewards, tested))
+            if source is None and seed == 0:
+                error = clustered_error(won(rewards, tested), tested.groups)
+        of_words = _over_seeds(words, pairs, tested, seeds)
+        of_criteria = None if criteria is None else _over_seeds(criteria, pairs, tested, seeds)
+        variants.append(Variant(kind, source, Figure(tuple(values), len(pairs)), of_words, of_criteria))
+        tell(f"  {' '.join(f'{value:.3f}' for value in values)}; bag of words {variants[-1].words.mean:.3f}")
     if nulls:
         tell(f"audit: shuffled labels, {nulls} times")
-    null = tuple(accuracy(model.learn(shuffled(learned, n), n)(tested), tested) for n in range(nulls))
+    null: tuple[float, ...] = ()
+    for n in range(nulls):
+        null += (accuracy(model.learn(shuffled(learned, n), n)(tested), tested),)
+    if nulls:
+        tell(f"  {' '.join(f'{value:.3f}' for value in null)}")
     whole = variants[0].model
     p = (1 + sum(value >= whole.mean for value in null)) / (1 + nulls) if nulls else None
     rules = {name: accuracy(rule(tested), tested) for name, rule in RULES.items()}
-    error = clustered_error(won(model.learn(learned, 0)(tested), tested), tested.groups)
     return Audit(tuple(variants), rules, null, p, error, tuple(_warnings(variants, rules, p, nulls)))
+
+
+def _over_seeds(learner: Learner, pairs: Preferences, tested: Preferences, seeds: int) -> Figure:
+    return Figure(
+        tuple(accuracy(learner.learn(pairs, seed)(tested), tested) for seed in range(seeds)),
+        len(pairs),
+    )
 
 
 def _learned(learned: Preferences, tested: Preferences) -> list[tuple[str, str | None, Preferences]]:

@@ -45,7 +45,10 @@ class HeadLearner:
 
     def learn(self, learned: Preferences, seed: int) -> Reward:
         """A head of the pairs that the seed does not hold out."""
-        head = self.fit(learned, seed)
+        return self.reward(self.fit(learned, seed))
+
+    def reward(self, head: Head) -> Reward:
+        """What a head gives for the replies of preferences."""
         return lambda pairs: head.rewards(self._rows(pairs))
 
     def fit(self, learned: Preferences, seed: int) -> Head:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -62,6 +63,7 @@ def shuffled(pairs: Preferences, seed: int) -> Preferences:
     for replies in of.values():
         put[replies] = draw.permutation(replies)
     moved: Mapping[str, Any] = {**pairs.told, "shuffled": seed}
-    return Preferences(
-        pairs.texts, put[pairs.better], put[pairs.worse], pairs.margins, pairs.groups, pairs.by, pairs.keys, moved
-    )
+    criteria = list(pairs.criteria)
+    for place, met in enumerate(pairs.criteria):
+        criteria[put[place]] = met
+    return replace(pairs, better=put[pairs.better], worse=put[pairs.worse], told=moved, criteria=tuple(criteria))

@@ -17,14 +17,15 @@ from tripos.training.extra import versions
 from tripos.training.report import write_report
 from tripos.training.reward.audit import audit
 from tripos.training.reward.bases import open_base, told_base
+from tripos.training.reward.criteria import CriteriaLearner, known, need_criteria
 from tripos.training.reward.heads import HeadLearner
-from tripos.training.reward.pairs import Preferences
+from tripos.training.reward.pairs import Numbers, Preferences
 from tripos.training.reward.recipe import RewardRecipe
 from tripos.training.reward.sides import Tested, apart
 from tripos.training.reward.trivial import BagOfWords
 from tripos.training.reward.tuning import TunedLearner
 from tripos.training.splits import split_by_group
-from tripos_runtime.models.reward_network import RewardNetwork, write_network
+from tripos_runtime.models.reward_network import RewardNetwork, packed, write_network
 from tripos_runtime.models.trained_reward import KIND, digest_of
 from tripos_warehouse.exports.files import write_lines
 
@@ -66,18 +67,34 @@ def train_reward(
         f"{_count(test.preferences)} to test, on {device.kind} ({device.name})"
     )
     began = clock()
-    learner: HeadLearner | TunedLearner
+    learner: HeadLearner | CriteriaLearner | TunedLearner
+    criteria: CriteriaLearner | None = None
     if recipe.tune == "head":
-        learner = _heads(network, recipe, (learned, test.preferences), device, tell)
+        learner = HeadLearner(*_features(network, recipe, (learned, test.preferences), device, tell), recipe.held_out)
         head = learner.fit(learned, recipe.seed)
-        network.head = _as_tensors(head.weight, head.mean, head.scale)
+        network.head = _as_tensors(weight=head.weight, mean=head.mean, scale=head.scale)
         chosen: dict[str, Any] = {"penalty": head.penalty, "held_out": dict(head.held_out)}
+        reward = learner.reward(head)
+        if known(learned):
+            criteria = CriteriaLearner(learner.features, learner.places, recipe.held_out)
+    elif recipe.tune == "criteria":
+        need_criteria(learned)
+        given = _features(network, recipe, (learned, test.preferences), device, tell)
+        learner = CriteriaLearner(*given, recipe.held_out)
+        found = learner.fit(learned, recipe.seed)
+        network.head = _as_tensors(weight=found.weight, bias=found.bias, mean=found.mean, scale=found.scale)
+        chosen = {"penalty": found.penalty, "held_out": dict(found.held_out)}
+        reward = learner.reward(found)
     else:
         learner = TunedLearner(network, recipe, device, tell)
         network = learner.fit(learned, recipe.seed)
         network.model.to("cpu")
         chosen = {"held_out": dict(learner.held_out)}
+        reward = learner.reward(network)
     trained_s = clock() - began
+    # Before the audit, which may take long and be cut off: what was trained is not lost by it.
+    base = told_base(recipe, network)
+    digest = _write(network, folder, recipe, base, learned)
     began = clock()
     audited = audit(
         learner,
@@ -87,10 +104,10 @@ def train_reward(
         seeds=wanted.seeds,
         nulls=wanted.nulls,
         tell=tell,
+        known={recipe.seed: reward},
+        criteria=criteria,
     )
     audited_s = clock() - began
-    base = told_base(recipe, network)
-    digest = _write(network, folder, recipe, base, learned)
     report = {
         "format": KIND,
         "kind": "reward",
@@ -129,23 +146,23 @@ def _sides(learned: Preferences, tested: Preferences | None, seed: int) -> tuple
     return learned.only(split.learned).trimmed(), Tested(learned.only(split.held_out).trimmed(), 0, 0)
 
 
-def _heads(
+def _features(
     network: RewardNetwork, recipe: RewardRecipe, sides: Sequence[Preferences], device: Device, tell: Tell
-) -> HeadLearner:
-    """A learner of heads over the features of every reply, each of which goes through the base once."""
+) -> tuple[Numbers, dict[tuple[str, str], int]]:
+    """The features of every reply, each of which goes through the base once, and which row is which reply's."""
     texts = list(dict.fromkeys(text for side in sides for text in side.texts))
     tell(f"reading {len(texts):,} replies")
-    network.model.to(device.kind)
-    features = network.features(texts, recipe.at_once or 32).float().numpy()
+    reader = packed(network) if device.kind == "cpu" else network
+    reader.model.to(device.kind)
+    features = reader.features(texts, recipe.at_once or 32).float().numpy()
     network.model.to("cpu")
-    return HeadLearner(features, {text: place for place, text in enumerate(texts)}, recipe.held_out)
+    return features, {text: place for place, text in enumerate(texts)}
 
 
-def _as_tensors(*arrays: Any) -> dict[str, Any]:
+def _as_tensors(**arrays: Any) -> dict[str, Any]:
     import torch
 
-    names = ("weight", "mean", "scale")
-    return {name: torch.tensor(np.asarray(each, dtype=np.float32)) for name, each in zip(names, arrays, strict=True)}
+    return {name: torch.tensor(np.asarray(each, dtype=np.float32)) for name, each in arrays.items()}
 
 
 def _count(pairs: Preferences) -> int:

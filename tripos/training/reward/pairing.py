@@ -24,11 +24,12 @@ FORMAT = "tripos.training/2"
 
 @dataclass(frozen=True)
 class Told:
-    """A reply of a row: its text, how good it is, and who wrote it."""
+    """A reply of a row: its text, how good it is, who wrote it, and which criteria it meets, where that is said."""
 
     text: str
     worth: float
     by: str
+    criteria: tuple[bool, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -96,15 +97,18 @@ def _told(reply: PairedReply, names: Mapping[str, Any]) -> Iterator[Told]:
         text = evaluate(reply.text, seen)
         if text is not None and str(text).strip():
             by = "" if reply.by is None else str(evaluate(reply.by, seen) or "")
-            yield Told(str(text).strip(), float(evaluate(reply.worth, seen) or 0), by)
+            worth = evaluate(reply.worth, seen)
+            met = tuple(bool(each) for each in worth) if isinstance(worth, list | tuple) else None
+            yield Told(str(text).strip(), float(worth or 0) if met is None else sum(met), by, met)
 
 
 def write_pairs(plan: Plan, pairings: Sequence[Pairing], source: CaseSource, path: Path) -> dict[str, Any]:
     """Writes the pairs of all `pairings` as JSON Lines and their provenance beside, which is returned.
 
     A line has `prompt`, `chosen`, `rejected` and `margin`; the provenance has an entry for every line, with the export,
-    the item, what it shares with others (`groups`), and who wrote the two (`by`). Raises `Failure` W0821 where there is
-    no pair, and `StoreError` W0604 where the disk refuses.
+    the item, what it shares with others (`groups`), who wrote the two (`by`), how much they are worth, and, where the
+    export lists criteria, which of them they meet. Raises `Failure` W0821 where there is no pair, and `StoreError`
+    W0604 where the disk refuses.
     """
     found: list[tuple[str, Pair]] = []
     left_out: Counter[str] = Counter()
@@ -140,12 +144,19 @@ def write_pairs(plan: Plan, pairings: Sequence[Pairing], source: CaseSource, pat
                 "groups": list(pair.groups),
                 "by": [pair.chosen.by, pair.rejected.by],
                 "worth": [pair.chosen.worth, pair.rejected.worth],
+                **_criteria(pair),
             }
             for name, pair in found
         ],
     }
     write_lines(beside(path), [json.dumps(said, ensure_ascii=False, indent=1).encode()])
     return said
+
+
+def _criteria(pair: Pair) -> dict[str, Any]:
+    """Which criteria the two meet, as 1 and 0; nothing where the export lists none."""
+    both = (pair.chosen.criteria, pair.rejected.criteria)
+    return {"criteria": [None if each is None else [int(met) for met in each] for each in both]} if any(both) else {}
 
 
 def _line(pair: Pair) -> bytes:

@@ -34,6 +34,8 @@ class Preferences:
     """What each pair shares with others of its group: the values that the export groups by, without case and signs."""
     told: Mapping[str, Any]
     """What is said of the file: name, SHA-256, pairs, and of a spec's export benchmark, plan and licence."""
+    criteria: tuple[tuple[bool, ...] | None, ...] = ()
+    """Which criteria each of the texts meets, where that is said; empty where it is said of none."""
 
     def __len__(self) -> int:
         return len(self.groups)
@@ -56,7 +58,9 @@ class Preferences:
         """The same pairs, with only those texts that are in one."""
         used, places = np.unique(np.concatenate([self.better, self.worse]), return_inverse=True)
         better, worse = np.split(places, 2)
-        return replace(self, texts=tuple(self.texts[place] for place in used), better=better, worse=worse)
+        criteria = tuple(self.criteria[place] for place in used) if self.criteria else ()
+        texts = tuple(self.texts[place] for place in used)
+        return replace(self, texts=texts, better=better, worse=worse, criteria=criteria)
 
 
 def read_pairs(path: Path) -> Preferences:
@@ -75,6 +79,7 @@ def read_pairs(path: Path) -> Preferences:
     said = _provenance(path, sha256, len(lines))
     entries = said["lines"] if said is not None else [{} for _ in lines]
     places: dict[tuple[str, str], int] = {}
+    criteria: dict[int, tuple[bool, ...]] = {}
     better, worse, margins, keys, by = [], [], [], [], []
     for (number, line), entry in zip(lines, entries, strict=True):
         prompt, chosen, rejected, margin = _pair(path, number, line)
@@ -85,6 +90,9 @@ def read_pairs(path: Path) -> Preferences:
         keys.append(frozenset(filter(None, map(plain, shared))) or frozenset({prompt}))
         wrote = entry.get("by") or entry.get("models") or ["", ""]
         by.append((str(wrote[0]), str(wrote[-1])))
+        for place, met in zip((better[-1], worse[-1]), entry.get("criteria") or (), strict=False):
+            if met is not None:
+                criteria.setdefault(place, tuple(map(bool, met)))
     if not lines:
         raise Failure("W0821", f"`{path}` has no pairs", "`tripos export NAME --spec SPEC -o FILE` writes some")
     told = {name: (said or {}).get(name) for name in ("benchmark", "version", "plan_digest", "exports", "licence")}
@@ -100,6 +108,7 @@ def read_pairs(path: Path) -> Preferences:
         by=tuple(by),
         keys=tuple(keys),
         told=told,
+        criteria=tuple(criteria.get(place) for place in range(len(places))) if criteria else (),
     )
 
 

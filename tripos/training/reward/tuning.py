@@ -24,7 +24,8 @@ HEAD_RATE = 100.0
 
 @dataclass
 class TunedLearner:
-    """Learns with all weights, each time from `base` on. `networks` has what was learned of each seed, where `keep`."""
+    """Learns with all weights, each time from `base` on. `held_out` has the figures of the last fit on what
+    it held out."""
 
     base: RewardNetwork
     recipe: RewardRecipe
@@ -35,8 +36,18 @@ class TunedLearner:
 
     def learn(self, learned: Preferences, seed: int) -> Reward:
         """A network of the pairs that the seed does not hold out."""
-        network = self.fit(learned, seed)
-        return lambda pairs: np.array(network.rewards(pairs.texts, self._at_once))
+        return self.reward(self.fit(learned, seed))
+
+    def reward(self, network: RewardNetwork) -> Reward:
+        """What a network gives for the replies of preferences. It takes the device's memory only meanwhile."""
+
+        def rewards(pairs: Preferences) -> Numbers:
+            network.model.to(self.device.kind)
+            found = np.array(network.rewards(pairs.texts, self._at_once))
+            network.model.to("cpu")
+            return found
+
+        return rewards
 
     @property
     def _at_once(self) -> int:

@@ -68,6 +68,10 @@ _LABEL = (
 _AROUND = "*_`\"'“”‘’()[]{}.。!！,， "
 _OPENS = re.compile(rf"\W*{_LABEL}\W*{_WORD}(?![^\W_])")
 _CLOSES = re.compile(rf"(?:(?<![^\W_])|(?<=[是为])){_WORD}\W*\Z")
+_BOTH = re.compile(
+    rf"\W*{_LABEL}\W*(?:yes ?(?:/|or|and) ?no|no ?(?:/|or|and) ?yes|true ?(?:/|or) ?false|是[/或]否|对[/或]错)\b"
+)
+"""Both at once, as a question has them that is said again."""
 _NEAR = 80
 
 
@@ -81,5 +85,7 @@ def is_yes(text: str) -> bool | None:
     (True, False, None)
     """
     plain = " ".join(text.casefold().split()).strip(_AROUND)
+    if _BOTH.match(plain[:_NEAR]):
+        return None
     found = _OPENS.match(plain[:_NEAR]) or _CLOSES.search(plain[-_NEAR:])
     return None if found is None else found["no"] is None

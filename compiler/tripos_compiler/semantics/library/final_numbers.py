@@ -16,14 +16,31 @@ _LABEL = re.compile(
     r"|(?:最终|最后的?|正确)?(?:答案|结果)(?:应该|应)?[是为]?)\s{0,3}[:：=]?\s{0,3}",
     re.I,
 )
-_EMPHASIS = re.compile(r"\*\*|__|`|\\\(|\\\)|\\\[|\\\]|\\text\s?\{|\$\$|(?<=\d)\\ ?(?=[^\w{])|[{}](?=\s|$)")
+_EMPHASIS = re.compile(
+    r"(?<!\w)_(?=[-$\d])|(?<=[\d.])_(?!\w)|\*\*|__|`|\\\(|\\\)|\\\[|\\\]|\\text\s?\{|\$\$"
+    r"|(?<=\d)\\ ?(?=[^\w{])|[{}](?=\s|$)"
+)
 _LATEX = (("\\$", "$"), ("\\%", "%"), ("{,}", ","), ("\\,", ""), ("\\!", ""), ("\\;", " "), ("⁄", "/"))
+_GROUPED = re.compile(
+    r"(?<![\d.,])\d{1,3}(?:(?:[\u00a0\u2009\u202f]\d{3})+|(?:['’]\d{3})+|(?: \d{3}){0,4}(?: 0\d\d)(?: \d{3}){0,4})"
+    r"(?![\d.]\d|\d)"
+)
+"""Thousands apart by a space that does not break or an apostrophe; or by a plain space, where nothing else can be
+meant: no number by itself begins with 0."""
+_COMMA_DECIMALS = re.compile(r"(?<![\d.,])(\d{1,3}(?:\.\d{3})+),(\d{1,2})(?![\d,.]\d|\d)")
 _LATEX_FRACTION = re.compile(r"\\[dtc]?frac ?\{([^{}]*)\} ?\{([^{}]*)\}")
 _FRACTION = re.compile(r"-?\d* ?[¼-¾⅐-⅞]")
 _SENTENCE = re.compile(r"[.;!?](?=\s)|[。；！？]")
 _AMOUNT = r"\d{1,3}(?:,\d{3})+(?!\d)|\d+"
 _PARTS = re.compile(rf"(?<![\w/.)])-?\s?[$€£¥₹]?(?:(?:{_AMOUNT}) )?(?:{_AMOUNT})(?:\.\d+)? ?/ ?\d+(?:\.\d+)?(?![\w/])")
 _CHINESE = r"零〇一二两三四五六七八九十百千万亿"
+_POWER = re.compile(
+    rf"(?<![\w.])(?P<sign>-)?(?:(?P<times>(?:{_AMOUNT})(?:\.\d+)?) ?(?:[×x*·]|\\times|\\cdot) ?)?"
+    r"10 ?\^ ?\{?(?P<power>-?\d{1,3})\}?(?![\d.]\d|\w)"
+)
+_TEN_THOUSANDS = re.compile(
+    rf"(?<![A-Za-z\d.])-?(?:{_AMOUNT})(?:\.\d+)? ?(?:[十百千]?[万亿]|万亿)(?:\d+[十百千万]){{0,3}}(?!\d)"
+)
 _CHINESE_FRACTION = re.compile(rf"(?P<bottom>[{_CHINESE}]+)分之(?P<top>[{_CHINESE}]+)")
 _CHINESE_NUMBER = re.compile(rf"(?<![第{_CHINESE}])负?[{_CHINESE}]+(?:点[{_CHINESE}]+)?(?!分之)")
 _STATED = re.compile(r"(?:[是为得:：=]|等于|还?剩下?|一共|总共|共)\s?$")
@@ -40,8 +57,8 @@ def final_number(text: str) -> float | None:
 
     Looked for is, in this order: what follows the last `####`; the last `\\boxed{…}`; what follows the last `answer` or
     `答案` with a number in its sentence, after the last `=` there; the last number of all. A number may have thousands
-    separators, a currency sign, a unit behind it, a fraction part (`3/4`, `1 3/4`, `½`, `\\frac{3}{4}`), or be written
-    in Chinese (`十二`, `三分之二`). A per cent sign changes nothing.
+    separators, a currency sign, a unit behind it, a fraction part (`3/4`, `1 3/4`, `½`, `\\frac{3}{4}`) or a power of
+    ten (`1.5 × 10^3`), or be written in Chinese (`十二`, `三分之二`, `3万`). A per cent sign changes nothing.
 
     >>> final_number("18 - 6 = 12, so $1,234.50."), final_number("Answer: -3 degrees, not 5"), final_number("none")
     (1234.5, -3.0, None)
@@ -73,7 +90,8 @@ def _lines_from(text: str) -> str:
 
 def _tidy(text: str) -> str:
     """A text without marks of emphasis and the LaTeX around numbers."""
-    plain = text.translate(_SIGNS)
+    plain = _GROUPED.sub(lambda grouped: re.sub(r"\D", "", grouped[0]), text)
+    plain = _COMMA_DECIMALS.sub(lambda amount: f"{amount[1].replace('.', '')}.{amount[2]}", plain).translate(_SIGNS)
     for latex, meant in _LATEX:
         plain = plain.replace(latex, meant)
     return _EMPHASIS.sub("", _LATEX_FRACTION.sub(r"\1/\2", plain))
@@ -90,15 +108,23 @@ def _numbers(text: str) -> list[float]:
     taken = bytearray(len(text))
 
     def take(start: int, end: int, value: float | None) -> None:
-        if value is None or not math.isfinite(value) or any(taken[start:end]):
+        if value is None or not math.isfinite(value) or taken.find(1, start, end) >= 0:
             return
         taken[start:end] = b"\1" * (end - start)
         found.append((start, value))
 
+    for match in _POWER.finditer(text):
+        power = float((match["times"] or "1").replace(",", "")) * float(f"1e{match['power']}")
+        take(match.start(), match.end(), -power if match["sign"] else power)
+    for match in _TEN_THOUSANDS.finditer(text):
+        value = _chinese(re.sub("[-, ]", "", match[0]))
+        take(match.start(), match.end(), value if value is None or match[0][0] != "-" else -value)
     for pattern in (_FRACTION, _PARTS):
         for match in pattern.finditer(text):
             take(match.start(), match.end(), number(match[0].strip()))
     for match in NUMBER_IN_TEXT.finditer(text):
+        if text[: match.start()].endswith(("^", "^{")):
+            continue  # of `cm^2`
         take(match.start(), match.end(), number(match[0]))
     for match in _CHINESE_FRACTION.finditer(text):
         bottom, top = _chinese(match["bottom"]), _chinese(match["top"])
@@ -128,5 +154,5 @@ def _chinese(text: str) -> float | None:
 
     try:
         return float(cn2an(text.replace("〇", "零"), "smart"))
-    except (ValueError, KeyError):  # a KeyError is how cn2an ends at some that it does not know
+    except (ValueError, KeyError):  # the latter is a slip of the library on `三亿三`
         return None
