@@ -14,6 +14,7 @@ from tripos_compiler.plan.datasets import (
     DataField,
     DataFile,
     Dataset,
+    Distinct,
     Derived,
     Made,
     Verify,
@@ -30,6 +31,7 @@ from tripos_compiler.plan.declarations import (
     Plugin,
     Role,
     Tree,
+    TreeFile,
 )
 from tripos_compiler.plan.expressions import (
     Binary,
@@ -134,6 +136,7 @@ __all__ = [
     "Derived",
     "DialogueType",
     "Expectation",
+    "Distinct",
     "Export",
     "Expr",
     "Figure",
@@ -182,6 +185,7 @@ __all__ = [
     "Texts",
     "Treatment",
     "Tree",
+    "TreeFile",
     "TreeType",
     "Type",
     "Unary",

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, 
 from dataclasses import dataclass
 from typing import Any
 
+from tripos_compiler.semantics.evaluate import Unavailable
 from tripos_compiler.semantics.library.trees import BETWEEN
 from tripos_runtime.asking import Answer
 from tripos_runtime.shared import together
@@ -28,11 +29,11 @@ class Walked:
     unknown: str | None = None
 
 
-async def walk(tree: Mapping[str, Any], choose: Choose) -> Walked:
-    """Goes down a tree. All nodes of one level are asked about at once; where a reply is of no use, no further level
-    is."""
-    level: list[Path] = [()]
-    ends: set[Path] = set()
+async def walk(tree: Mapping[str, Any], choose: Choose, start: Path = ()) -> Walked:
+    """Goes down a tree from the node `start`, which is one of its; a leaf there is chosen without asking. All nodes of
+    one level are asked about at once; where a reply is of no use, no further level is."""
+    level: list[Path] = [start] if _below(tree, start) else []
+    ends: set[Path] = set() if level else {start}
     names: list[str] = []
     while level:
         answers: dict[Path, tuple[Answer, str]] = {}
@@ -52,6 +53,20 @@ async def walk(tree: Mapping[str, Any], choose: Choose) -> Walked:
                 (below.append if _below(tree, (*path, branch)) else ends.add)((*path, branch))
         level = below
     return Walked(tuple(BETWEEN.join(path) for path in _all_paths(tree) if path in ends), tuple(names))
+
+
+def node_at(tree: Mapping[str, Any], path: str) -> Path:
+    """The names from the root to the node of that path. Raises `Unavailable` where the tree has no such node.
+
+    >>> node_at({"Algebra": {"Sets": {}}}, "Algebra / Sets")
+    ('Algebra', 'Sets')
+    """
+    names = tuple(path.split(BETWEEN)) if path else ()
+    try:
+        _below(tree, names)
+    except KeyError:
+        raise Unavailable("below", "no_value", f"the tree has no branch `{path}`") from None
+    return names
 
 
 def matched(chosen: Collection[str], branches: Sequence[str]) -> list[str] | str:
