@@ -92,9 +92,12 @@ class Asker:
             self._questions[step.fingerprint] = Question(step.system, step.prompt, step.settings, schema, reader)
         return self._questions[step.fingerprint]
 
-    async def ask(self, call: MadeCall, sent: tuple[Message, ...], found: Found) -> Answer:
-        """The answer to a call: the one that the ledger has, or a new one."""
-        question, name = self.question(call.step), call.name
+    async def ask(
+        self, call: MadeCall, sent: tuple[Message, ...], found: Found, question: Question | None = None
+    ) -> Answer:
+        """The answer to a call: the one that the ledger has, or a new one; to `question`, where that is not the step's
+        own."""
+        question, name = question or self.question(call.step), call.name
         if name not in found.names:
             found = find(self.ledger, [name])
         if name in found.rows:

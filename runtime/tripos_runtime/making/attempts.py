@@ -9,7 +9,7 @@ from typing import Any, assert_never
 
 from tripos_compiler.plan import Ask, Derived, Made, Verify, Walk, digest
 from tripos_compiler.semantics.evaluate import TREES, Unavailable, evaluate
-from tripos_runtime.asking import Answer
+from tripos_runtime.asking import Answer, Question
 from tripos_runtime.binding import Binding
 from tripos_runtime.making.apart import Others
 from tripos_runtime.making.asked import Asker, Found, MadeCall
@@ -17,7 +17,7 @@ from tripos_runtime.making.due import Due
 from tripos_runtime.making.outcomes import place_of
 from tripos_runtime.making.rejections import Reason, Rejection, note, one_of_several
 from tripos_runtime.making.slots import Slot
-from tripos_runtime.making.walks import Path, node_at, walk
+from tripos_runtime.making.walks import Path, among, node_at, walk
 from tripos_runtime.models.base import Message
 from tripos_runtime.prompting import messages
 from tripos_runtime.sources import Sources
@@ -202,7 +202,8 @@ class _Trial:
         async def choose(path: tuple[str, ...], branches: list[str]) -> tuple[Answer, str]:
             # What there is to choose among is in the name, so a branch that is added is asked about.
             item = digest([self.slot.name, step.name, path, branches])
-            return await self.ask(step.ask, item, {**self.names, "branches": branches}, tell=tell)
+            question = among(self.attempts.asker.question(step.ask), branches)
+            return await self.ask(step.ask, item, {**self.names, "branches": branches}, tell=tell, question=question)
 
         tree = self.names[TREES][step.tree]
         walked = await walk(tree, choose, self._start(step, tree))
@@ -229,7 +230,9 @@ class _Trial:
         self.asked += 1
         return answer
 
-    async def ask(self, ask: Ask, item: str, names: Mapping[str, Any], *, tell: bool) -> tuple[Answer, str]:
+    async def ask(
+        self, ask: Ask, item: str, names: Mapping[str, Any], *, tell: bool, question: Question | None = None
+    ) -> tuple[Answer, str]:
         """The answer to a step about `item` and the name of the reply; with `tell`, it is said why the attempt before
         was rejected. The value is `None` where the reply is of no use. Raises `_NoReply` where there is none."""
         attempts = self.attempts
@@ -240,7 +243,7 @@ class _Trial:
             sent = (*sent[:-1], replace(sent[-1], content=f"{sent[-1].content}\n\n{said}"))
         if tell and self.before is not None:
             sent = (*sent, *self._told(self.before, call.language))
-        answer = await attempts.asker.ask(call, sent, self.found)
+        answer = await attempts.asker.ask(call, sent, self.found, question)
         if answer.status in AGAIN:
             raise _NoReply
         return (answer if answer.status in (OK, TRUNCATED) else replace(answer, value=None)), call.name
