@@ -37,8 +37,23 @@ class NotRunnable(Exception):
         super().__init__(self.message)
 
 
+class NotApproved(NotRunnable):
+    """A plan builds on a tree that a model drafted and nobody has approved, or not as it is now."""
+
+    def __init__(self, drafts: list[str]) -> None:
+        super().__init__([])
+        self.code = "R0245"
+        shown = ", ".join(f"`{path}`" for path in drafts)
+        self.message = f"nobody has approved {shown} as it is"
+        self.hint = f"read it, mend it, then `tripos approve {drafts[0]} --name YOU`; `tripos plan` shows what it costs"
+        self.args = (self.message,)
+
+
 def check_runnable(plan: Plan, chosen: tuple[Scenario, ...]) -> None:
-    """Raises `NotRunnable` where a chosen scenario has a part that is not run."""
+    """Raises `NotRunnable` where a chosen scenario has a part that is not run, `NotApproved` where a tree is a draft."""
+    drafts = [file.path for tree in plan.trees for file in tree.files if file.draft]
+    if drafts:
+        raise NotApproved(drafts)
     missing = list(dict.fromkeys(part for scenario in chosen for part in _missing(plan, scenario)))
     if missing:
         raise NotRunnable(missing)
