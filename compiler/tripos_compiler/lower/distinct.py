@@ -32,7 +32,8 @@ def _lowered(making: Making, statement: Statement) -> Distinct | None:
     above = _above(making, statement)
     if making.too_early(looked_up(others)):
         return None
-    among = making.elaborator(dict(making.scope), "distinct", others.span).any(others)
+    # The same for every row, so no row and no axis can be named: `raw.stem` is a column, also of the source.
+    among = making.elaborator({}, "distinct", others.span).any(others)
     if typed is None or among is None or above is None:
         return None
     of = element(among.type)
