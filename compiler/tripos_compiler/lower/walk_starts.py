@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics import nearest
 from tripos_compiler.lower.made_source import known_rows
 from tripos_compiler.lower.making import Making
 from tripos_compiler.lower.trees import branches_of
-from tripos_compiler.plan import Axis, Expr, Made, Type, Walk
+from tripos_compiler.plan import Axis, Expr, Literal_, Made, Type, Walk
 from tripos_compiler.program import Program
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.library.trees import BETWEEN
 from tripos_compiler.semantics.names import parts_of
 from tripos_compiler.semantics.trees import Tree
+from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import Name
 from tripos_compiler.types import shown
 
@@ -36,10 +39,12 @@ def lower_start(making: Making, statement: Statement, tree: Name) -> tuple[Expr,
         help_ = "take a text that is a path of the tree, or a choice of its branches"
         making.error("E0301", f"`{shown(type_)}` is no place in a tree", written.span, help=help_)
         return None
-    if type_.kind != "choice":
-        return typed.expr, {}
     branches = branches_of(making.program, tree.text)
     if branches is None:  # the tree was reported
+        return typed.expr, {}
+    if isinstance(typed.expr, Literal_):
+        return _written(making, written.span, tree, typed.expr, branches)
+    if type_.kind != "choice":
         return typed.expr, {}
     starts = _meant(making, type_, branches)
     missing = [value for value in type_.values if value not in starts]
@@ -51,6 +56,26 @@ def lower_start(making: Making, statement: Statement, tree: Name) -> tuple[Expr,
         making.error("E0398", f"`{tree.text}` has no branch for {named}{more}", written.span, help=help_)
         return None
     return typed.expr, starts
+
+
+def _written(
+    making: Making, span: Span, tree: Name, path: Literal_, branches: Mapping[str, Any]
+) -> tuple[Expr, dict[str, str]] | None:
+    """A path that stands in the spec, which must be there."""
+    try:
+        Tree(branches).below(str(path.value))
+    except KeyError:
+        close = nearest(str(path.value), _paths(branches))
+        help_ = f"did you mean `{close}`?" if close else "write the names from the top, with ` / ` between them"
+        making.error("E0398", f"`{tree.text}` has no branch `{path.value}`", span, help=help_)
+        return None
+    return path, {str(path.value): str(path.value)}
+
+
+def _paths(branches: Mapping[str, Any], above: str = "") -> Iterator[str]:
+    for name, below in branches.items():
+        yield above + name
+        yield from _paths(below, f"{above}{name}{BETWEEN}")
 
 
 def _meant(making: Making, type_: Type, branches: Mapping[str, Any]) -> dict[str, str]:
@@ -86,7 +111,7 @@ def walk_calls(program: Program, made: Made, step: Walk) -> tuple[int, int, int]
         return 0, made.rows * tree.depth, made.rows * tree.inner
     starts = _starts(program, made, step)
     if starts is None:
-        tops = [_below(branches, path) for path in sorted(set(step.starts.values()))] or [branches]
+        tops = [_below(branches, path) for path in sorted(set(step.starts.values()))] or [Tree(branches)]
         least = min(1 if each.branches else 0 for each in tops) if step.starts else 0
         return made.rows * least, made.rows * max(each.depth for each in tops), made.rows * max(map(_inner, tops))
     weight = made.rows // max(1, starts.total())
