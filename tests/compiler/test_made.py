@@ -40,7 +40,10 @@ RAW = "\n".join(
     f'{{"stem": "{stem}", "level": "{level}", "mark": {mark}}}'
     for stem, level, mark in (("one", "basic", 1), ("two", "exam", 2), ("three", "exam", 3))
 )
-FILES = {"raw.jsonl": RAW, "syllabus.json": '{"Algebra": {"Sets": ["Subsets", "Unions"], "Groups": null}, "Logic": null}'}
+FILES = {
+    "raw.jsonl": RAW,
+    "syllabus.json": '{"Algebra": {"Sets": ["Subsets", "Unions"], "Groups": null}, "Logic": null}',
+}
 WRITTEN = """\
 dataset item by author {
   context stage * level

@@ -1,7 +1,7 @@
 """Which files of a tree count, and whether a person has approved what a model drafted.
 
-A draft is a file `NAME.draft.yaml` or `.json`. Approving it makes `NAME.yaml` and, beside it, `NAME.approved.json`, which
-has the SHA-256 of what was approved and who approved it. A tree that a person wrote needs neither.
+A draft is a file `NAME.draft.yaml` or `.json`. Approving it makes `NAME.yaml` and, beside it, `NAME.approved.json`,
+which has the SHA-256 of what was approved and who approved it. A tree that a person wrote needs neither.
 """
 
 from __future__ import annotations
