@@ -79,8 +79,8 @@ def document_in(path: Path, shown: str) -> Any:
 def placed_in(path: Path, shown: str) -> Any:
     """As `document_in`, and every text is `Placed`, where the lines can be told. Raises `DataError`.
 
-    The lines of JSON are told by reading it as YAML, of which it is a part but for tabs; where that does not come to the
-    same, texts have no lines.
+    The lines of JSON are told by reading it as YAML, of which it is a part but for tabs; where that does not come to
+    the same, texts have no lines.
     """
     plain = document_in(path, shown)
     try:

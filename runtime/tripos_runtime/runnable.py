@@ -50,7 +50,8 @@ class NotApproved(NotRunnable):
 
 
 def check_runnable(plan: Plan, chosen: tuple[Scenario, ...]) -> None:
-    """Raises `NotRunnable` where a chosen scenario has a part that is not run, `NotApproved` where a tree is a draft."""
+    """Raises `NotRunnable` where a chosen scenario has a part that is not run, and `NotApproved` where a tree is a
+    draft."""
     drafts = [file.path for tree in plan.trees for file in tree.files if file.draft]
     if drafts:
         raise NotApproved(drafts)

@@ -166,19 +166,17 @@ def test_what_cannot_be_approved_is_left_as_it_is(
 def test_an_approval_that_is_cut_off_leaves_the_draft_a_draft(
     folder: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import os
-
     (folder / "s.tripos").write_text(SPEC, "utf-8")
     (folder / "t.draft.yaml").write_text("Algebra: [Sets]\n", "utf-8")
-    real, moved = os.replace, []
+    real, moved = Path.replace, []
 
-    def dies(source: str, target: str) -> None:
+    def dies(source: Path, target: Path) -> Path:
         moved.append(target)
         if len(moved) == 2:
             raise OSError("the machine went away")
-        real(source, target)
+        return real(source, target)
 
-    monkeypatch.setattr(os, "replace", dies)
+    monkeypatch.setattr(Path, "replace", dies)
     assert tripos("approve", "t.draft.yaml", "--name", "A").code == 2
     monkeypatch.undo()
     monkeypatch.chdir(folder)

@@ -1,4 +1,4 @@
-"""What `tripos plan` says of walks through trees: the calls that one takes as a rule, between the least and the most."""
+"""What `tripos plan` says of walks through trees: the calls that one takes at least, as a rule and at most."""
 
 from __future__ import annotations
 

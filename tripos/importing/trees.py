@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -114,7 +113,7 @@ def approve(path: Path, by: str, at: datetime, *, replace: bool = False) -> Appr
     beside = target.with_name(f"{target.stem}{APPROVED}.json")
     _put(beside, (json.dumps(said, ensure_ascii=False, indent=2) + "\n").encode())
     if draft:
-        os.replace(path, target)
+        path.replace(target)
     return approval
 
 
@@ -122,4 +121,4 @@ def _put(path: Path, content: bytes) -> None:
     """Writes a file whole, or not at all."""
     new = path.with_name(f".{path.name}.new")
     new.write_bytes(content)
-    os.replace(new, path)
+    new.replace(path)

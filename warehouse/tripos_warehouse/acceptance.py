@@ -80,11 +80,12 @@ def _of(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, made: Made)
             )
             group by all order by times desc, reason"""
         ).fetchall()
-        known = {each[0]: each[1:] for each in counts}
+        known = {of: (slots, filled, attempts) for of, slots, filled, attempts in counts}
         for name in [None] if axis is None else [each.name for each in plan.axis(axis).values]:
             if name in known:
                 why = {reason: times for of, reason, times in reasons if of == name}
-                yield Acceptance(made.name, axis, name, *known[name], why)
+                slots, filled, attempts = known[name]
+                yield Acceptance(made.name, axis, name, slots, filled, attempts, why)
 
 
 def acceptance_lines(plan: Plan, found: tuple[Acceptance, ...], width: int) -> list[str]:

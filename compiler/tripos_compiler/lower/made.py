@@ -315,10 +315,8 @@ def made_calls(program: Program, made: Made) -> list[CallCount]:
 
 def may_shrink(program: Program, made: Made) -> bool:
     """Whether a run may have fewer rows than the compiler counts. That no attempt can be read is not counted with."""
-    refused = (
-        made.require or made.unique or made.distinct or any(isinstance(step, Verify | Walk) for step in made.steps)
-    )
-    return bool(refused) or _from_fewer(program, made)
+    refused = bool(made.require or made.unique or made.distinct)
+    return refused or any(isinstance(step, Verify | Walk) for step in made.steps) or _from_fewer(program, made)
 
 
 def _from_fewer(program: Program, made: Made) -> bool:
