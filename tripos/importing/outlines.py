@@ -1,7 +1,7 @@
 """Reads outlines: a heading or point a line, its level told by indentation, a bullet, a number or a Markdown heading.
 
-Where lines stand under each other, the mark tells levels apart: below `一、` stands `（一）`, below it `1.`, in the order
-in which the marks first occur. What is indented deeper stands below, whatever its mark.
+Where lines stand under each other, the mark tells levels apart: below `一、` stands `（一）`, below it `1.`, in the
+order in which the marks first occur. What is indented deeper stands below, whatever its mark.
 """
 
 from __future__ import annotations
