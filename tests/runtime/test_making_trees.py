@@ -247,3 +247,9 @@ def test_a_run_that_builds_on_a_draft_is_refused_before_anything_is_asked(tmp_pa
 
 def rows_with(stem: str) -> dict[str, str]:
     return {"subject": "algebra", "stem": stem}
+
+
+@pytest.mark.parametrize("author", [every, lambda request: "[]", lambda request: '["poems"]'], ids=["all", "none", "no"])
+def test_the_calls_of_walks_that_were_planned_are_those_that_were_made(tmp_path: Path, author: Say) -> None:
+    tally = make(tmp_path, WALKED, author).engine.tally
+    assert tally.done == tally.total

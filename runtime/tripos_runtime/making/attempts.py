@@ -197,20 +197,21 @@ class _Trial:
 
     async def _walk(self, step: Walk) -> Rejection | None:
         """Goes down a tree. Whoever walks is told of the attempt before where nobody else made the row."""
-        tell = self.attempts.author is None
+        tell, planned = self.attempts.author is None, self.attempts.asker.tally.planned
+        lane, start = (step.ask.role, self.attempts.made.name), self._start(step, self.names[TREES][step.tree])
 
         async def choose(path: tuple[str, ...], branches: list[str]) -> tuple[Answer, str]:
+            # One call was planned, that at the first node; how many follow is known as nodes are reached.
+            planned[lane] += path != start
             # What there is to choose among is in the name, so a branch that is added is asked about.
             item = digest([self.slot.name, step.name, path, branches])
             question = among(self.attempts.asker.question(step.ask), branches)
             return await self.ask(step.ask, item, {**self.names, "branches": branches}, tell=tell, question=question)
 
-        tree = self.names[TREES][step.tree]
-        walked = await walk(tree, choose, self._start(step, tree))
+        walked = await walk(self.names[TREES][step.tree], choose, start)
         self.replies = (*self.replies, *walked.replies)
         self.asked += 1
-        # One call was planned, down to where nothing was chosen or the tree ends it takes more.
-        self.attempts.asker.tally.planned[step.ask.role, self.attempts.made.name] += len(walked.replies) - 1
+        planned[lane] -= not walked.replies
         if walked.unknown is not None:
             return Rejection("unreadable", {"step": step.name, "error": walked.unknown})
         self.row[step.name] = list(walked.paths)
