@@ -4,25 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tripos_compiler.plan import (
-    Ask,
-    Binary,
-    Branches,
-    Call,
-    Data,
-    Expr,
-    Get,
-    Items,
-    Literal_,
-    Plan,
-    Ref,
-    Retrieve,
-    Scenario,
-    Step,
-    Unary,
-)
-from tripos_compiler.plan.base import Part
-from tripos_compiler.semantics.names import parts_of
+from tripos_compiler.plan import Ask, Data, Plan, Retrieve, Scenario, Step
+from tripos_compiler.semantics.names import exprs_of, parts_of
+
+__all__ = ["NotApproved", "NotRunnable", "check_runnable", "data_of", "exprs_of"]
 
 CODE = "R0204"
 
@@ -78,22 +63,6 @@ def data_of(scenario: Scenario) -> set[str]:
 def _looked_into(step: Step) -> set[str]:
     found = {part.dataset for expr in exprs_of(step) for part in parts_of(expr) if isinstance(part, Data)}
     return found | ({shots.dataset for shots in step.shots} if isinstance(step, Ask) else set())
-
-
-def exprs_of(part: object) -> Iterator[Expr]:
-    """Every expression of a part of a plan, wherever in it."""
-    match part:
-        case Literal_() | Ref() | Call() | Unary() | Binary() | Items() | Get() | Data() | Branches():
-            yield part
-        case Part():
-            for name in type(part).model_fields:
-                yield from exprs_of(getattr(part, name))
-        case dict():
-            for value in part.values():
-                yield from exprs_of(value)
-        case tuple():
-            for value in part:
-                yield from exprs_of(value)
 
 
 def _listed(parts: list[str]) -> str:

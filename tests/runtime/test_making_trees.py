@@ -14,6 +14,7 @@ from tests.runtime.small_runs import SmallRun, run_small
 from tripos_compiler.plan import Settings
 from tripos_runtime.asking import Outcome, Question
 from tripos_runtime.calling import Stopped
+from tripos_runtime.cases import Selection
 from tripos_runtime.making.walks import MOST_NAMED, among
 from tripos_runtime.models.base import Request
 from tripos_runtime.runnable import NotApproved
@@ -249,7 +250,65 @@ def rows_with(stem: str) -> dict[str, str]:
     return {"subject": "algebra", "stem": stem}
 
 
-@pytest.mark.parametrize("author", [every, lambda request: "[]", lambda request: '["poems"]'], ids=["all", "none", "no"])
+@pytest.mark.parametrize(
+    "author", [every, lambda request: "[]", lambda request: '["poems"]'], ids=["all", "none", "no"]
+)
 def test_the_calls_of_walks_that_were_planned_are_those_that_were_made(tmp_path: Path, author: Say) -> None:
     tally = make(tmp_path, WALKED, author).engine.tally
     assert tally.done == tally.total
+
+
+LOOKED = (
+    DISTINCT.split("scenario", maxsplit=1)[0].replace("dataset item", "dataset example").replace("item.", "example.")
+    + """\
+dataset item from raw as q {
+  walk points through syllabus below q.subject by checker { prompt "{{ reveal(q.stem) }}: {{ bullets(branches) }}" }
+}
+scenario sums {
+  over item as q
+  ask reply by candidate { prompt "{{ bullets(examples_for(q.points, example)) }}" }
+  score short = words(reply.text) < 3
+}
+"""
+)
+
+
+def looking(folder: Path, text: str = LOOKED, **options: Any) -> SmallRun:
+    """Runs a spec in which examples are written for the points that the checker, who also walks, finds all of."""
+
+    def script(request: Request) -> str:
+        if request.model == "w":
+            return json.dumps({"question": f"About this: {request.messages[0].content}"})
+        if request.model == "c":
+            return every(request) if branches_of(request) else '{"right": true}'
+        return "fine"
+
+    files = {"syllabus.json": json.dumps(TREE), "raw.jsonl": list(ROWS)}
+    return run_small(folder, text, files, script=script, author="w", checker="c", **options)
+
+
+def written_for(run: SmallRun) -> set[str]:
+    said = [request.messages[0].content for request in run.callers["w"].asked]
+    return {each.partition("exercise on ")[2].partition(":")[0] for each in said}
+
+
+def test_examples_are_written_for_the_points_of_the_rows_that_a_run_has_and_for_no_others(tmp_path: Path) -> None:
+    few = looking(tmp_path, selection=Selection(limit=1))
+    assert written_for(few) == {"unions", "subsets", "groups"}
+    assert few.asked["w"] == 6
+    whole = looking(tmp_path, before=few)
+    assert written_for(whole) == {"lines", "circles", "logic"}
+    again = looking(tmp_path, before=whole)
+    assert set(again.asked.values()) == {0}
+
+
+def test_examples_that_are_looked_into_in_another_way_too_are_all_written(tmp_path: Path) -> None:
+    text = LOOKED.replace("short = words(reply.text) < 3", "short = words(reply.text) < length(example.question)")
+    run = looking(tmp_path, text, selection=Selection(limit=1))
+    assert written_for(run) == {"unions", "subsets", "groups", "lines", "circles", "logic"}
+
+
+def test_what_is_only_looked_into_is_counted_from_nothing_to_all(tmp_path: Path) -> None:
+    run = looking(tmp_path, selection=Selection(limit=1))
+    [count] = [each for each in run.plan.calls if each.role == "author"]
+    assert (count.least, count.calls, count.most) == (0, 12, 24)

@@ -29,6 +29,7 @@ from tripos_compiler.lower.walk_starts import walk_calls
 from tripos_compiler.plan import Ask, Axis, CallCount, Data, Dataset, Derived, Expr, Made, Verify, Walk, digest
 from tripos_compiler.program import Program
 from tripos_compiler.scope import Binding, Scope, Typed, Way, joined
+from tripos_compiler.semantics.looks import is_only_looked_at
 from tripos_compiler.semantics.names import parts_of
 from tripos_compiler.syntax.tree import Number
 
@@ -288,9 +289,10 @@ def _print(making: Making, made: Made) -> str:
 
 def made_calls(program: Program, made: Made) -> list[CallCount]:
     """The calls that making the rows takes. A walk is counted as one path from where it begins to a leaf; at the least
-    nothing is chosen there, at the most every branch is. Where rows that it is made from may be refused, or the row
-    itself before a step, there may be none at all."""
-    certain = not _from_fewer(program, made)
+    nothing is chosen there, at the most every branch is. Where rows that it is made from may be refused, the row itself
+    before a step, or nobody looks at its point, there may be none at all."""
+    looked_at = is_only_looked_at(made.name, tuple(program.scenarios.values()), tuple(program.made.values()))
+    certain = not looked_at and not _from_fewer(program, made)
     counts: list[CallCount] = []
     for step in made.steps:
         if isinstance(step, Derived):

@@ -61,6 +61,8 @@ class DataMaker:
                 made, slots, attempts, asker, self.workers, self.functions, self.sleep, self.stop
             )
             await maker.make(choice.places(name))
+            if self.callers is None and maker.open:
+                choice.unsure.add(name)
         for scenario in self.selection.chosen(self.plan):
             if scenario.rows is not None and scenario.rows.dataset in self.makers:
                 chosen = choice.chosen(scenario)
