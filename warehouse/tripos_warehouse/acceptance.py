@@ -17,7 +17,7 @@ from tripos_warehouse.wrapping import wrapped
 
 LANGUAGE = "language"
 ALL = "all"
-MOST_VALUES = 5
+MOST_VALUES = 8
 """The report prints axes of so many values; the others are in its JSON."""
 
 
@@ -54,7 +54,7 @@ class Acceptance:
 
 def acceptances(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> tuple[Acceptance, ...]:
     """Of every made data set of which slots were decided, with what the author of the run wrote: all of it, then by
-    each axis of its context, in the order of the plan."""
+    each axis of its context, or of the rows that it is made from, in the order of the plan."""
     return tuple(found for made in plan.made for found in _of(connection, plan, run, made))
 
 
@@ -66,7 +66,8 @@ def _of(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, made: Made)
         f"from {sql.name(run.benchmark)}.slots where dataset = {sql.text(made.name)}"
         f" and (written_by is null or written_by in ({', '.join(map(sql.text, models))}))"
     )
-    for axis in (None, *(name for name in made.axes if name != LANGUAGE)):
+    carried = [each.name for each in made.fields if each.type.kind == "choice" and each.type.axis == each.name]
+    for axis in (None, *(name for name in dict.fromkeys((*made.axes, *carried)) if name != LANGUAGE)):
         value = "NULL" if axis is None else sql.name(axis)
         counts = connection.execute(
             f"""select {value}::varchar, count(*), count(*) filter (status = 'made'), sum(attempts)::bigint

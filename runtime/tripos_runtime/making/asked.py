@@ -82,6 +82,8 @@ class Asker:
     """Whether nothing failed that a later run would try again."""
     on_reused: Callable[[MadeCall], None] | None = None
     on_unasked: Callable[[MadeCall, tuple[Message, ...]], None] | None = None
+    on_deeper: Callable[[str, str, int], None] | None = None
+    """Told, of a data set and one of its walks that met a reply that is not kept, how many levels lie below it."""
     _questions: dict[str, Question] = field(default_factory=dict)
 
     def question(self, step: Ask) -> Question:

@@ -12,12 +12,12 @@ from tripos_compiler.semantics.evaluate import TREES, Unavailable, evaluate
 from tripos_runtime.asking import Answer, Question
 from tripos_runtime.binding import Binding
 from tripos_runtime.making.apart import Others
-from tripos_runtime.making.asked import Asker, Found, MadeCall
+from tripos_runtime.making.asked import Asker, Found, MadeCall, Unasked
 from tripos_runtime.making.due import Due
 from tripos_runtime.making.outcomes import place_of
 from tripos_runtime.making.rejections import Reason, Rejection, note, one_of_several
 from tripos_runtime.making.slots import Slot
-from tripos_runtime.making.walks import Path, among, node_at, walk
+from tripos_runtime.making.walks import Path, among, levels_below, node_at, walk
 from tripos_runtime.models.base import Message
 from tripos_runtime.prompting import messages
 from tripos_runtime.sources import Sources
@@ -206,7 +206,12 @@ class _Trial:
             # What there is to choose among is in the name, so a branch that is added is asked about.
             item = digest([self.slot.name, step.name, path, branches])
             question = among(self.attempts.asker.question(step.ask), branches)
-            return await self.ask(step.ask, item, {**self.names, "branches": branches}, tell=tell, question=question)
+            names = {**self.names, "branches": branches}
+            try:
+                return await self.ask(step.ask, item, names, tell=tell, question=question)
+            except Unasked:
+                self._foretell(step, path)
+                raise
 
         walked = await walk(self.names[TREES][step.tree], choose, start)
         self.replies = (*self.replies, *walked.replies)
@@ -216,6 +221,12 @@ class _Trial:
             return Rejection("unreadable", {"step": step.name, "error": walked.unknown})
         self.row[step.name] = list(walked.paths)
         return None
+
+    def _foretell(self, step: Walk, path: Path) -> None:
+        """Says how far a walk would go on from a node at which nobody was asked: one path, down to a leaf."""
+        tell = self.attempts.asker.on_deeper
+        if tell is not None:
+            tell(self.attempts.made.name, step.name, levels_below(self.names[TREES][step.tree], path) - 1)
 
     def _start(self, step: Walk, tree: Mapping[str, Any]) -> Path:
         """The node at which a walk begins. Raises `Unavailable` where the tree has none of that name."""

@@ -10,6 +10,7 @@ from typing import Any
 from tripos_compiler.plan import ChoiceType, SetType
 from tripos_compiler.semantics.evaluate import Unavailable
 from tripos_compiler.semantics.library.trees import BETWEEN
+from tripos_compiler.semantics.trees import Tree
 from tripos_runtime.asking import Answer, Outcome, Question
 from tripos_runtime.reading import schema_of
 from tripos_runtime.shared import together
@@ -90,6 +91,15 @@ def node_at(tree: Mapping[str, Any], path: str) -> Path:
     except KeyError:
         raise Unavailable("below", "no_value", f"the tree has no branch `{path}`") from None
     return names
+
+
+def levels_below(tree: Mapping[str, Any], path: Path) -> int:
+    """How many levels a tree has below a node.
+
+    >>> levels_below({"Algebra": {"Sets": {}}, "Logic": {}}, ()), levels_below({"Logic": {}}, ("Logic",))
+    (2, 0)
+    """
+    return Tree(_below(tree, path)).depth
 
 
 def matched(chosen: Collection[str], branches: Sequence[str]) -> list[str] | str:
