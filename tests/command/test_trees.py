@@ -297,3 +297,63 @@ def test_a_report_says_how_much_was_accepted_by_level_and_why_the_rest_was_not(f
         f"{whole['accepted']:.1%}",
     ]
     assert max(map(len, text.partition("SQL of")[0].splitlines())) <= 80
+
+
+PLACED = """\
+benchmark placed "1.0.0" { languages en }
+role candidate compared
+role tagger
+axis subject { numbers, shapes }
+tree syllabus from "t.yaml"
+dataset raw from "raw.jsonl" { subject, stem text }
+dataset question from raw as q {
+  walk points through syllabus below q.subject by tagger { prompt "{{ q.stem }}\\n{{ bullets(branches) }}" }
+  require length(question.points) > 0
+  retries 1
+}
+scenario sitting {
+  over question as q
+  ask reply by candidate { prompt "{{ q.stem }}\\n{{ bullets(q.points) }}" }
+  score long = words(reply.text) > 5
+}
+"""
+
+
+@pytest.fixture
+def placed(folder: Path) -> Path:
+    """A folder with a benchmark whose questions are placed in a tree."""
+    (folder / "s.tripos").write_text(PLACED, "utf-8")
+    tree = "numbers: {fractions: [halves, quarters], decimals: [tenths]}\nshapes: [circles]\n"
+    (folder / "t.yaml").write_text(tree, "utf-8")
+    rows = [("numbers", "one"), ("shapes", "two"), ("numbers", "three")]
+    lines = (json.dumps({"subject": subject, "stem": stem}) for subject, stem in rows)
+    (folder / "raw.jsonl").write_text("\n".join(lines), "utf-8")
+    return folder
+
+
+ROLES = ("--model", "mock/careful", "--role", "tagger=mock/teacher")
+
+
+def test_a_forecast_counts_one_path_for_each_question_as_the_plan_does(placed: Path, tripos: Command) -> None:
+    calls = tripos("run", "s.tripos", *ROLES, "--dry-run", "--json").data["calls"]
+    [walk] = [each for each in calls if each["role"] == "tagger"]
+    assert walk["to_call"] == 5
+    assert "5 with one path for each row" in " ".join(tripos("plan", "s.tripos").out.split())
+
+
+def test_what_was_placed_is_counted_by_the_subject_of_the_questions(placed: Path, tripos: Command) -> None:
+    assert tripos("run", "s.tripos", *ROLES).code == 0
+    found = tripos("report", "--json").data["made"]
+    counts = [(each["context"].get("subject"), each["slots"], each["made"], each["given_up"]) for each in found]
+    assert counts == [(None, 3, 3, 0), ("numbers", 2, 2, 0), ("shapes", 1, 1, 0)]
+
+
+def test_questions_without_a_place_are_counted_with_the_reason(
+    placed: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from tripos_runtime.models import mock
+
+    monkeypatch.setattr(mock, "points_chosen", lambda messages, value, key: {name: [] for name in value})
+    assert tripos("run", "s.tripos", *ROLES).code == 0
+    report = tripos("report")
+    assert "question: 3 given up; rejected: require 6" in report.out
