@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from tests.conftest import Command
 from tripos.failure import Failure
@@ -58,6 +62,29 @@ def test_a_name_that_looks_like_a_mark_is_kept_whole(name: str) -> None:
 )
 def test_what_is_no_outline_is_said_with_its_line(outline: str, faults: list[tuple[int | None, str]]) -> None:
     assert [(fault.line, fault.message) for fault in read_outline(outline).faults] == faults
+
+
+NAMES = st.text("代数集合ab1 .、）(-#*", min_size=1, max_size=6).map(lambda name: f"点{' '.join(name.split())}。")
+NESTED = st.recursive(st.just({}), lambda below: st.dictionaries(NAMES, below, min_size=1, max_size=3), max_leaves=8)
+
+
+@settings(deadline=None, max_examples=60)
+@given(NESTED.filter(bool), st.sampled_from(["  ", "\t", "\u3000"]), st.sampled_from(["", "- "]))
+def test_whatever_tree_is_written_as_an_outline_is_read_again(tree: dict[str, Any], blank: str, mark: str) -> None:
+    assert read_outline("\n".join(outlined(tree, blank, mark))).tree.branches == tree
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.text("a一、（）1.2-#*①第章 \t\n\u3000/:", max_size=60))
+def test_no_text_is_too_odd_for_an_outline_to_say_what_is_wrong_in_it(text: str) -> None:
+    read = read_outline(text)
+    assert read.faults or read.tree.leaves()
+
+
+def outlined(tree: dict[str, Any], blank: str, mark: str, level: int = 0) -> Iterator[str]:
+    for name, below in tree.items():
+        yield f"{blank * level}{mark}{name}"
+        yield from outlined(below, blank, mark, level + 1)
 
 
 @pytest.mark.parametrize("suffix", [".yaml", ".json"])
