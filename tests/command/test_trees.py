@@ -31,6 +31,7 @@ OUTLINES = {
     "decimals": "1. 代数\n1.1 集合\n1.1.1 交集\n1.1.2 并集\n1.2 逻辑\n2. 几何\n2.1 圆\n",
     "Markdown": "# 代数\n\n## 集合\n\n- **交集**\n- 并集：\n\n## 逻辑\n\n# 几何\n\n## 圆\n",
     "letters": "I. 代数\nA. 集合\n(1) 交集\n(2) 并集\nB. 逻辑\nII. 几何\nA. 圆\n",
+    "a table of contents": "1. 代数……1\n1.1 集合 ........ 3\n1.1.1 交集 ··· 4\n1.1.2 并集\n1.2 逻辑\n2. 几何\n2.1 圆……\n",
     "a block of code": "```\n代数\n  集合\n    1) 交集\n    2) 并集\n  逻辑\n几何\n  圆\n```\n",
     "lines of Windows": "\ufeff代数\r\n  集合\r\n    交集\r\n    并集\r\n  逻辑\r\n几何\r\n  圆\r\n",
 }

@@ -36,6 +36,8 @@ MARKS = (
 )
 """What may stand before a name, with its kind; `level` parts kinds that look alike, as `第一章` and `第一节`."""
 FENCE = re.compile(r"\s*(```|~~~)")
+LEADER = re.compile(r"\s*(?:[.．·]{3,}|…+)\s*\d*$")
+"""The dots and the page that a table of contents has after a name."""
 BOLD = re.compile(r"(\*\*|__)(.+?)\1")
 
 Kind = tuple[str, str]
@@ -124,7 +126,7 @@ def _point(line: str, number: int) -> _Point | None:
         kind = ("decimal", "." * (kind[1].count(".") + kind[1].count("．")))
     elif kind[0] == "number" and kind[1] not in ")）":
         kind = ("number", ".")
-    said = BOLD.sub(r"\2", rest).strip().rstrip(":：").strip()
+    said = BOLD.sub(r"\2", LEADER.sub("", rest)).strip().rstrip(":：").strip()
     return _Point(width, kind, Placed(" ".join(said.split()), number)) if said else None
 
 
