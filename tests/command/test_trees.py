@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import signal
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -385,3 +390,29 @@ def test_questions_without_a_place_are_counted_with_the_reason(
     assert tripos("run", "s.tripos", *ROLES).code == 0
     report = tripos("report")
     assert "question: 3 given up; rejected: require 6" in report.out
+
+
+def test_of_some_of_the_questions_the_most_calls_are_those_of_the_widest_of_them(placed: Path, tripos: Command) -> None:
+    # Three inner nodes below `numbers`, one below `shapes`, two attempts; which question a limit takes is not known.
+    assert "the first, 5 with one path for each row, 14 with" in " ".join(tripos("plan", "s.tripos").out.split())
+    shown = " ".join(tripos("plan", "s.tripos", "--limit", "2").out.split())
+    assert "2 calls where nothing is chosen at the first, 3 with one path for each row, 12 with" in shown
+
+
+def test_a_run_that_is_killed_while_it_places_questions_asks_nothing_twice(placed: Path, tripos: Command) -> None:
+    slow = ("--model", "mock/slow", "--role", "tagger=mock/slow")
+    command = [sys.executable, "-m", "tripos", "run", "s.tripos", *slow]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ.copy())
+    journal = Path("results") / "journal"
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        if any(b'"question.points"' in path.read_bytes() for path in journal.glob("*") if path.is_file()):
+            break
+        time.sleep(0.01)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert process.returncode == -signal.SIGKILL
+    again = tripos("run", "s.tripos", *slow, "--json").data["calls"]
+    whole = tripos("run", "s.tripos", *slow, "--json").data["calls"]
+    assert again["reused"] > 0
+    assert (whole["asked"], whole["reused"]) == (0, again["asked"] + again["reused"])

@@ -298,8 +298,11 @@ def made_calls(program: Program, made: Made) -> list[CallCount]:
         if isinstance(step, Derived):
             continue
         least = calls = most = made.rows
+        row: tuple[int, int] | None = None
         if isinstance(step, Walk):
-            least, calls, most = walk_calls(program, made, step)
+            walk = walk_calls(program, made, step)
+            least, calls, most = walk.least, walk.calls, walk.most
+            row = (walk.fewest if certain else 0, walk.widest * (1 + made.retries))
         counts.append(
             CallCount(
                 scenario=made.name,
@@ -309,6 +312,7 @@ def made_calls(program: Program, made: Made) -> list[CallCount]:
                 least=least if certain else 0,
                 most=most * (1 + made.retries),
                 times=(),
+                row=row,
             )
         )
         certain = certain and not isinstance(step, Verify | Walk)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from tripos_compiler.constructs.signature import Statement
@@ -97,30 +98,43 @@ def _labels(axis: Axis | None, value: str) -> tuple[str, ...]:
     return next((tuple(each.labels.values()) for each in axis.values if each.name == value), ())
 
 
-def walk_calls(program: Program, made: Made, step: Walk) -> tuple[int, int, int]:
-    """How many calls a walk takes for all rows, each at its first attempt: at least, as a rule, at most; the last with
-    every attempt's nodes counted once.
+@dataclass(frozen=True)
+class WalkCalls:
+    """The calls of a walk for all rows, each at its first attempt, and the `fewest` and most `widest` for one row.
 
-    At least nothing is chosen where it begins, as a rule one branch is on every level, at most all are. Where it cannot
-    be told before a run at which node of the tree it begins, the nodes that it may be count."""
-    tree = program.trees[step.tree]
+    At least nothing is chosen where it begins, as a rule one branch is on every level, at most all are."""
+
+    least: int
+    calls: int
+    most: int
+    fewest: int
+    widest: int
+
+
+def walk_calls(program: Program, made: Made, step: Walk) -> WalkCalls:
+    """How many calls a walk takes: one at every inner node that it visits. Where it cannot be told before a run at
+    which node of the tree a row begins, it counts as the costliest of those that it may be."""
+    tree, rows = program.trees[step.tree], made.rows
     if step.below is None:
-        return made.rows, made.rows * tree.depth, made.rows * tree.inner
+        return WalkCalls(rows, rows * tree.depth, rows * tree.inner, 1, tree.inner)
     branches = branches_of(program, step.tree)
     if branches is None:
-        return 0, made.rows * tree.depth, made.rows * tree.inner
+        return WalkCalls(0, rows * tree.depth, rows * tree.inner, 0, tree.inner)
     starts = _starts(program, made, step)
     if starts is None:
         tops = [_below(branches, path) for path in sorted(set(step.starts.values()))] or [Tree(branches)]
-        least = min(1 if each.branches else 0 for each in tops) if step.starts else 0
-        return made.rows * least, made.rows * max(each.depth for each in tops), made.rows * max(map(_inner, tops))
-    weight = made.rows // max(1, starts.total())
-    counts = [0, 0, 0]
-    for path, rows in starts.items():
-        node = _below(branches, path)
-        for place, calls in enumerate((1 if node.branches else 0, node.depth, _inner(node))):
-            counts[place] += calls * rows * weight
-    return counts[0], counts[1], counts[2]
+        fewest = min(map(_fewest, tops)) if step.starts else 0
+        depth, widest = max(each.depth for each in tops), max(map(_inner, tops))
+        return WalkCalls(rows * fewest, rows * depth, rows * widest, fewest, widest)
+    weight = rows // starts.total()
+    nodes = [(_below(branches, path), count * weight) for path, count in starts.items()]
+    return WalkCalls(
+        sum(_fewest(node) * count for node, count in nodes),
+        sum(node.depth * count for node, count in nodes),
+        sum(_inner(node) * count for node, count in nodes),
+        min(_fewest(node) for node, _ in nodes),
+        max(_inner(node) for node, _ in nodes),
+    )
 
 
 def _starts(program: Program, made: Made, step: Walk) -> Counter[str] | None:
@@ -150,6 +164,10 @@ def _below(branches: Mapping[str, Any], path: str) -> Tree:
         return tree.below(path)
     except KeyError:
         return Tree({})
+
+
+def _fewest(tree: Tree) -> int:
+    return 1 if tree.branches else 0
 
 
 def _inner(tree: Tree) -> int:
