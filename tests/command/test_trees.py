@@ -400,7 +400,7 @@ def test_of_some_of_the_questions_the_most_calls_are_those_of_the_widest_of_them
 
 
 def test_a_run_that_is_killed_while_it_places_questions_asks_nothing_twice(placed: Path, tripos: Command) -> None:
-    slow = ("--model", "mock/slow", "--role", "tagger=mock/slow")
+    slow = ("--model", "mock/careful", "--role", "tagger=mock/slow")
     command = [sys.executable, "-m", "tripos", "run", "s.tripos", *slow]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=os.environ.copy())
     journal = Path("results") / "journal"
