@@ -30,7 +30,7 @@ class NotApproved(NotRunnable):
         self.code = "R0245"
         shown = ", ".join(f"`{path}`" for path in drafts)
         self.message = f"nobody has approved {shown} as it is"
-        self.hint = f"read it, mend it, then `tripos approve {drafts[0]} --name YOU`; `tripos plan` shows what it costs"
+        self.hint = "the warning E0399 says how it is approved; `tripos plan` shows without that what a run costs"
         self.args = (self.message,)
 
 

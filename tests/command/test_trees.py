@@ -416,3 +416,12 @@ def test_a_run_that_is_killed_while_it_places_questions_asks_nothing_twice(place
     whole = tripos("run", "s.tripos", *slow, "--json").data["calls"]
     assert again["reused"] > 0
     assert (whole["asked"], whole["reused"]) == (0, again["asked"] + again["reused"])
+
+
+def test_the_warning_names_the_draft_as_it_is_seen_from_where_one_stands(folder: Path, tripos: Command) -> None:
+    (folder / "specs").mkdir()
+    (folder / "specs/s.tripos").write_text(SPEC, "utf-8")
+    (folder / "specs/t.draft.yaml").write_text("Algebra: [Sets]\n", "utf-8")
+    assert "`tripos approve specs/t.draft.yaml --name YOU`" in tripos("check", "specs/s.tripos").err
+    assert tripos("approve", "specs/t.draft.yaml", "--name", "A").code == 0
+    assert tripos("check", "specs/s.tripos").err == ""
