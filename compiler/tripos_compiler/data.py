@@ -26,6 +26,24 @@ class DataError(Exception):
         self.help = help
 
 
+class Placed(str):
+    """A text of a document that knows the line, from 1, on which it stands in its file.
+
+    >>> name = Placed("Sets", 3)
+    >>> name == "Sets", name.line
+    (True, 3)
+    """
+
+    __slots__ = ("line",)
+    line: int
+
+    def __new__(cls, text: str, line: int) -> Placed:
+        """The text with its line."""
+        placed = super().__new__(cls, text)
+        placed.line = line
+        return placed
+
+
 class DataReader(Protocol):
     """Finds and reads the data files of a spec."""
 
@@ -40,6 +58,11 @@ class DataReader(Protocol):
     def document(self, file: FoundFile) -> Any:
         """What a file that is one JSON or YAML value says. A mapping in which a name stands twice comes as a list of
         mappings of one name each. Raises `DataError`."""
+        ...
+
+    def placed(self, file: FoundFile) -> Any:
+        """As `document`, and every text is `Placed` where the lines can be told: slower, for what is wrong in a file.
+        Raises `DataError`."""
         ...
 
 
@@ -57,3 +80,7 @@ class NoData:
     def document(self, file: FoundFile) -> Any:
         """Always raises `DataError`."""
         raise DataError(f"cannot read `{file.path}`", "give a data folder with --data")
+
+    def placed(self, file: FoundFile) -> Any:
+        """Always raises `DataError`."""
+        return self.document(file)

@@ -246,6 +246,8 @@ def planned_steps(
             several = models.get(count.pairs, 1)
             times *= several * (several - 1)
         least, calls, most = (each * part // whole * times for each in (count.least, count.calls, count.most))
+        if count.row is not None and part < whole:  # which of the rows they are is not known here
+            least, most = count.row[0] * part * times, min(count.row[1] * part, count.most) * times
         planned.append(Planned(count.scenario, count.step, count.role, count.arms, least, calls, most))
     return planned
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from tripos_compiler.data import DataError, FoundFile
 from tripos_compiler.diagnostics import nearest
-from tripos_runtime.formats import document_in, rows_in
+from tripos_runtime.formats import document_in, placed_in, rows_in
 
 WILD = re.compile(r"(\{\w+\}|\*)")
 MOST_NAMES = 1000
@@ -68,6 +68,10 @@ class DataFolders:
     def document(self, file: FoundFile) -> Any:
         """What a JSON or YAML file says. Raises `DataError`."""
         return document_in(Path(file.location), file.path)
+
+    def placed(self, file: FoundFile) -> Any:
+        """What a JSON or YAML file says, with the lines of its texts. Raises `DataError`."""
+        return placed_in(Path(file.location), file.path)
 
 
 def _fetched(source: str) -> str:

@@ -4,25 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tripos_compiler.plan import (
-    Ask,
-    Binary,
-    Branches,
-    Call,
-    Data,
-    Expr,
-    Get,
-    Items,
-    Literal_,
-    Plan,
-    Ref,
-    Retrieve,
-    Scenario,
-    Step,
-    Unary,
-)
-from tripos_compiler.plan.base import Part
-from tripos_compiler.semantics.names import parts_of
+from tripos_compiler.plan import Ask, Data, Plan, Retrieve, Scenario, Step
+from tripos_compiler.semantics.names import exprs_of, parts_of
+
+__all__ = ["NotApproved", "NotRunnable", "check_runnable", "data_of", "exprs_of"]
 
 CODE = "R0204"
 
@@ -37,8 +22,24 @@ class NotRunnable(Exception):
         super().__init__(self.message)
 
 
+class NotApproved(NotRunnable):
+    """A plan builds on a tree that a model drafted and nobody has approved, or not as it is now."""
+
+    def __init__(self, drafts: list[str]) -> None:
+        super().__init__([])
+        self.code = "R0245"
+        shown = ", ".join(f"`{path}`" for path in drafts)
+        self.message = f"nobody has approved {shown} as it is"
+        self.hint = "the warning E0399 says how it is approved; `tripos plan` shows without that what a run costs"
+        self.args = (self.message,)
+
+
 def check_runnable(plan: Plan, chosen: tuple[Scenario, ...]) -> None:
-    """Raises `NotRunnable` where a chosen scenario has a part that is not run."""
+    """Raises `NotRunnable` where a chosen scenario has a part that is not run, and `NotApproved` where a tree is a
+    draft."""
+    drafts = [file.path for tree in plan.trees for file in tree.files if file.draft]
+    if drafts:
+        raise NotApproved(drafts)
     missing = list(dict.fromkeys(part for scenario in chosen for part in _missing(plan, scenario)))
     if missing:
         raise NotRunnable(missing)
@@ -62,22 +63,6 @@ def data_of(scenario: Scenario) -> set[str]:
 def _looked_into(step: Step) -> set[str]:
     found = {part.dataset for expr in exprs_of(step) for part in parts_of(expr) if isinstance(part, Data)}
     return found | ({shots.dataset for shots in step.shots} if isinstance(step, Ask) else set())
-
-
-def exprs_of(part: object) -> Iterator[Expr]:
-    """Every expression of a part of a plan, wherever in it."""
-    match part:
-        case Literal_() | Ref() | Call() | Unary() | Binary() | Items() | Get() | Data() | Branches():
-            yield part
-        case Part():
-            for name in type(part).model_fields:
-                yield from exprs_of(getattr(part, name))
-        case dict():
-            for value in part.values():
-                yield from exprs_of(value)
-        case tuple():
-            for value in part:
-                yield from exprs_of(value)
 
 
 def _listed(parts: list[str]) -> str:

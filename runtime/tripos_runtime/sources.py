@@ -14,7 +14,7 @@ from tripos_compiler.data import DataError
 from tripos_compiler.plan import Axis, Dataset, Expr, Plan, Tree
 from tripos_compiler.semantics.evaluate import DATA, TREES
 from tripos_compiler.semantics.rows import Misfit, item_id, read_row
-from tripos_compiler.semantics.trees import read_tree
+from tripos_compiler.semantics.trees import joined_trees, read_tree
 from tripos_runtime.datasets import DataFolders, files_of
 from tripos_runtime.making.kept import MadeData, Origins
 
@@ -91,11 +91,17 @@ class Sources:
         return {DATA: data, TREES: Kept(lambda name: self._tree(trees[name]))}
 
     def _tree(self, tree: Tree) -> Mapping[str, Any]:
-        (file,) = files_of(self.reader, tree.source, self.spec_files, {tree.path: tree.sha256})
-        read = read_tree(self.reader.document(file))
-        if read.faults:
-            raise DataError(f"{tree.path}: {read.faults[0].message}", read.faults[0].help)
-        return read.tree.branches
+        wanted = {file.path: file.sha256 for file in tree.files} or {tree.path: tree.sha256}
+        read = []
+        for file in files_of(self.reader, tree.source, self.spec_files, wanted):
+            found = read_tree(self.reader.document(file))
+            if found.faults:
+                raise DataError(f"{file.path}: {found.faults[0].message}", found.faults[0].help)
+            read.append(found.tree)
+        joined = joined_trees(read)
+        if isinstance(joined, str):
+            raise DataError(f"`{joined}` is at the top of two files of `{tree.name}`", "put the two together")
+        return joined.branches
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,10 @@ class KeptData:
         """What a file that is one JSON or YAML value says."""
         return self._kept(("document", file.location), lambda: self.folders.document(file))
 
+    def placed(self, file: FoundFile) -> Any:
+        """The same with the lines of its texts."""
+        return self._kept(("placed", file.location), lambda: self.folders.placed(file))
+
     def _kept(self, key: tuple[str, ...], make: Any) -> Any:
         if key not in self.kept:
             try:

@@ -40,7 +40,10 @@ RAW = "\n".join(
     f'{{"stem": "{stem}", "level": "{level}", "mark": {mark}}}'
     for stem, level, mark in (("one", "basic", 1), ("two", "exam", 2), ("three", "exam", 3))
 )
-FILES = {"raw.jsonl": RAW, "syllabus.json": '{"Algebra": {"Sets": ["Subsets", "Unions"], "Groups": null}, "Logic": []}'}
+FILES = {
+    "raw.jsonl": RAW,
+    "syllabus.json": '{"Algebra": {"Sets": ["Subsets", "Unions"], "Groups": null}, "Logic": null}',
+}
 WRITTEN = """\
 dataset item by author {
   context stage * level
@@ -335,3 +338,38 @@ def test_the_examples_of_the_design_compile_with_their_real_data(name: str, warn
     compilation = compile_spec(str(DESIGN / f"{name}.tripos"), lambda path: Path(path).read_text("utf-8"), reader)
     assert [item.code for item in compilation.diagnostics] == warnings
     assert compilation.plan is not None
+
+
+COMPARED = """\
+benchmark demo "1.0.0" {{ languages en }}
+role candidate compared
+role author
+tree syllabus from "syllabus.json"
+dataset raw from "raw.jsonl" {{ stem text secret }}
+dataset item by author from leaves(syllabus) as point {{
+  prompt "Write an exercise on {{{{ point }}}}.{told}"
+  returns {{ question text }}
+  {distinct}
+}}
+scenario sums {{
+  over item
+  ask reply by candidate {{ prompt "{{{{ item.question }}}}" }}
+  score long = words(reply.text) > 5
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("told", "distinct", "codes"),
+    [
+        # The run compares them, so what is written tells nothing of them; a prompt that shows them is another matter.
+        ("", "distinct item.question from raw.stem", []),
+        ("\\nUnlike these:\\n{{ bullets(raw.stem) }}", "", ["E0501"]),
+    ],
+)
+def test_rows_are_compared_with_secret_texts_without_knowing_them(
+    tmp_path: Path, told: str, distinct: str, codes: list[str]
+) -> None:
+    spec = COMPARED.format(told=told, distinct=distinct)
+    found = compile_files(tmp_path, {**FILES, "spec.tripos": spec}).diagnostics
+    assert [item.code for item in found] == codes

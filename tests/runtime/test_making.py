@@ -439,7 +439,7 @@ def test_a_second_walk_asks_nobody(tmp_path: Path) -> None:
 def test_a_choice_that_is_no_branch_is_asked_for_again_and_then_given_up(tmp_path: Path) -> None:
     run = make(tmp_path, spec(WALKED, context=""), lambda request: '["Poems"]')
     assert reasons(run) == {"unreadable": 12}
-    assert run.asked == {"a": 0, "w": 12, "c": 0}
+    assert run.asked == {"a": 0, "w": 24, "c": 0}
 
 
 FILTERED = """\

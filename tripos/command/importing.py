@@ -29,7 +29,11 @@ MOST_CHANGED = 20
 
 
 def main(options: Namespace) -> int:
-    """Does what was asked: `scores` or `samples`."""
+    """Does what was asked: `scores`, `samples` or `tree`."""
+    if options.action == "tree":
+        from tripos.command import import_tree
+
+        return import_tree.main(options)
     try:
         return _scores(options) if options.action == "scores" else _samples(options)
     except StoreError as error:

@@ -37,6 +37,7 @@ VERBS = {
     "train": ("train a model on what was exported", "training", "add_train"),
     "sql": ("ask the results in SQL; a shell without a query", "results", "add_sql"),
     "import": ("bring in scores by people, or replies produced elsewhere", "bringing", "add_import"),
+    "approve": ("stand for a tree that a model has drafted", "bringing", "add_approve"),
     "list": ("the runs in the store", "results", "add_list"),
     "store": ("check, compact and clean the store", "bringing", "add_store_actions"),
     "why": ("everything that went into one result", "results", "add_why"),

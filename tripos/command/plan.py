@@ -12,6 +12,7 @@ from tripos.command.check import compile_given
 from tripos.command.choices import chosen_binding, chosen_cases, has_models, warn_of_kin, with_subset
 from tripos.command.design import design_lines
 from tripos.command.terminal import columns
+from tripos.command.walked import walk_lines
 from tripos.config import Config
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.settings import chosen_settings
@@ -101,6 +102,8 @@ def show_plan(plan: Plan, items: dict[str, int], models: dict[str, int], slots: 
         if (span := next((each for each in spans if PARTED in each), None)) is not None:
             least, _, most = span.partition(PARTED)
             console.print(f"`{span}`: at least {least} and at most {most}, as the replies will have it.")
+        for line in walk_lines(plan, planned):
+            console.print(line)
         for line in design_lines(items, columns()):
             console.print(line)
         if plan.reveals:

@@ -78,6 +78,11 @@ class KeptData:
             raise kept.with_traceback(None)
         return kept
 
+    def placed(self, file: FoundFile) -> Any:
+        """What a JSON or YAML file says, with the lines of its texts; not kept, for it is asked of broken files alone.
+        Raises `DataError`."""
+        return self.folders.placed(file)
+
     def renewed(self) -> KeptData:
         """This reader where every file and folder that it looked at is as it was; else one that looks again."""
         now = {path: stamp for path, old in self._stamps.items() if (stamp := _stamp(path)) != old}

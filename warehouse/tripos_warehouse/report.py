@@ -11,6 +11,7 @@ import orjson
 
 from tripos_compiler.plan import Plan
 from tripos_warehouse import sql
+from tripos_warehouse.acceptance import Acceptance, acceptances
 from tripos_warehouse.baselines import matched
 from tripos_warehouse.expectations import Gate, expected
 from tripos_warehouse.measures import MeasureTable, evaluate_or_tell
@@ -41,6 +42,8 @@ class Report:
     gates: tuple[Gate, ...] = ()
     """What the plan expects, each with what it came to."""
     comparisons: Mapping[str, int] = field(default_factory=dict)
+    made: tuple[Acceptance, ...] = ()
+    """Of data sets that were made: how much of what was written was accepted."""
     unworked: Mapping[str, str] = field(default_factory=dict)
     """Of measures without rows: why, where the run has not worked out what they look at, by the measure's name."""
 
@@ -96,6 +99,7 @@ class Report:
                 }
                 for table in self.measures
             ],
+            "made": [each.to_json() for each in self.made],
             "expectations": [gate.to_json() for gate in self.gates],
         }
 
@@ -142,6 +146,7 @@ def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Repor
         people=_people(connection, schema),
         gates=tuple(expected(connection, plan, each, run.models) for each in plan.expectations),
         comparisons=_by_status(connection, f"{schema}.comparisons", "comparison_id" if several else None, "scored"),
+        made=acceptances(connection, plan, run),
         unworked=_unworked(connection, plan, run, tables),
     )
 

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from tripos_compiler.plan import Plan
 from tripos_warehouse import dimensions
+from tripos_warehouse.acceptance import acceptance_lines
 from tripos_warehouse.baseline_text import baseline_lines
 from tripos_warehouse.beside import ALL, beside, coverage, is_pooled
 from tripos_warehouse.expectation_text import expectation_lines
@@ -54,6 +55,9 @@ def render(report: Report, width: int = 80, sql: bool = False, where: str = "") 
     if alone:
         told = f"Of several evaluators, and here is one: {', '.join(table.measure.name for table in alone)}."
         text.append("\n" + wrapped(told, width) + "\n")
+    if report.made:
+        text.append("\nmade data sets\n", style="bold")
+        text.append("\n".join(acceptance_lines(report.plan, report.made, width)) + "\n")
     if report.gates:
         text.append("\n")
         for line, style in expectation_lines(report.plan, report.gates, width):
@@ -211,6 +215,7 @@ def _footer(report: Report, sql: bool, where: str) -> list[str]:
         lines += ["", f"SQL of {name}:", *(f"  {line}" for line in query.strip().splitlines())]
     schema = report.run.benchmark
     command = f"tripos sql {where}".rstrip()
+    made = [each.dataset for each in report.made if each.made < each.attempts]
     judged = any(scorer.gives is None for scorer in report.plan.scorers)
     return [
         *lines,
@@ -222,6 +227,7 @@ def _footer(report: Report, sql: bool, where: str) -> list[str]:
             if judged
             else []
         ),
+        *([f'  {command} "from {schema}.slots where attempts > 1 limit 5"'] if made else []),
     ]
 
 

@@ -58,6 +58,8 @@ SLOTS: dict[str, str] = {
     "DATASET": "the name of a data set",
     "SOURCE": "a data set, or a list of values such as `leaves(syllabus)`",
     "TREE": "the name of a tree",
+    "START": "an expression for a path of the tree, or for a choice of the branches at its top",
+    "OTHERS": "an expression for a list of texts, such as a column of a data set: `raw.stem`",
     "SCORER": "the name of a scorer",
     "STEP": "the name of a step of a scenario",
     "MEASURE": "the name of a measure; of a scorer or score for `pairs`",

@@ -106,11 +106,17 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct("retries", ("made",), "retries COUNT", "further attempts at a row that is refused", once=True),
     Construct("require", ("made", "verify"), "require COND", "a row is refused where this does not hold"),
     Construct("unique", ("made",), "unique VALUE", "a row is refused where another has this value"),
+    Construct(
+        "distinct",
+        ("made",),
+        "distinct VALUE from OTHERS [above NUMBER]",
+        "a row is refused where its text is nearly one of others",
+    ),
     Construct("verify", ("made",), "verify by ROLE BLOCK", "a role looks at every row", body="verify"),
     Construct(
         "walk",
         ("made",),
-        "walk NAME through TREE by ROLE BLOCK",
+        "walk NAME through TREE [below START] by ROLE BLOCK",
         "descends a tree level by level and keeps every path that was chosen",
         body="walk",
     ),

@@ -42,6 +42,8 @@ CODES: dict[str, str] = {
     "E0313": "scorer and function disagree",
     "E0314": "function called too early",
     "E0315": "tree out of shape",
+    "E0398": "no such branch",
+    "E0399": "tree not approved",
     # E04 prompts
     "E0401": "axis never mentioned",
     "E0402": "missing translation",
@@ -110,6 +112,7 @@ CODES: dict[str, str] = {
     "R0237": "another reward model than named",
     "R0238": "reward model needs libraries",
     "R0239": "reward model cannot be loaded",
+    "R0245": "draft not approved",
     "R0301": "Python function not loaded",
     "R0302": "Python function changed",
     "R0401": "not a budget",
@@ -175,6 +178,10 @@ CODES: dict[str, str] = {
     "W0824": "a shortcut does as well",
     "W0830": "criteria not known",
     "W0831": "unknown source of replies",
+    "W0835": "outline unreadable",
+    "W0836": "tree file unreadable",
+    "W0837": "tree would be overwritten",
+    "W0838": "no draft in the store",
 }
 """Code to headline. A test requires a page for each, with a bad example and its mend."""
 

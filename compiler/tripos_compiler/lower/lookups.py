@@ -31,7 +31,7 @@ def looked_up(syntax: Syntax | None) -> Iterator[Name]:
 
 def looked_up_in(statement: Statement) -> Iterator[Name]:
     """The names in the conditions, values and texts of one statement, and not of its block."""
-    for key in ("cond", "value", "filter"):
+    for key in ("cond", "value", "filter", "others", "start"):
         yield from looked_up(statement.find(key))
     for _, text in statement.labels():
         yield from _in_holes(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
+from tripos_compiler.lower.distinct import lower_distinct
 from tripos_compiler.lower.files import lower_key
 from tripos_compiler.lower.loaded import LoadedDataset
 from tripos_compiler.lower.losses import lost_part
@@ -24,9 +25,11 @@ from tripos_compiler.lower.made_steps import (
     lower_walk,
 )
 from tripos_compiler.lower.making import MadeStep, Making
+from tripos_compiler.lower.walk_starts import walk_calls
 from tripos_compiler.plan import Ask, Axis, CallCount, Data, Dataset, Derived, Expr, Made, Verify, Walk, digest
 from tripos_compiler.program import Program
 from tripos_compiler.scope import Binding, Scope, Typed, Way, joined
+from tripos_compiler.semantics.looks import is_only_looked_at
 from tripos_compiler.semantics.names import parts_of
 from tripos_compiler.syntax.tree import Number
 
@@ -67,6 +70,7 @@ def lower_made(
             verified += 1
             lower_verify(making, inner, verified)
     require, unique = lower_conditions(making)
+    distinct = lower_distinct(making)
     key = _key(making)
     _something(making)
     count, retries = _count(making), _retries(making)
@@ -95,6 +99,7 @@ def lower_made(
             steps=tuple(making.steps),
             require=require,
             unique=unique,
+            distinct=distinct,
             key=key.expr if isinstance(key, Typed) else None,
             rows=rows,
             fingerprint="",
@@ -259,7 +264,8 @@ def _print(making: Making, made: Made) -> str:
                 return step.fingerprint
             case Walk():
                 tree = making.program.trees[step.tree]
-                return [tree.sha256, step.ask.fingerprint]
+                begins = [told(step.below), sorted(step.starts.items())] if step.below is not None else []
+                return [tree.sha256, step.ask.fingerprint, *begins]
             case Verify():
                 return [step.ask.fingerprint, told(*step.require)]
             case Derived():
@@ -276,32 +282,37 @@ def _print(making: Making, made: Made) -> str:
             [made.count, made.retries],
             [step_print(step) for step in made.steps],
             [told(*made.require), told(*made.unique)],
+            *[[told(each.value), told(each.others), each.above] for each in made.distinct],
         ]
     )
 
 
 def made_calls(program: Program, made: Made) -> list[CallCount]:
-    """The calls that making the rows takes. A walk is counted as one path from the root to a leaf; at the least nothing
-    is chosen at the root, at the most every branch is. Where rows that it is made from may be refused, or the row
-    itself before a step, there may be none at all."""
-    certain = not _from_fewer(program, made)
+    """The calls that making the rows takes. A walk is counted as one path from where it begins to a leaf; at the least
+    nothing is chosen there, at the most every branch is. Where rows that it is made from may be refused, the row itself
+    before a step, or nobody looks at its point, there may be none at all."""
+    looked_at = is_only_looked_at(made.name, tuple(program.scenarios.values()), tuple(program.made.values()))
+    certain = not looked_at and not _from_fewer(program, made)
     counts: list[CallCount] = []
     for step in made.steps:
         if isinstance(step, Derived):
             continue
-        calls = most = made.rows
+        least = calls = most = made.rows
+        row: tuple[int, int] | None = None
         if isinstance(step, Walk):
-            tree = program.trees[step.tree]
-            calls, most = made.rows * tree.depth, made.rows * tree.inner
+            walk = walk_calls(program, made, step)
+            least, calls, most = walk.least, walk.calls, walk.most
+            row = (walk.fewest if certain else 0, walk.widest * (1 + made.retries))
         counts.append(
             CallCount(
                 scenario=made.name,
                 step=step.name if isinstance(step, Ask | Walk) else step.ask.name,
                 role=step.role if isinstance(step, Ask) else step.ask.role,
                 calls=calls,
-                least=made.rows if certain else 0,
+                least=least if certain else 0,
                 most=most * (1 + made.retries),
                 times=(),
+                row=row,
             )
         )
         certain = certain and not isinstance(step, Verify | Walk)
@@ -310,8 +321,8 @@ def made_calls(program: Program, made: Made) -> list[CallCount]:
 
 def may_shrink(program: Program, made: Made) -> bool:
     """Whether a run may have fewer rows than the compiler counts. That no attempt can be read is not counted with."""
-    refused = made.require or made.unique or any(isinstance(step, Verify | Walk) for step in made.steps)
-    return bool(refused) or _from_fewer(program, made)
+    refused = bool(made.require or made.unique or made.distinct)
+    return refused or any(isinstance(step, Verify | Walk) for step in made.steps) or _from_fewer(program, made)
 
 
 def _from_fewer(program: Program, made: Made) -> bool:

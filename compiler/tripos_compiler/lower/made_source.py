@@ -7,11 +7,11 @@ from itertools import product
 from typing import Any
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.data import DataError
 from tripos_compiler.expressions import record_fields
 from tripos_compiler.lower.loaded import LoadedDataset, row_fields
 from tripos_compiler.lower.lookups import looked_up
 from tripos_compiler.lower.making import Making
+from tripos_compiler.lower.trees import branches_of
 from tripos_compiler.plan import Axis, Call, Data, Expr
 from tripos_compiler.plan import Branches as TreeValue
 from tripos_compiler.plugins import known_early
@@ -21,7 +21,6 @@ from tripos_compiler.semantics.contexts import cells, count_cells, guards_of
 from tripos_compiler.semantics.evaluate import DATA, TREES, Unavailable, evaluate
 from tripos_compiler.semantics.library.fitting import element
 from tripos_compiler.semantics.names import names_in, parts_of
-from tripos_compiler.semantics.trees import read_tree
 from tripos_compiler.syntax.tree import BinaryExpr, Name, Syntax
 from tripos_compiler.types import axis_type, shown
 
@@ -245,7 +244,7 @@ def known_rows(program: Program, source: Expr) -> list[Any] | None:
                 return None
             data[part.dataset] = [row.values for row in loaded.rows]
         elif isinstance(part, TreeValue):
-            found = _branches(program, part.tree)
+            found = branches_of(program, part.tree)
             if found is None:
                 return None
             trees[part.tree] = found
@@ -256,19 +255,6 @@ def known_rows(program: Program, source: Expr) -> list[Any] | None:
     try:
         return list(evaluate(source, {DATA: data, TREES: trees}))
     except Unavailable:
-        return None
-
-
-def _branches(program: Program, name: str) -> Mapping[str, Any] | None:
-    """The branches of a tree, read once more: few data sets are made from one, and a tree is small."""
-    tree = program.trees.get(name)
-    statement = next((each for each in program.of("tree") if each.name().text == name), None)
-    if tree is None or statement is None:
-        return None
-    try:
-        file = program.data.find(tree.source, statement.span.source.path)[0]
-        return read_tree(program.data.document(file)).tree.branches
-    except DataError:
         return None
 
 

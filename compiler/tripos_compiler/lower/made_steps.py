@@ -8,6 +8,7 @@ from tripos_compiler.lower.lookups import looked_up_in
 from tripos_compiler.lower.making import Making
 from tripos_compiler.lower.questions import Question, lower_question, lower_returns, returned_record
 from tripos_compiler.lower.steps import through
+from tripos_compiler.lower.walk_starts import lower_start
 from tripos_compiler.plan import (
     Ask,
     Derived,
@@ -67,6 +68,7 @@ def lower_walk(making: Making, statement: Statement) -> None:
         message = "`branches` is what a walk chooses among, and is something else here"
         making.error("E0202", message, statement.head, help="take another name for the other")
     scope["branches"] = Binding(("branches",), BRANCHES)
+    start = lower_start(making, statement, tree) if declared else None
     question = _question(making, scope, statement, role if may else None, name.text)
     prompted = _prompted(making, statement, f"`{role.text}` is asked nothing")
     added = making.add("walk", name.text, name.span, ListType(of=PathType()))
@@ -81,7 +83,9 @@ def lower_walk(making: Making, statement: Statement) -> None:
         making.error("E0612", message, head, help="put `{{ bullets(branches) }}` in it")
     if question.secret:
         _chosen_by_a_secret(making, name, question)
-    making.steps.append(Walk(tree=tree.text, ask=_ask(making, name.text, role, question, CHOSEN)))
+    below, starts = start if start is not None else (None, {})
+    ask = _ask(making, name.text, role, question, CHOSEN)
+    making.steps.append(Walk(tree=tree.text, ask=ask, below=below, starts=starts))
 
 
 def _chosen_by_a_secret(making: Making, name: Name, question: Question) -> None:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.data import DataError
-from tripos_compiler.plan import Tree
+from tripos_compiler.data import DataError, FoundFile
+from tripos_compiler.lower.approvals import tree_files
+from tripos_compiler.plan import Tree, digest
 from tripos_compiler.program import Program
-from tripos_compiler.semantics.trees import read_tree
+from tripos_compiler.semantics.trees import Fault, joined_trees, read_tree
+from tripos_compiler.semantics.trees import Tree as Read
+from tripos_compiler.syntax.tree import Text
 
 REPORTED = 3
 """After so many mistakes in a tree the rest are counted, not listed."""
@@ -22,34 +28,71 @@ def lower_trees(program: Program) -> None:
             program.diagnostics.lost_names.add(statement.name().text)  # uses of it are passed over
 
 
+def branches_of(program: Program, name: str) -> Mapping[str, Any] | None:
+    """The branches of a tree, read once more: few data sets are made from one, and a tree is small. None where it is
+    not there as it was."""
+    tree = program.trees.get(name)
+    statement = next((each for each in program.of("tree") if each.name().text == name), None)
+    if tree is None or statement is None:
+        return None
+    try:
+        found = {file.path: file for file in program.data.find(tree.source, statement.span.source.path)}
+        read = [read_tree(program.data.document(found[file.path])).tree for file in tree.files if file.path in found]
+    except DataError:
+        return None
+    joined = joined_trees(read)
+    return joined.branches if isinstance(joined, Read) else None
+
+
 def _tree(program: Program, statement: Statement) -> Tree | None:
     name, path = statement.name(), statement.text("path")
     try:
-        files = program.data.find(path.value, statement.span.source.path)
-        if len(files) > 1:
-            raise DataError(f"`{path.value}` means {len(files)} files, and a tree is one", "name the file")
-        document = program.data.document(files[0])
+        found = {file.path: file for file in program.data.find(path.value, statement.span.source.path)}
+        files = tree_files(program, path, list(found.values()))
+        read = [_read(program, path, found[file.path]) for file in files]
     except DataError as error:
         program.diagnostics.error("E0307", error.message, path.span, help=error.help)
         return None
-    read = read_tree(document)
-    for fault in read.faults[:REPORTED]:
-        program.diagnostics.error("E0315", f"{files[0].path}: {fault.message}", path.span, help=fault.help)
-    if len(read.faults) > REPORTED:
-        message = f"{files[0].path}: {len(read.faults) - REPORTED} more branches are out of shape"
-        program.diagnostics.error("E0315", message, path.span, help="mend the file")
-    if read.faults:
+    trees = [each for each in read if each is not None]
+    if len(trees) < len(read):
         return None
-    found = read.tree
-    leaves = len(found.leaves())
-    detail = f"{leaves} leaves, {found.depth} levels"
+    joined = joined_trees(trees)
+    if isinstance(joined, str):
+        places = [file.path for file, tree in zip(files, trees, strict=True) if joined in tree.branches]
+        message = f"`{joined}` is at the top of {places[0]} and of {places[1]}"
+        program.diagnostics.error("E0315", message, path.span, help="a branch stands in one file: put the two together")
+        return None
+    leaves = len(joined.leaves())
+    detail = f"{leaves} leaves, {joined.depth} levels"
     program.index.define("tree", name.text, name.span, detail=detail)
+    several = len(files) > 1
     return Tree(
         name=name.text,
         source=path.value,
         path=files[0].path,
-        sha256=files[0].sha256,
+        sha256=digest([file.sha256 for file in files], size=32) if several else files[0].sha256,
+        files=files,
         leaves=leaves,
-        inner=found.inner,
-        depth=found.depth,
+        inner=joined.inner,
+        depth=joined.depth,
     )
+
+
+def _read(program: Program, path: Text, file: FoundFile) -> Read | None:
+    """The tree of one file; None where something in it was reported."""
+    read = read_tree(program.data.document(file))
+    if not read.faults:
+        return read.tree
+    # Lines take longer to find out, so they are asked for once there is something to say of one.
+    faults = read_tree(program.data.placed(file)).faults
+    for fault in faults[:REPORTED]:
+        program.diagnostics.error("E0315", _where(file, fault), path.span, help=fault.help)
+    if len(faults) > REPORTED:
+        message = f"{file.path}: {len(faults) - REPORTED} more branches are out of shape"
+        program.diagnostics.error("E0315", message, path.span, help="mend the file")
+    return None
+
+
+def _where(file: FoundFile, fault: Fault) -> str:
+    line = "" if fault.line is None else f", line {fault.line}"
+    return f"{file.path}{line}: {fault.message}"

@@ -15,6 +15,7 @@ from tripos_compiler.plan.datasets import (
     DataFile,
     Dataset,
     Derived,
+    Distinct,
     Made,
     Verify,
     Walk,
@@ -30,6 +31,7 @@ from tripos_compiler.plan.declarations import (
     Plugin,
     Role,
     Tree,
+    TreeFile,
 )
 from tripos_compiler.plan.expressions import (
     Binary,
@@ -133,6 +135,7 @@ __all__ = [
     "Dataset",
     "Derived",
     "DialogueType",
+    "Distinct",
     "Expectation",
     "Export",
     "Expr",
@@ -182,6 +185,7 @@ __all__ = [
     "Texts",
     "Treatment",
     "Tree",
+    "TreeFile",
     "TreeType",
     "Type",
     "Unary",

@@ -44,11 +44,16 @@ class Dataset(Part):
 
 class Walk(Part):
     """Descends a tree level by level: `ask` is put at every node that is reached and chooses among its branches, known
-    as `branches`; every path from the root to a leaf that was chosen throughout is kept, under the name of the walk."""
+    as `branches`; every path from the root to a leaf that was chosen throughout is kept, under the name of the walk.
+
+    With `below` it begins at the node of that path and not at the root. `starts` are the paths that values of a choice
+    stand for."""
 
     step: Literal["walk"] = "walk"
     tree: str
     ask: Ask
+    below: Expr | None = None
+    starts: dict[str, str] = {}
 
     @property
     def name(self) -> str:
@@ -72,12 +77,22 @@ class Derived(Part):
     value: Expr
 
 
+class Distinct(Part):
+    """A row is refused where the text `value` is nearly one of `others`: their overlap (`semantics.near.overlap`) is
+    `above` or more, from 0 to 1."""
+
+    value: Expr
+    others: Expr
+    above: float
+
+
 class Made(Part):
     """A data set that is made, by a role or row by row from another data set or the leaves of a tree.
 
     For every row of `source` (known as `alias`, those for which `where` holds; without a source, once), in every cell
     of `axes`, `count` rows are made by `steps` in order, each given up after `retries` further attempts where it cannot
-    be read, breaks a `require`, repeats another row's `unique` value, or is not verified.
+    be read, breaks a `require`, repeats another row's `unique` value, is not `distinct` from what it must be, or is not
+    verified.
     """
 
     name: str
@@ -92,6 +107,7 @@ class Made(Part):
     steps: tuple[Annotated[Ask | Walk | Derived | Verify, Field(discriminator="step")], ...]
     require: tuple[Expr, ...] = ()
     unique: tuple[Expr, ...] = ()
+    distinct: tuple[Distinct, ...] = ()
     key: Expr | None = None
     rows: int
     """How many rows it has at most."""

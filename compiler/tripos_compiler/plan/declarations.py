@@ -51,13 +51,26 @@ class Arm(Part):
     values: tuple[ArmValue, ...]
 
 
+class TreeFile(Part):
+    """One file of a tree: path below the data folder and SHA-256. A `draft` was written by a model and is not approved,
+    or was changed since; `approved_by` is the person who approved the file as it is."""
+
+    path: str
+    sha256: str
+    draft: bool = False
+    approved_by: str | None = None
+
+
 class Tree(Part):
-    """A hierarchy read from a file: how many leaves and inner nodes it has, and how many levels below its root."""
+    """A hierarchy read from one file, or from several that each have some of the branches at the top: how many leaves
+    and inner nodes it has, and how many levels below its root. `path` is the first file, `sha256` that of its content;
+    of several, a hash of theirs."""
 
     name: str
     source: str
     path: str
     sha256: str
+    files: tuple[TreeFile, ...] = ()
     leaves: int
     inner: int
     depth: int

@@ -31,6 +31,7 @@ class CallCount(Part):
     `calls` are made where nothing is tried again and every condition that only a run can decide holds; there are
     `least` at the least and `most` at the most. `arms` are the treatments that share them. `pairs` is the role of whose
     models every ordered pair is compared. A reply that cannot be read is asked for once more, which is not counted.
+    Where rows differ in what they may take, `row` is the least and the most for one of them.
     """
 
     scenario: str
@@ -42,6 +43,7 @@ class CallCount(Part):
     times: tuple[str, ...]
     arms: tuple[dict[str, str], ...] = ()
     pairs: str | None = None
+    row: tuple[int, int] | None = None
 
 
 class Plan(Part):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from tripos_compiler.plan import Binary, Branches, Call, Data, Expr, Get, Items, Literal_, Ref, Unary
+from tripos_compiler.plan import Binary, Branches, Call, Data, Expr, Get, Items, Literal_, Part, Ref, Unary
 
 
 def parts_of(expr: Expr) -> Iterator[Expr]:
@@ -33,6 +33,22 @@ def parts_of(expr: Expr) -> Iterator[Expr]:
             pass
         case _:
             assert_never(expr)
+
+
+def exprs_of(part: object) -> Iterator[Expr]:
+    """Every expression of a part of a plan, wherever in it; not those that stand in another."""
+    match part:
+        case Literal_() | Ref() | Call() | Unary() | Binary() | Items() | Get() | Data() | Branches():
+            yield part
+        case Part():
+            for name in type(part).model_fields:
+                yield from exprs_of(getattr(part, name))
+        case dict():
+            for value in part.values():
+                yield from exprs_of(value)
+        case tuple():
+            for value in part:
+                yield from exprs_of(value)
 
 
 def paths_in(expr: Expr) -> set[tuple[str, ...]]:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tripos_compiler.data import Placed
 from tripos_compiler.semantics.library.trees import BETWEEN, leaves
 
 DEEPEST = 64
@@ -37,10 +38,18 @@ class Tree:
         >>> tree.children(), tree.children("Algebra"), tree.children("Algebra / Sets")
         (('Algebra',), ('Sets', 'Groups'), ())
         """
+        return tuple(self.below(path).branches)
+
+    def below(self, path: str) -> Tree:
+        """The part of the tree below a node. Raises `KeyError` where there is no such node.
+
+        >>> read_tree({"Algebra": {"Sets": ["Finite sets"]}}).tree.below("Algebra").leaves()
+        ('Sets / Finite sets',)
+        """
         below = self.branches
         for name in path.split(BETWEEN) if path else ():
             below = below[name]
-        return tuple(below)
+        return Tree(below)
 
     @property
     def inner(self) -> int:
@@ -62,10 +71,11 @@ class Tree:
 
 @dataclass(frozen=True)
 class Fault:
-    """What is wrong in a tree, and how to mend it."""
+    """What is wrong in a tree, and how to mend it; the line of the file where it is, if the document told it."""
 
     message: str
     help: str
+    line: int | None = None
 
 
 @dataclass(frozen=True)
@@ -80,18 +90,37 @@ def read_tree(document: Any) -> TreeRead:
     """The tree that a document describes.
 
     Branches are a mapping of names to what is below them, or a list of names, of such mappings, and of nodes
-    `{"name": …, "children": …}`; a node alone is a list of one. Nothing below a name makes it a leaf.
+    `{"name": …, "children": …}`; a node alone is a list of one. Nothing below a name makes it a leaf; brackets without
+    anything in them do not, since they are where branches were forgotten.
 
     >>> read_tree([{"name": "Algebra", "children": [{"name": "Sets"}]}, "Logic"]).tree.leaves()
     ('Algebra / Sets', 'Logic')
     >>> read_tree({"Algebra": ["Sets", "Sets"]}).faults[0].message
     '`Sets` stands twice below `Algebra`'
+    >>> read_tree({"Algebra": [], "Logic": None}).faults[0].message
+    'the brackets below `Algebra` are empty'
     """
     reader = _Reader()
     branches = reader.branches(document, ())
     if not branches and not reader.faults:
         reader.faults.append(Fault("this tree has no leaf", "name its branches: `Algebra: [Sets, Groups]`"))
     return TreeRead(Tree(branches), tuple(reader.faults))
+
+
+def joined_trees(trees: Sequence[Tree]) -> Tree | str:
+    """One tree with the branches at the top of all; the name that stands at the top of two of them, if any does.
+
+    >>> one, two = read_tree({"Algebra": ["Sets"]}).tree, read_tree(["Logic"]).tree
+    >>> joined_trees([one, two]).leaves(), joined_trees([one, one])
+    (('Algebra / Sets', 'Logic'), 'Algebra')
+    """
+    branches: Nested = {}
+    for tree in trees:
+        for name, below in tree.branches.items():
+            if name in branches:
+                return name
+            branches[name] = below
+    return Tree(branches)
 
 
 @dataclass
@@ -109,7 +138,12 @@ class _Reader:
             if name is None:
                 continue
             if name in found:
-                self._fault(f"`{name}` stands twice {_below(above)}", "rename one, or put together what is below them")
+                help_ = "rename one, or put together what is below them"
+                self._fault(f"`{name}` stands twice {_below(above)}", help_, written)
+                continue
+            if isinstance(below, list | Mapping) and not below:
+                help_ = f"name what belongs there; where `{name}` is a leaf, write `null` or nothing instead"
+                self._fault(f"the brackets {_below((*above, name))} are empty", help_, written)
                 continue
             found[name] = self.branches(below, (*above, name))
         return found
@@ -132,32 +166,32 @@ class _Reader:
                 more = sorted(str(key) for key in value if key not in NODE)
                 if more:
                     message = f"the node `{value['name']}` {_below(above)} has `{more[0]}`"
-                    self._fault(message, "a node has a `name` and `children`, and nothing else")
-                yield value["name"], value.get("children")
+                    self._fault(message, "a node has a `name` and `children`, and nothing else", value["name"])
+                yield value["name"], value.get("children") or None
             case Mapping():
                 yield from value.items()
             case _:
                 help_ = "write a list of names, or nothing where this is a leaf"
-                self._fault(f"{_below(above)} there is {value!r}, which is no list of branches", help_)
+                self._fault(f"{_below(above)} there is {value!r}, which is no list of branches", help_, value)
 
     def _name(self, written: Any, above: tuple[str, ...]) -> str | None:
         if not isinstance(written, str):
-            message = f"{written!r} {_below(above)} is not a text"
+            message = f"`{written}` {_below(above)} is not a text"
             self._fault(message, "put the name in quotation marks")
             return None
         name = written.strip()
         if not name:
-            self._fault(f"a name {_below(above)} is empty", "name the branch, or remove it")
+            self._fault(f"a name {_below(above)} is empty", "name the branch, or remove it", written)
             return None
         if BETWEEN in name:
-            self._fault(
-                f"`{name}` {_below(above)} holds `{BETWEEN}`, which parts the names of a path", "write `/` alone"
-            )
+            message = f"`{name}` {_below(above)} holds `{BETWEEN}`, which parts the names of a path"
+            self._fault(message, "write `/` alone", written)
             return None
         return name
 
-    def _fault(self, message: str, help: str) -> None:
-        self.faults.append(Fault(message, help))
+    def _fault(self, message: str, help: str, at: Any = None) -> None:
+        """Notes what is wrong with `at`, a text that may know its line."""
+        self.faults.append(Fault(message, help, at.line if isinstance(at, Placed) else None))
 
 
 def _below(above: tuple[str, ...]) -> str:

@@ -82,6 +82,8 @@ class Asker:
     """Whether nothing failed that a later run would try again."""
     on_reused: Callable[[MadeCall], None] | None = None
     on_unasked: Callable[[MadeCall, tuple[Message, ...]], None] | None = None
+    on_deeper: Callable[[str, str, int], None] | None = None
+    """Told, of a data set and one of its walks that met a reply that is not kept, how many levels lie below it."""
     _questions: dict[str, Question] = field(default_factory=dict)
 
     def question(self, step: Ask) -> Question:
@@ -92,9 +94,12 @@ class Asker:
             self._questions[step.fingerprint] = Question(step.system, step.prompt, step.settings, schema, reader)
         return self._questions[step.fingerprint]
 
-    async def ask(self, call: MadeCall, sent: tuple[Message, ...], found: Found) -> Answer:
-        """The answer to a call: the one that the ledger has, or a new one."""
-        question, name = self.question(call.step), call.name
+    async def ask(
+        self, call: MadeCall, sent: tuple[Message, ...], found: Found, question: Question | None = None
+    ) -> Answer:
+        """The answer to a call: the one that the ledger has, or a new one; to `question`, where that is not the step's
+        own."""
+        question, name = question or self.question(call.step), call.name
         if name not in found.names:
             found = find(self.ledger, [name])
         if name in found.rows:

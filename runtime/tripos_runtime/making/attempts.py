@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, assert_never
 
-from tripos_compiler.plan import Ask, Derived, Expr, Made, Verify, Walk, digest
+from tripos_compiler.plan import Ask, Derived, Made, Verify, Walk, digest
 from tripos_compiler.semantics.evaluate import TREES, Unavailable, evaluate
-from tripos_compiler.semantics.names import paths_in
-from tripos_runtime.asking import Answer
+from tripos_runtime.asking import Answer, Question
 from tripos_runtime.binding import Binding
-from tripos_runtime.making.asked import Asker, Found, MadeCall
+from tripos_runtime.making.apart import Others
+from tripos_runtime.making.asked import Asker, Found, MadeCall, Unasked
+from tripos_runtime.making.due import Due
 from tripos_runtime.making.outcomes import place_of
 from tripos_runtime.making.rejections import Reason, Rejection, note, one_of_several
 from tripos_runtime.making.slots import Slot
-from tripos_runtime.making.walks import walk
+from tripos_runtime.making.walks import Path, among, levels_below, node_at, walk
 from tripos_runtime.models.base import Message
 from tripos_runtime.prompting import messages
 from tripos_runtime.sources import Sources
@@ -76,27 +77,14 @@ class Attempts:
         return any(isinstance(step, Ask | Walk) for step in self.made.steps)
 
     @cached_property
-    def due(self) -> Mapping[int, tuple[tuple[int, Expr], ...]]:
-        """What is required, with its number, by the step after which it can be told; 0 is before the first. So nobody
-        is asked to verify a row that is rejected all the same."""
-        late: dict[str, int] = {}
-        for number, step in enumerate(self.made.steps, 1):
-            match step:
-                case Ask(returns=returns):
-                    late |= dict.fromkeys(
-                        returns.fields if returns is not None and returns.kind == "record" else (), number
-                    )
-                case Walk() | Derived():
-                    late[step.name] = number
-        found: dict[int, list[tuple[int, Expr]]] = {}
-        for number, expr in enumerate(self.made.require, 1):
-            after = [
-                len(self.made.steps) if len(path) == 1 else late.get(path[1], 0)
-                for path in paths_in(expr)
-                if path[0] == self.own
-            ]
-            found.setdefault(max(after, default=0), []).append((number, expr))
-        return {step: tuple(exprs) for step, exprs in found.items()}
+    def due(self) -> Due:
+        """What is looked at of a row, and after which step."""
+        return Due.of(self.made)
+
+    @cached_property
+    def others(self) -> Others:
+        """What rows must be distinct from."""
+        return Others(self.made, self.sources)
 
     def language(self, slot: Slot) -> str:
         """The language in which those who make the row are asked."""
@@ -209,21 +197,43 @@ class _Trial:
 
     async def _walk(self, step: Walk) -> Rejection | None:
         """Goes down a tree. Whoever walks is told of the attempt before where nobody else made the row."""
-        tell = self.attempts.author is None
+        tell, planned = self.attempts.author is None, self.attempts.asker.tally.planned
+        lane, start = (step.ask.role, self.attempts.made.name), self._start(step, self.names[TREES][step.tree])
 
         async def choose(path: tuple[str, ...], branches: list[str]) -> tuple[Answer, str]:
-            item = digest([self.slot.name, step.name, path])
-            return await self.ask(step.ask, item, {**self.names, "branches": branches}, tell=tell)
+            # One call was planned, that at the first node; how many follow is known as nodes are reached.
+            planned[lane] += path != start
+            # What there is to choose among is in the name, so a branch that is added is asked about.
+            item = digest([self.slot.name, step.name, path, branches])
+            question = among(self.attempts.asker.question(step.ask), branches)
+            names = {**self.names, "branches": branches}
+            try:
+                return await self.ask(step.ask, item, names, tell=tell, question=question)
+            except Unasked:
+                self._foretell(step, path)
+                raise
 
-        walked = await walk(self.names[TREES][step.tree], choose)
+        walked = await walk(self.names[TREES][step.tree], choose, start)
         self.replies = (*self.replies, *walked.replies)
         self.asked += 1
-        # One call was planned, down to where nothing was chosen or the tree ends it takes more.
-        self.attempts.asker.tally.planned[step.ask.role, self.attempts.made.name] += len(walked.replies) - 1
+        planned[lane] -= not walked.replies
         if walked.unknown is not None:
             return Rejection("unreadable", {"step": step.name, "error": walked.unknown})
         self.row[step.name] = list(walked.paths)
         return None
+
+    def _foretell(self, step: Walk, path: Path) -> None:
+        """Says how far a walk would go on from a node at which nobody was asked: one path, down to a leaf."""
+        tell = self.attempts.asker.on_deeper
+        if tell is not None:
+            tell(self.attempts.made.name, step.name, levels_below(self.names[TREES][step.tree], path) - 1)
+
+    def _start(self, step: Walk, tree: Mapping[str, Any]) -> Path:
+        """The node at which a walk begins. Raises `Unavailable` where the tree has none of that name."""
+        if step.below is None:
+            return ()
+        value = evaluate(step.below, self.names)
+        return node_at(tree, step.starts.get(value, value))
 
     async def _next(self, ask: Ask, *, tell: bool = False) -> Answer:
         """The answer to a step, on which what follows builds."""
@@ -232,7 +242,9 @@ class _Trial:
         self.asked += 1
         return answer
 
-    async def ask(self, ask: Ask, item: str, names: Mapping[str, Any], *, tell: bool) -> tuple[Answer, str]:
+    async def ask(
+        self, ask: Ask, item: str, names: Mapping[str, Any], *, tell: bool, question: Question | None = None
+    ) -> tuple[Answer, str]:
         """The answer to a step about `item` and the name of the reply; with `tell`, it is said why the attempt before
         was rejected. The value is `None` where the reply is of no use. Raises `_NoReply` where there is none."""
         attempts = self.attempts
@@ -243,7 +255,7 @@ class _Trial:
             sent = (*sent[:-1], replace(sent[-1], content=f"{sent[-1].content}\n\n{said}"))
         if tell and self.before is not None:
             sent = (*sent, *self._told(self.before, call.language))
-        answer = await attempts.asker.ask(call, sent, self.found)
+        answer = await attempts.asker.ask(call, sent, self.found, question)
         if answer.status in AGAIN:
             raise _NoReply
         return (answer if answer.status in (OK, TRUNCATED) else replace(answer, value=None)), call.name
@@ -254,9 +266,13 @@ class _Trial:
         return (*earlier, Message("user", said))
 
     def _required(self, place: int) -> Rejection | None:
-        for number, expr in self.attempts.due.get(place, ()):
+        for number, expr in self.attempts.due.required.get(place, ()):
             if not evaluate(expr, self.names):
                 return Rejection("require", {"number": number})
+        for number in self.attempts.due.compared.get(place, ()):
+            rejection = self.attempts.others.rejection(number, self.names)
+            if rejection is not None:
+                return rejection
         return None
 
     def _is_last(self, rejection: Rejection) -> bool:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from tripos_compiler.plan import Axis, Expr, Made, Scenario, digest
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.looks import Look, looks_of
 from tripos_compiler.semantics.names import paths_in
+from tripos_runtime.making.narrowing import slots_at
 from tripos_runtime.making.slots import Slot, SlotSource, looked_into
 from tripos_runtime.runnable import data_of
 
@@ -25,6 +27,8 @@ class Choice:
 
     source: SlotSource
     selection: Selection
+    unsure: set[str] = field(default_factory=set)
+    """The data sets of which nobody knows yet what all their rows will be."""
 
     @cached_property
     def order(self) -> tuple[str, ...]:
@@ -41,7 +45,8 @@ class Choice:
             done[name] = None
 
         for scenario in self._scenarios:
-            for name in sorted(self._needed_by(scenario)):
+            # What is looked into for rows that are made comes after those.
+            for name in sorted(self._needed_by(scenario), key=lambda name: (name in self._looked_at, name)):
                 visit(name)
         return tuple(done)
 
@@ -50,7 +55,10 @@ class Choice:
         been made; where something that it is made for cannot be listed before, all are needed."""
         if name in self._whole:
             return None
-        found: frozenset[int] = frozenset()
+        looked_at = self._places_looked_at(name)
+        if looked_at is None:
+            return None
+        found = looked_at
         for scenario in self._scenarios:
             if scenario.rows is not None and scenario.rows.dataset == name:
                 chosen = self.chosen(scenario)
@@ -89,9 +97,38 @@ class Choice:
 
     @cached_property
     def _whole(self) -> frozenset[str]:
-        """The data sets that are taken as values."""
-        found = {name for scenario in self._scenarios for name in data_of(scenario)}
+        """The data sets that are taken as values, and not only looked into at some points."""
+        found = {name for scenario in self._scenarios for name in data_of(scenario)} - self._looked_at.keys()
         return frozenset(found.union(*(looked_into(self.source.by_name[name]) for name in self.order)))
+
+    @cached_property
+    def _looked_at(self) -> Mapping[str, tuple[tuple[Scenario, tuple[Look, ...]], ...]]:
+        """The data sets of which scenarios take nothing but what is at some points of their rows: where they look."""
+        found: dict[str, tuple[tuple[Scenario, tuple[Look, ...]], ...]] = {}
+        for name in self.source.by_name:
+            takers = [scenario for scenario in self._scenarios if name in data_of(scenario)]
+            looks = [(scenario, looks_of(scenario, name)) for scenario in takers]
+            known = tuple((scenario, each) for scenario, each in looks if each is not None)
+            if looks and len(known) == len(looks):
+                found[name] = known
+        return found
+
+    def _places_looked_at(self, name: str) -> frozenset[int] | None:
+        """The places of the slots that scenarios look into at points; `None`: all, since the points are not known."""
+        found: frozenset[int] = frozenset()
+        made = self.source.by_name[name]
+        for scenario, looks in self._looked_at.get(name, ()):
+            assert scenario.rows is not None
+            over = scenario.rows.dataset
+            if over not in self.source.made.rows or over in self.unsure or not self.source.is_listable(made):
+                return None
+            chosen = self.chosen(scenario)
+            rows = (row.values for row in self.source.made.rows[over] if chosen is None or row.place in chosen)
+            at = slots_at(looks, made, self.source.slots(made), rows, self.source.names)
+            if at is None:
+                return None
+            found |= at
+        return found
 
     def _needed_by(self, scenario: Scenario) -> set[str]:
         rows = set() if scenario.rows is None else {scenario.rows.dataset}

@@ -43,7 +43,8 @@ class DataMaker:
     makers: dict[str, Maker] = field(default_factory=dict)
     reused: Callable[[MadeCall], None] | None = None
     unasked: Callable[[MadeCall, tuple[Message, ...]], None] | None = None
-    """Who is told of a reply that is kept, and of one that nobody was asked for."""
+    deeper: Callable[[str, str, int], None] | None = None
+    """Who is told of a reply that is kept, of one that nobody was asked for, and how far a walk would go on from it."""
     _asker: Asker | None = None
 
     async def make(self) -> None:
@@ -53,7 +54,7 @@ class DataMaker:
         asker = self._asker = Asker(
             self.plan, sources, self.callers, self.ledger, self.tally, self.work, self.run_id, self.now
         )
-        asker.on_reused, asker.on_unasked = self.reused, self.unasked
+        asker.on_reused, asker.on_unasked, asker.on_deeper = self.reused, self.unasked, self.deeper
         for name in choice.order:
             made = slots.by_name[name]
             attempts = Attempts(made, asker, sources, self.binding)
@@ -61,6 +62,8 @@ class DataMaker:
                 made, slots, attempts, asker, self.workers, self.functions, self.sleep, self.stop
             )
             await maker.make(choice.places(name))
+            if self.callers is None and maker.open:
+                choice.unsure.add(name)
         for scenario in self.selection.chosen(self.plan):
             if scenario.rows is not None and scenario.rows.dataset in self.makers:
                 chosen = choice.chosen(scenario)

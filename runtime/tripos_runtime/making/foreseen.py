@@ -73,7 +73,12 @@ def foresee_making(
 
     maker = data_maker(plan, source, selection, binding, ledger)
     maker.functions = dict.fromkeys((plugin.name for plugin in plan.plugins), _not_called)
-    maker.reused, maker.unasked = reused, unasked
+
+    def deeper(dataset: str, walk: str, levels: int) -> None:
+        sizes = found.calls[dataset, walk].sizes
+        sizes += sizes[-1:] * levels  # the questions of one walk are much alike
+
+    maker.reused, maker.unasked, maker.deeper = reused, unasked, deeper
     asyncio.run(maker.make())
     for name, each in maker.makers.items():
         asks = each.attempts.asks

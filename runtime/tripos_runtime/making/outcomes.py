@@ -67,7 +67,7 @@ def keep(
             "scenario": place_of(made),
             "dataset": made.name,
             "fingerprint": made.fingerprint,
-            "context": {"language": each.language, **slot.cell},
+            "context": {**_carried(made, slot), "language": each.language, **slot.cell},
             "number": slot.number,
             "status": "given_up" if each.item_id is None else "made",
             "item_id": each.item_id,
@@ -81,3 +81,15 @@ def keep(
     ]
     if new:
         ledger.keep({"slots": new})
+
+
+def _carried(made: Made, slot: Slot) -> dict[str, str]:
+    """The axes that the source's row says."""
+    source = slot.source if isinstance(slot.source, Mapping) else {}
+    return {name: str(source[name]) for name in carried_axes(made) if source.get(name) is not None}
+
+
+def carried_axes(made: Made) -> tuple[str, ...]:
+    """The axes whose values the rows of a data set have from those of its source."""
+    fields = (each.name for each in made.fields if each.type.kind == "choice" and each.type.axis == each.name)
+    return tuple(name for name in fields if name not in made.axes)

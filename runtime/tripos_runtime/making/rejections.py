@@ -20,6 +20,7 @@ Reason = Literal[
     "unverified",
     "duplicate",
     "near_duplicate",
+    "too_near",
 ]
 
 NOTES: Final[Mapping[str, Mapping[Reason, str]]] = {
@@ -33,6 +34,7 @@ NOTES: Final[Mapping[str, Mapping[Reason, str]]] = {
         "unverified": "it could not be reviewed",
         "duplicate": "it repeats an item that is there already: write a different one",
         "near_duplicate": "it is almost the same as an item that is there already: write a different one",
+        "too_near": "it cannot be used as it is: write a different one",
     },
     "zh": {
         "unreadable": "无法按所要求的格式读取",
@@ -44,6 +46,7 @@ NOTES: Final[Mapping[str, Mapping[Reason, str]]] = {
         "unverified": "无法审核",
         "duplicate": "与已有内容重复，请写一个不同的",
         "near_duplicate": "与已有内容几乎相同，请写一个不同的",
+        "too_near": "它不能照这样使用，请写一个不同的",
     },
 }
 NOTE: Final[Mapping[str, str]] = {
@@ -64,6 +67,7 @@ WORDS: Final[Mapping[Reason, str]] = {
     "unverified": "without a readable verdict",
     "duplicate": "duplicates",
     "near_duplicate": "near-duplicates",
+    "too_near": "too near to others",
 }
 """The reasons as summaries have them."""
 

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from tripos_compiler.plan import ChoiceType, SetType
+from tripos_compiler.semantics.evaluate import Unavailable
 from tripos_compiler.semantics.library.trees import BETWEEN
-from tripos_runtime.asking import Answer
+from tripos_compiler.semantics.trees import Tree
+from tripos_runtime.asking import Answer, Outcome, Question
+from tripos_runtime.reading import schema_of
 from tripos_runtime.shared import together
+from tripos_runtime.statuses import PARSE_FAILURE, status_of_reply
 
 Path = tuple[str, ...]
 Choose = Callable[[Path, list[str]], Awaitable[tuple[Answer, str]]]
 """Asks which of the branches at a node fit: the answer, and the name of the reply."""
+MOST_NAMED = 200
+"""Of more branches than that the schema of a reply does not name each: providers bound how long one may be."""
 MARKS = re.compile(r"^(?:[-*•·]|\(?\d{1,3}[.)、:])\s*")
 """What a list puts before its points."""
 
@@ -28,11 +35,11 @@ class Walked:
     unknown: str | None = None
 
 
-async def walk(tree: Mapping[str, Any], choose: Choose) -> Walked:
-    """Goes down a tree. All nodes of one level are asked about at once; where a reply is of no use, no further level
-    is."""
-    level: list[Path] = [()]
-    ends: set[Path] = set()
+async def walk(tree: Mapping[str, Any], choose: Choose, start: Path = ()) -> Walked:
+    """Goes down a tree from the node `start`, which is one of its; a leaf there is chosen without asking. All nodes of
+    one level are asked about at once; where a reply is of no use, no further level is."""
+    level: list[Path] = [start] if _below(tree, start) else []
+    ends: set[Path] = set() if level else {start}
     names: list[str] = []
     while level:
         answers: dict[Path, tuple[Answer, str]] = {}
@@ -45,13 +52,54 @@ async def walk(tree: Mapping[str, Any], choose: Choose) -> Walked:
         for path in level:
             answer, name = answers[path]
             names.append(name)
-            chosen = None if answer.value is None else matched(answer.value, list(_below(tree, path)))
-            if chosen is None or isinstance(chosen, str):
-                return Walked((), tuple(names), chosen or str(answer.columns["error"]))
-            for branch in chosen:
+            if answer.value is None:
+                return Walked((), tuple(names), str(answer.columns["error"]))
+            for branch in answer.value:
                 (below.append if _below(tree, (*path, branch)) else ends.add)((*path, branch))
         level = below
     return Walked(tuple(BETWEEN.join(path) for path in _all_paths(tree) if path in ends), tuple(names))
+
+
+def among(question: Question, branches: Sequence[str]) -> Question:
+    """The question of a walk at one node: a provider that keeps to a schema can name no other branch, and a reply that
+    does is asked for once more, as one that cannot be read is."""
+
+    def reader(text: str, finish_reason: str | None) -> Outcome:
+        outcome = question.reader(text, finish_reason)
+        if outcome.value is None:
+            return outcome
+        chosen = matched(outcome.value, branches)
+        if isinstance(chosen, str):
+            return Outcome(None, None, chosen, status_of_reply(PARSE_FAILURE, finish_reason))
+        return Outcome(chosen, chosen)
+
+    schema = question.schema
+    if len(branches) <= MOST_NAMED:
+        schema = schema_of(SetType(of=ChoiceType(values=tuple(branches))))
+    return replace(question, schema=schema, reader=reader)
+
+
+def node_at(tree: Mapping[str, Any], path: str) -> Path:
+    """The names from the root to the node of that path. Raises `Unavailable` where the tree has no such node.
+
+    >>> node_at({"Algebra": {"Sets": {}}}, "Algebra / Sets")
+    ('Algebra', 'Sets')
+    """
+    names = tuple(path.split(BETWEEN)) if path else ()
+    try:
+        _below(tree, names)
+    except KeyError:
+        raise Unavailable("below", "no_value", f"the tree has no branch `{path}`") from None
+    return names
+
+
+def levels_below(tree: Mapping[str, Any], path: Path) -> int:
+    """How many levels a tree has below a node.
+
+    >>> levels_below({"Algebra": {"Sets": {}}, "Logic": {}}, ()), levels_below({"Logic": {}}, ("Logic",))
+    (2, 0)
+    """
+    return Tree(_below(tree, path)).depth
 
 
 def matched(chosen: Collection[str], branches: Sequence[str]) -> list[str] | str:

@@ -41,6 +41,29 @@ def add_import(parser: argparse.ArgumentParser) -> None:
     for action in (scores, samples):
         add_store(action)
         action.add_argument("--json", action="store_true", help="print what was done as JSON")
+    _add_tree(actions.add_parser("tree", help="a tree for a spec, of an outline or of what a run has drafted"))
+
+
+def _add_tree(action: argparse.ArgumentParser) -> None:
+    help_ = "an outline: a point a line, indented, numbered or with bullets; `-` reads it from standard input"
+    action.add_argument("file", metavar="FILE", nargs="?", help=help_)
+    action.add_argument("-o", "--output", metavar="FILE", help=".yaml or .json (default: YAML on standard output)")
+    action.add_argument("--top", metavar="NAME", help="put all of it below a branch of this name")
+    help_ = "instead of a file: the run that drafted the outlines, or the beginning of its name; '' means the last"
+    action.add_argument("--run", metavar="RUN", help=help_)
+    action.add_argument("--step", metavar="NAME", help="with --run: the step whose replies are the outlines")
+    help_ = "with --run: only items whose field has this value; may be repeated"
+    action.add_argument("--only", metavar="FIELD=VALUE", action="append", default=[], help=help_)
+    action.add_argument("--replace", action="store_true", help="write over a file that is there")
+    add_store(action)
+
+
+def add_approve(parser: argparse.ArgumentParser) -> None:
+    """Options of `tripos approve`."""
+    parser.add_argument("file", metavar="FILE", help="the tree that you have read: `NAME.draft.yaml` or `.json`")
+    parser.add_argument("--name", metavar="NAME", help="who approves it")
+    parser.add_argument("--replace", action="store_true", help="put it in the place of another tree of that name")
+    parser.add_argument("--json", action="store_true", help="print what was done as JSON")
 
 
 def add_annotate(parser: argparse.ArgumentParser) -> None:

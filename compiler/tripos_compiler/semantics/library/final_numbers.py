@@ -78,7 +78,7 @@ def final_number(text: str) -> float | None:
         found = _first(said.rpartition("=")[2] if "=" in said else said)
         if found is not None:
             return found
-        end = label.start()
+        end = label.start()  # what comes after has no number: it is not looked through again
     numbers = _numbers(tidy)
     return numbers[-1] if numbers else None
 

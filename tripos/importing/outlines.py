@@ -1,0 +1,150 @@
+"""Reads outlines: a heading or point a line, its level told by indentation, a bullet, a number or a Markdown heading.
+
+Where lines stand under each other, the mark tells levels apart: below `一、` stands `（一）`, below it `1.`, in the
+order in which the marks first occur. What is indented deeper stands below, whatever its mark.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from tripos_compiler.data import Placed
+from tripos_compiler.semantics.trees import Fault, TreeRead, read_tree
+
+TAB = 4
+"""A tab goes to the next column that is a multiple of this."""
+WIDE = "\u3000"
+"""The blank of Chinese text, two columns wide."""
+_HAN = "[零〇一二三四五六七八九十百]+"
+MARKS = (
+    ("heading", re.compile(r"(?P<level>#{1,6})\s+")),
+    ("bullet", re.compile(r"[-*+•·‣▪○●◦■□◆–—]\s+")),
+    ("unit", re.compile(rf"第\s*(?:{_HAN}|\d+)\s*(?P<level>编|部分|单元|章|节|课|讲|专题|册)\s*[：:、.．]?\s*")),
+    ("chapter", re.compile(r"(?P<level>part|unit|chapter|section|lesson)\s+(?:\d+|[ivxlc]+)\s*[：:.)\-–—]?\s+", re.I)),
+    ("han", re.compile(rf"{_HAN}\s*[、.．]\s*")),
+    ("han in brackets", re.compile(rf"[(（]\s*{_HAN}\s*[)）]\s*[、.．]?\s*")),
+    ("decimal", re.compile(r"\d{1,3}(?P<level>(?:[.．]\d{1,3})+)[.．、)）]?\s+")),
+    ("number in brackets", re.compile(r"[(（]\s*\d{1,3}\s*[)）]\s*[、.．]?\s*")),
+    ("number", re.compile(r"\d{1,3}\s*(?P<level>[、.．)）])(?!\d)\s*")),
+    ("circled", re.compile(r"[①-⑳㈠-㈩⑴-⒇]\s*")),
+    ("roman", re.compile(r"[IVXⅠ-Ⅻ]+[.、)．]\s+")),
+    ("small roman", re.compile(r"[ivx]+[.)]\s+")),
+    ("letter", re.compile(r"[A-Z][.)、．]\s+")),
+    ("small letter", re.compile(r"[a-z][.)]\s+")),
+)
+"""What may stand before a name, with its kind; `level` parts kinds that look alike, as `第一章` and `第一节`."""
+FENCE = re.compile(r"\s*(```|~~~)")
+LEADER = re.compile(r"\s*(?:[.．·]{3,}|…+)\s*\d*$")
+"""The dots and the page that a table of contents has after a name."""
+BOLD = re.compile(r"(\*\*|__)(.+?)\1")
+
+Kind = tuple[str, str]
+
+
+@dataclass
+class _Point:
+    """A line of an outline, with those below it."""
+
+    width: int
+    kind: Kind
+    name: Placed
+    below: list[_Point] = field(default_factory=list)
+
+
+def read_outline(text: str) -> TreeRead:
+    """The tree that an outline describes, and what is wrong in it, with lines.
+
+    Blank lines and the fences of code blocks are passed over; the mark before a name, a colon after it and the stars of
+    Markdown are no part of it.
+
+    >>> read_outline("一、代数\\n（一）集合\\n1. 交集\\n2. 并集\\n二、几何").tree.leaves()
+    ('代数 / 集合 / 交集', '代数 / 集合 / 并集', '几何')
+    >>> read_outline("Algebra\\n  - Sets\\n  - Groups\\nLogic").tree.leaves()
+    ('Algebra / Sets', 'Algebra / Groups', 'Logic')
+    """
+    points, faults = _points(text)
+    read = read_tree([_node(point) for point in points])
+    every = [*faults, *read.faults] if points or not faults else faults
+    return TreeRead(read.tree, tuple(sorted(every, key=lambda fault: fault.line or 0)))
+
+
+def _points(text: str) -> tuple[list[_Point], list[Fault]]:
+    tops: list[_Point] = []
+    above: list[_Point] = []
+    faults: list[Fault] = []
+    for number, line in enumerate(text.removeprefix("\ufeff").splitlines(), 1):
+        if not line.strip() or FENCE.match(line):
+            continue
+        point = _point(line, number)
+        if point is None:
+            faults.append(Fault(f"there is a mark and no name: `{line.strip()}`", "name it, or remove it", number))
+            continue
+        while above and above[-1].width > point.width:
+            above.pop()
+        if above and above[-1].width < point.width and _left(tops, above, point):
+            message = f"`{point.name}` is indented less than the lines before it, and more than what they stand below"
+            faults.append(Fault(message, "indent the lines of one level alike", number))
+            continue
+        above = _parents(above, point)
+        (above[-1].below if above else tops).append(point)
+        above.append(point)
+    return tops, faults
+
+
+def _parents(above: list[_Point], point: _Point) -> list[_Point]:
+    """What a line stands below: all that is indented less; of the lines with its own indentation those before the first
+    of its kind."""
+    for place, other in enumerate(above):
+        if other.width == point.width and (other.kind == point.kind or _higher(point.kind, other.kind)):
+            return above[:place]
+    return above
+
+
+def _higher(kind: Kind, other: Kind) -> bool:
+    """Whether one heading of Markdown stands above another."""
+    return kind[0] == other[0] == "heading" and len(kind[1]) < len(other[1])
+
+
+def _left(tops: list[_Point], above: list[_Point], point: _Point) -> bool:
+    """Whether deeper lines were left for this one, which is deeper than what those stand below: it has no level."""
+    siblings = above[-1].below if above else tops
+    return bool(siblings) and siblings[-1].width > point.width
+
+
+def _point(line: str, number: int) -> _Point | None:
+    """What a line says; None where it has a mark alone."""
+    width, start = _indent(line)
+    rest, kind = line[start:].rstrip(), ("", "")
+    for name, pattern in MARKS:
+        match = pattern.match(rest + " ")
+        if match:
+            kind, rest = (name, (match.groupdict().get("level") or "").casefold()), rest[match.end() :]
+            break
+    if kind[0] == "decimal":  # how many parts it has is its level, whatever they are
+        kind = ("decimal", "." * (kind[1].count(".") + kind[1].count("．")))
+    elif kind[0] == "number" and kind[1] not in ")）":
+        kind = ("number", ".")
+    said = BOLD.sub(r"\2", LEADER.sub("", rest)).strip().rstrip(":：").strip()
+    return _Point(width, kind, Placed(" ".join(said.split()), number)) if said else None
+
+
+def _indent(line: str) -> tuple[int, int]:
+    """The columns before a line's first character, and how many characters those are."""
+    width = 0
+    for place, character in enumerate(line):
+        match character:
+            case "\t":
+                width += TAB - width % TAB
+            case _ if character == WIDE:
+                width += 2
+            case " " | "\u00a0":
+                width += 1
+            case _:
+                return width, place
+    return width, len(line)
+
+
+def _node(point: _Point) -> dict[str, Any]:
+    return {"name": point.name, "children": [_node(each) for each in point.below]}
