@@ -160,8 +160,11 @@ def check_baselines(steps: Steps) -> bool:
     same name that does; reports where it does not."""
     scores = [step for step in steps.lowered if isinstance(step, Score | Grade)]
     about = {step.name for step in scores if steps.compared(*_looked_at(step))}
-    wrong = [span for name, span in steps.baselines if name.text not in about]
-    return all([answers(steps, span) for span in wrong])
+    good = True
+    for name, span in steps.baselines:
+        if name.text not in about:
+            good = answers(steps, span) and good
+    return good
 
 
 def _looked_at(step: Score | Grade) -> list[Expr | None]:
