@@ -115,7 +115,7 @@ class MockModel:
         student = student_named(self.name.removeprefix("mock/"))
         assert student is not None
         tokens_in = sum(_tokens(message.content) for message in request.messages)
-        replies = []
+        replies: list[Reply] = []
         for number in range(request.number, request.number + request.samples):
             text = student.text(request.messages, request.schema, number, chinese=chinese)
             replies.append(Reply(text, self.name, "stop", 0 if replies else tokens_in, _tokens(text), 0.0))
