@@ -5,24 +5,31 @@ Questions that were placed in a syllabus and worked examples stand in files here
 
 from __future__ import annotations
 
+import io
 import json
-from collections import Counter
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.conftest import Command
+from tripos.command.main import run_command
 from tripos.project import find_spec
 from tripos_compiler.plan import Plan
 from tripos_runtime.binding import bind
 from tripos_runtime.cases import CaseSource, Selection, planned_calls
 from tripos_runtime.models.mock_student import Student
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect
 
 SPECS = Path(__file__).parent.parent / "specs" / "teachbench"
 SUBJECTS = ("mathematics", "physics", "chemistry", "biology", "history", "geography", "politics")
 QUESTIONS, TEACHERS = 1089, 12
+ITEMS = 16
+"""Questions of the run that most tests look at."""
 TAGGED = f"""\
 axis subject {{ {", ".join(SUBJECTS)} }}
 dataset question from "questions.jsonl" {{
@@ -73,7 +80,12 @@ def write(folder: Path, count: int, sittings: int = 64) -> None:
     rows(
         folder / "examples.jsonl",
         [
-            {"point": f"数与运算 / 加法 / 第{kind}类", "statement": f"例题{kind}", "answer": "略", "solution": "先算个位。"}
+            {
+                "point": f"数与运算 / 加法 / 第{kind}类",
+                "statement": f"例题{kind}",
+                "answer": "略",
+                "solution": "先算个位。",
+            }
             for kind in range(5)
         ],
     )
@@ -135,88 +147,121 @@ def test_the_answers_of_a_whole_benchmark_are_counted_exactly(folder: Path) -> N
 
 def test_a_plan_tells_the_count_to_whoever_asks(folder: Path, tripos: Command) -> None:
     write(folder, QUESTIONS)
-    models = ",".join(f"mock/teacher:{number}" for number in range(TEACHERS))
-    shown = tripos("plan", "teachbench.tripos", "--model", models, *ROLES)
+    shown = tripos("plan", "teachbench.tripos")
     assert shown.code == 0
-    assert f"{QUESTIONS * 64:,}" in shown.out
-    assert f"{QUESTIONS * 3 * 64 * TEACHERS:,}" in shown.out or "1,176,120" in shown.out
+    lines = [" ".join(line.split()) for line in shown.out.splitlines()]
+    assert f"teaching none 0 {QUESTIONS * 64:,}" in lines
 
 
-def test_arms_without_a_teacher_run_once_and_not_once_a_teacher(folder: Path, tripos: Command) -> None:
-    write(folder, 2, sittings=4)
-    run = tripos("run", "teachbench.tripos", "--model", "mock/teacher:a,mock/teacher:b", *ROLES, "--json")
-    assert run.code == 0, run.err
-    samples = ask(tripos, "select step, role, count(*) as n from main.samples group by all order by all")
-    assert {(row["step"], row["n"]) for row in samples} == {
-        ("talk", 2 * 2 * 2 * 3),
-        ("untaught", 2 * 2 * 4),
-        ("taught", 2 * 2 * 2 * 3 * 4),
-    }
+@dataclass(frozen=True)
+class Finished:
+    """A run by two teachers: what it said, and what is in its store."""
+
+    folder: Path
+    report: dict[str, Any]
+
+    def ask(self, query: str) -> list[tuple[Any, ...]]:
+        """The rows of a query."""
+        with connect(Store.open(self.folder / "results", create=False)) as connection:
+            return connection.execute(query).fetchall()
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Finished:
+    folder = tmp_path_factory.mktemp("teachbench")
+    write(folder, ITEMS, sittings=4)
+    store = ["--store", str(folder / "results")]
+    spec = str(folder / "teachbench.tripos")
+    heard = io.StringIO()
+    with redirect_stdout(heard), redirect_stderr(heard):
+        code = run_command(["run", spec, "--model", "mock/teacher:a,mock/teacher:b", *ROLES, *store])
+    assert code == 0, heard.getvalue()
+    told = io.StringIO()
+    with redirect_stdout(told):
+        assert run_command(["report", "--json", *store]) == 0
+    return Finished(folder, json.loads(told.getvalue()))
+
+
+def test_arms_without_a_teacher_run_once_and_not_once_a_teacher(finished: Finished) -> None:
+    samples = finished.ask("select step, count(*) from main.samples group by all")
+    assert dict(samples) == {"talk": ITEMS * 2 * 2 * 3, "untaught": ITEMS * 2 * 4, "taught": ITEMS * 2 * 2 * 3 * 4}
     # They stand under every teacher, who is measured against them.
-    scores = ask(tripos, "select model, teaching, count(*) as n from teachbench.scores where metric = 'correct' group by all")
-    assert Counter({(row["model"], row["teaching"]): row["n"] for row in scores}) == {
-        (f"mock/teacher:{name}", arm): 2 * 4 * (1 if arm in ("none", "knowledge") else 3)
+    scores = finished.ask(
+        "select model, teaching, count(*) from teachbench.scores where metric = 'correct' group by all"
+    )
+    assert {(model, str(arm)): count for model, arm, count in scores} == {
+        (f"mock/teacher:{name}", arm): ITEMS * 4 * (1 if arm in ("none", "knowledge") else 3)
         for name in "ab"
         for arm in ("none", "knowledge", "lesson", "lesson_with_examples")
     }
 
 
-def test_no_message_to_a_teacher_has_the_question(folder: Path, tripos: Command) -> None:
-    write(folder, 2, sittings=4)
-    assert tripos("run", "teachbench.tripos", "--model", "mock/teacher", *ROLES).code == 0
-    told = ask(tripos, "select messages, transcript from main.samples join teachbench.conversations on sample_id = conversation_id")
-    assert told
-    assert not any(question(number)["stem"] in row["messages"] + row["transcript"] for row in told for number in range(2))
+def test_no_message_to_a_teacher_has_the_question(finished: Finished) -> None:
+    told = finished.ask("select messages || reply from main.samples where step = 'talk'")
+    assert len(told) == ITEMS * 2 * 2 * 3
+    assert not any(question(number)["stem"] in text for (text,) in told for number in range(ITEMS))
 
 
-def test_an_unreadable_answer_is_wrong_where_the_spec_says_so_and_a_status_elsewhere(
-    folder: Path, tripos: Command
-) -> None:
-    write(folder, 1, sittings=2)
-    run = tripos("run", "teachbench.tripos", "--model", "mock/teacher", "--role", "student=mock/careful")
-    assert run.code == 0, run.err
-    found = ask(tripos, "select distinct metric, status, value from teachbench.scores where metric like 'correct%' order by 1")
-    assert [(row["metric"], row["status"], row["value"]) for row in found] == [
-        ("correct", "scored", 0.0),
-        ("correct_if_read", "parse_failure", None),
+def test_the_examples_are_told_in_their_arm_alone(finished: Finished) -> None:
+    told = finished.ask(
+        "select teaching, bool_and(messages like '%例题%'), bool_or(messages like '%例题%')"
+        " from main.samples join teachbench.conversations on sample_id = conversation_id group by all order by 1"
+    )
+    assert [(str(arm), every, some) for arm, every, some in told] == [
+        ("lesson", False, False),
+        ("lesson_with_examples", True, True),
     ]
 
 
-def test_what_the_teacher_says_of_a_question_is_flagged(folder: Path, tripos: Command, monkeypatch: Any) -> None:
-    import io
-
-    write(folder, 1, sittings=1)
-    said = f"我们来看：{question(0)['stem']}\n\nTEACH DONE\n\n" + 5 * "好。TEACH DONE\n\n"
-    monkeypatch.setattr("sys.stdin", io.StringIO(said))
-    taught = tripos("teach", "teachbench.tripos", "--name", "anna", *ROLES)
-    assert taught.code == 0, taught.err
-    query = "select value, sample_id from teachbench.scores where metric = 'echo' order by value desc"
-    found = ask(tripos, query)
-    assert [row["value"] for row in found] == [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
-    flagged = next(part for part in taught.out.split("learning_gain.") if part.startswith("flagged"))
-    assert "0.333" in flagged or "0.167" in flagged
-    assert "flagged 1" in tripos("show", found[0]["sample_id"]).out
+def test_lessons_end_when_the_teacher_says_so(finished: Finished) -> None:
+    ended = finished.ask("select distinct ended, ended_by from teachbench.conversations")
+    assert ended == [("said", "teacher")]
+    lengths = finished.ask("select min(turns), max(turns) from teachbench.conversations")
+    assert [1 <= least <= most <= 30 for least, most in lengths] == [True]
 
 
-def test_a_run_finds_what_a_student_knows_and_learns(folder: Path, tripos: Command) -> None:
-    write(folder, 40, sittings=4)
-    run = tripos("run", "teachbench.tripos", "--model", "mock/teacher", *ROLES)
-    assert run.code == 0, run.err
-    report = json.loads(tripos("report", "--json").out)
+def test_a_run_finds_what_a_student_knows_and_learns(finished: Finished) -> None:
     found = {
-        (measure["name"].partition(".")[2], row["teaching"]): (row["interval_low"], row["interval_high"])
-        for measure in report["measures"]
+        (measure["name"].partition(".")[2], row["model"], row["teaching"]): (row["low"], row["high"])
+        for measure in finished.report["measures"]
         for row in measure["rows"]
         if "teaching" in row and "subject" not in row
     }
     student = Student(STUDENT, 0.4, 0.3)
     gain = student.rate * (1 - student.ability)
-    for name, arm, truth in (
-        ("pass_at_1", "none", student.ability),
-        ("gain", "knowledge", 0.0),
-        ("gain", "lesson", gain),
-        ("gain", "lesson_with_examples", gain),
-    ):
-        low, high = found[name, arm]
-        assert low <= truth <= high
-        assert high - low < 0.3
+    for teacher in ("mock/teacher:a", "mock/teacher:b"):
+        for name, arm, truth in (
+            ("pass_at_1", "none", student.ability),
+            ("gain", "knowledge", 0.0),
+            ("gain", "lesson", gain),
+            ("gain", "lesson_with_examples", gain),
+        ):
+            low, high = found[name, teacher, arm]
+            assert low <= truth <= high
+            assert high - low < 0.4
+
+
+def test_an_unreadable_answer_is_wrong_where_the_spec_says_so_and_a_status_elsewhere(
+    folder: Path, tripos: Command
+) -> None:
+    write(folder, 1, sittings=4)
+    run = tripos("run", "teachbench.tripos", "--model", "mock/teacher", "--role", "student=mock/careful")
+    assert run.code == 0, run.err
+    query = "select distinct metric, status, value from teachbench.scores where metric like 'correct%' order by 1"
+    assert [(row["metric"], row["status"], row["value"]) for row in ask(tripos, query)] == [
+        ("correct", "scored", 0.0),
+        ("correct_if_read", "parse_failure", None),
+    ]
+
+
+def test_what_the_teacher_says_of_a_question_is_flagged(
+    folder: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(folder, 1, sittings=4)
+    said = f"我们来看：{question(0)['stem']}\nTEACH DONE\n\n" + 5 * "好。TEACH DONE\n\n"
+    monkeypatch.setattr("sys.stdin", io.StringIO(said))
+    taught = tripos("teach", "teachbench.tripos", "--name", "anna", *ROLES)
+    assert taught.code == 0, taught.err
+    found = ask(tripos, "select value, sample_id from teachbench.scores where metric = 'echo' order by value desc")
+    assert [row["value"] for row in found] == [1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
+    assert "flagged 1" in tripos("show", found[0]["sample_id"]).out
