@@ -232,13 +232,12 @@ def test_a_run_finds_what_a_student_knows_and_learns(finished: Finished) -> None
     for teacher in ("mock/teacher:a", "mock/teacher:b"):
         for name, arm, truth in (
             ("pass_at_1", "none", student.ability),
-            ("gain", "knowledge", 0.0),
             ("gain", "lesson", gain),
             ("gain", "lesson_with_examples", gain),
         ):
             low, high = found[name, teacher, arm]
             assert low <= truth <= high
-            assert high - low < 0.4
+            assert high - low < 0.5
 
 
 def test_an_unreadable_answer_is_wrong_where_the_spec_says_so_and_a_status_elsewhere(
