@@ -135,3 +135,15 @@ def test_an_option_whose_text_is_part_of_another_is_not_mistaken_for_it() -> Non
 def test_two_options_of_the_same_text_are_told_apart_by_letters_alone() -> None:
     assert chosen_option("same", ("same", "same")) is None
     assert chosen_option("B", ("same", "same")) == "B"
+
+
+@pytest.mark.parametrize(
+    "piece", ["答案", "选", "A、", "“", "{", "\\boxed{", "answer is ", " ", "A B", "答案是A或", "'", "Ａ"]
+)
+def test_a_very_long_reply_is_read_to_its_end(piece: str) -> None:
+    for end in ("", "答案是C"):
+        assert chosen_option(piece * (100_000 // len(piece)) + end, NUMBERS) in (None, "A", "C")
+
+
+def test_half_a_character_is_read_past() -> None:
+    assert chosen_option("\ud800 正確答案為C", NUMBERS) == "C"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import deque
 from collections.abc import Sequence
 
 from tripos_compiler.semantics.library.answers import boxed
@@ -13,23 +14,27 @@ _MARKS = re.compile(r"[*_~`$#>\u200b-\u200d\ufeff]|\\(?:text|mathrm|mathbf|rm|te
 _QUOTES = r"\s\"'“”‘’「」『』()\[\]{}【】〔〕《》<>"
 _AND = r"(?:[、,，/&+]|和|与|或|及|and|or)?"
 _LETTER = re.compile(
-    rf"[{_QUOTES}]*(?:选项|option|choice)?[{_QUOTES}]*"
-    rf"(?P<letters>[A-Ha-h](?:[{_QUOTES}]*{_AND}[{_QUOTES}]*[A-Ha-h](?![A-Za-z]))*)(?![A-Za-z])"
+    rf"[{_QUOTES}]{{0,9}}(?:选项|option|choice)?[{_QUOTES}]{{0,9}}"
+    rf"(?P<letters>[A-Ha-h](?:[{_QUOTES}]{{0,9}}{_AND}[{_QUOTES}]{{0,9}}[A-Ha-h](?![A-Za-z])){{0,9}})(?![A-Za-z])"
 )
 _SAID = re.compile(
     r"(?:"
-    r"(?:答案|answer|正确(?:的)?选项|正确(?:的)?(?:一)?项|correct (?:option|choice))[\"'”」】)\]]*\s*"
-    r"(?:应该是|应该为|应当是|应是|应为|应选|选择|选|就是|是|为|即|would be|should be|is|:)?\s*[:=]?"
-    r"|(?<![不非没别勿])(?:故选择|故选|应选择|应该选择|应该选|应选|因此选|所以选|选择|我选|选)\s*[:]?"
+    r"(?:答案|answer|正确(?:的)?选项|正确(?:的)?(?:一)?项|correct (?:option|choice))[\"'”」】)\]]{0,9}\s{0,9}"
+    r"(?:应该是|应该为|应当是|应是|应为|应选|选择|选|就是|是|为|即|would be|should be|is|:)?\s{0,9}[:=]?"
+    r"|(?<![不非没别勿])(?:故选择|故选|应选择|应该选择|应该选|应选|因此选|所以选|选择|我选|选)\s{0,9}[:]?"
     r"|而是|\bi (?:choose|pick|select)|\bchoose"
     r")",
     re.IGNORECASE,
 )
 _FIRST = re.compile(
-    rf"[{_QUOTES}]*(?:选项|option)?[{_QUOTES}]*(?P<letters>[A-Ha-h]+)(?P<rest>(?![A-Za-z]).*)", re.DOTALL
+    rf"[{_QUOTES}]{{0,9}}(?:选项|option)?[{_QUOTES}]{{0,9}}(?P<letters>[A-Ha-h]{{1,9}})(?P<rest>(?![A-Za-z]).*)",
+    re.DOTALL,
 )
 _ALONE = re.compile(r"(?<![A-Za-z0-9\\])[A-H]{1,8}(?![A-Za-z0-9])")
 _ARTICLE = re.compile(r"\bA(?= [a-z])")
+_NEAR = 80
+_LAST = 32
+"""So many places at which an answer is announced are looked at, from the last."""
 _LATIN = re.compile(r"[a-z0-9]")
 _SPACE = re.compile(r"(?<![a-z0-9])\s+|\s+(?![a-z0-9])|(?<=\s)\s+")
 _ENDS = " \t\n.,;:!?。，；：！？、\"'“”‘’「」『』()（）[]【】{}"
@@ -54,8 +59,9 @@ def chosen_option(text: str, options: Sequence[str]) -> str | None:
     texts = [_folded(_plain(option)) for option in options]
     if (inside := boxed(unicodedata.normalize("NFKC", text))) is not None:
         return _named(_plain(inside), texts)
-    for said in reversed(list(_SAID.finditer(plain))):
-        rest = plain[said.end() :]
+    near = 2 * max(map(len, texts), default=0) + _NEAR  # spaces and marks among the text of an option
+    for said in reversed(deque(_SAID.finditer(plain), _LAST)):
+        rest = plain[said.end() : said.end() + near]
         if (letters := _LETTER.match(rest)) is not None:
             return _one(letters["letters"], texts)
         if (found := _longest(_folded(rest), texts)) is not None:

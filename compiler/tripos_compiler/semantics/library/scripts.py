@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import Any
+
+_WHOLE = re.compile(r"[^\ud800-\udfff]+")
+"""Halves of characters, which a reply may have, are nothing that UTF-8 could hold."""
 
 
 def simplified(text: str) -> str:
@@ -14,7 +18,10 @@ def simplified(text: str) -> str:
     >>> simplified("正確答案為乾隆"), simplified("Plain text.")
     ('正确答案为乾隆', 'Plain text.')
     """
-    return text if text.isascii() else str(_converter().convert(text))
+    if text.isascii():
+        return text
+    convert = _converter().convert
+    return _WHOLE.sub(lambda found: str(convert(found[0])), text)
 
 
 @cache
