@@ -85,7 +85,7 @@ def siblings(
     rows: Sequence[T],
     at: Annotated[str, Implied("paths", "rows")] = "",
 ) -> list[T]:
-    """The rows that belong to a sibling of one of the points, another leaf below the same node, and to no point itself.
+    """The rows that belong to a sibling of a point, another leaf below the same node, and to none of the points.
 
     `at` is the field that says where a row belongs: the first that is a path, or holds paths, unless it is named. Rows
     come in an order that is always the same for the same points, and another for others, so that `first(siblings(…))`
