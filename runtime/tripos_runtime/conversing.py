@@ -6,7 +6,8 @@ goes on after its last turn, and one that several treatments or models have in c
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,11 @@ async def converse(stepper: Stepper, unit: Unit, step: Converse, names: Names, s
         return
 
     async def make(wanted: Sequence[str]) -> Mapping[str, Answer]:
-        return {talk.name: await _Holding(stepper, unit, talk, told, shared).hold()}
+        holding = _Holding(stepper, unit, talk, told, shared)
+        async with AsyncExitStack() as stack:
+            for alone in holding.alone():
+                await stack.enter_async_context(alone)
+            return {talk.name: await holding.hold()}
 
     answer = await shared.once(talk.name, [talk.name], make)
     names.talked(step, answer.value, answer.status)
@@ -118,6 +123,15 @@ class _Holding:
     """What every turn took, as columns."""
     left_out: dict[str, int] = field(default_factory=dict)
     """How many turns are not shown to a role any more, since the dialogue would pass the context of its model."""
+
+    def alone(self) -> Iterator[AbstractAsyncContextManager[None]]:
+        """What keeps those who hold one conversation at a time, as people do, to this one."""
+        if self.talk.name in self.shared.kept:
+            return
+        for model in sorted(set(self.talk.models.values())):
+            alone = getattr(self.stepper.callers[model].model, "alone", None)
+            if alone is not None:
+                yield alone
 
     async def hold(self) -> Answer:
         """What comes of it; what is new is in the ledger by then."""

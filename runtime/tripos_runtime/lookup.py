@@ -67,7 +67,7 @@ class Lookup:
             Unit(case, wiring, model, number)
             for wiring in self.wirings[case.scenario.name]
             for model in models
-            for number in range(wiring.samples)
+            for number in wiring.numbers
         ]
 
     def at_once(self) -> int:

@@ -71,6 +71,13 @@ class Wiring:
         """How many times a row is gone through for each model."""
         return max((step.samples for step in self._sampled), default=1)
 
+    @cached_property
+    def numbers(self) -> tuple[int, ...]:
+        """The samples of a row in the order in which they are asked for: those after one conversation next to each
+        other, since a provider keeps the beginning of what it was just sent."""
+        counts = [step.repeat for step in self.talks.values()]
+        return tuple(sorted(range(self.samples), key=lambda number: [number % count for count in counts]))
+
     @property
     def _sampled(self) -> tuple[Ask | Converse, ...]:
         return tuple(step for step in self.treatment.steps if isinstance(step, Ask | Converse))

@@ -29,7 +29,7 @@ def test_a_very_long_text_is_read_to_its_end(function: Function) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["bleu", "chrf", "rouge", "edit_similarity", "similarity", "bm25", "exact", "contains"]
+    "name", ["bleu", "chrf", "rouge", "edit_similarity", "similarity", "bm25", "exact", "contains", "echoed"]
 )
 def test_two_very_long_texts_are_compared(name: str) -> None:
     one, other = "ab c是" * (LONG // 5), "cb a不" * (LONG // 5)

@@ -149,6 +149,16 @@ def test_the_samples_are_shared_out_among_the_conversations(tmp_path: Path) -> N
     assert run.engine.tally.done == run.engine.tally.total
 
 
+def test_a_score_of_an_answer_after_a_lesson_is_about_that_answer(tmp_path: Path) -> None:
+    run = hold(tmp_path, models=("t1",))
+    rows = run.table("samples")
+    sittings = {row["sample_id"] for row in rows if row["step"] == "sitting"}
+    assert {row["sample_id"] for row in run.table("scores") if row["metric"] == "learnt"} == sittings
+    assert {row["sample_id"] for row in run.table("scores") if row["metric"] == "short"} == {
+        row["sample_id"] for row in rows if row["step"] == "talk"
+    }
+
+
 def test_what_involves_no_teacher_is_asked_once_and_not_once_a_teacher(tmp_path: Path) -> None:
     run = hold(tmp_path)
     sittings = [row for row in run.table("samples") if row["step"] == "sitting"]

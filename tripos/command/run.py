@@ -46,9 +46,11 @@ from tripos_warehouse.report import Report
 from tripos_warehouse.store import Store
 
 
-def main(options: Namespace) -> int:
-    """Runs a benchmark. Exit code 1 where calls failed or the run had to stop, 100 where an `expect` did not hold, 130
-    where it was interrupted."""
+def main(options: Namespace, people: Mapping[str, Model] = {}) -> int:
+    """Runs a benchmark; `people` are those who take part, by their names.
+
+    Exit code 1 where calls failed or the run had to stop, 100 where an `expect` did not hold, 130 where it was
+    interrupted."""
     chosen = chosen_settings(options)
     config = chosen.config
     compilation, folders = compile_given(options, config)
@@ -70,7 +72,7 @@ def main(options: Namespace) -> int:
             return dry_run(plan, source, selection, binding, config.store, config, options.json, recorded)
         functions = load_plugins(plan, Path(compilation.sources[0].path).parent)
         warn_of_kin(plan, binding, options, config)
-        models = _open_models(binding, chosen, cassette)
+        models = _open_models(binding, chosen, cassette, people)
         check_prices(models.values(), budget)
         store = Store.open(Path(config.store), create=True)
     except (NotRunnable, PluginError, BudgetError, BindingError, ModelError, StoreError) as error:
@@ -90,7 +92,7 @@ def main(options: Namespace) -> int:
         if cassette is not None:
             stack.callback(cassette.close)
         events = stack.enter_context(Events.open(options.events, chosen.secrets)) if options.events else None
-        return _Run(job, options, chosen, events).go(models)
+        return _Run(job, options, chosen, events, talking=bool(people)).go(models)
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,8 @@ class _Run:
     options: Namespace
     chosen: Chosen
     events: Events | None
+    talking: bool = False
+    """Whether somebody talks in the terminal, where no picture of the run may stand."""
 
     def go(self, models: Mapping[str, Model]) -> int:
         """Runs, tells how it went, and gives the exit code."""
@@ -209,7 +213,7 @@ class _Run:
             budget=job.budget,
             verbose=self.options.verbose,
             events=self.events,
-            quiet=self.options.json or self._events_on_stdout,
+            quiet=self.options.json or self._events_on_stdout or self.talking,
             secrets=self.chosen.secrets,
         ):
             yield
@@ -221,12 +225,16 @@ def _machines(ended: Ended, report: Report | None) -> dict[str, Any]:
     return {**summary(ended), "expectations": gates}
 
 
-def _open_models(binding: Binding, chosen: Chosen, cassette: Cassette | None) -> dict[str, Model]:
+def _open_models(
+    binding: Binding, chosen: Chosen, cassette: Cassette | None, people: Mapping[str, Model]
+) -> dict[str, Model]:
     """The models of all roles, those that were recorded from the recording. Raises `ModelError`."""
     config = chosen.config
     endpoints, prices = endpoints_of(config), prices_of(config)
     return {
-        name: cassette.open(name)
+        name: people[name]
+        if name in people
+        else cassette.open(name)
         if cassette is not None and name in cassette.models
         else open_model(name, endpoints, prices=prices, timeout_s=config.limits.timeout_s)
         for name in binding.every

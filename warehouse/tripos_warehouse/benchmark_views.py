@@ -243,6 +243,7 @@ def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = Mapp
             [LANGUAGE, *axes, *arms],
             types.types,
             shows_several_times(plan, current.compared_role),
+            arms,
         ),
     ]
 

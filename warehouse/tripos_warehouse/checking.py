@@ -12,6 +12,7 @@ import orjson
 import pyarrow as pa
 
 from tripos_warehouse import sql
+from tripos_warehouse.checking_turns import turns_lacking
 from tripos_warehouse.commits import COMMITS, Commit, Part, read_commit
 from tripos_warehouse.doubles import Numbers, lost_rows, open_database, without
 from tripos_warehouse.errors import StoreError
@@ -29,6 +30,8 @@ _DANGLING = (
 )
 """Rows that are about another one: table, table of the other, the column that both have, and which rows those are. A
 score of nothing, such as that of a step that was passed over, names a reply that was never asked for."""
+
+TAKEN_AWAY = "a commit or a part was taken away by hand: restore it, or run the benchmark again"
 
 
 @dataclass(frozen=True)
@@ -172,8 +175,11 @@ def _dangling(paths: dict[str, list[Path]]) -> list[Damage]:
             count, first = row
             if count:
                 message = f"{count:,} rows of `{table}` are about rows that `{other}` lacks, such as `{first}`"
-                hint = "a commit or a part was taken away by hand: restore it, or run the benchmark again"
-                found.append(Damage("W0403", message, hint))
+                found.append(Damage("W0403", message, TAKEN_AWAY))
+        sources = [_source(paths[name]) if paths[name] else None for name in ("samples", "turns")]
+        for count, first, wrong in turns_lacking(database, *sources):
+            message = f"{count:,} {'conversations' if count > 1 else 'conversation'} {wrong}, such as `{first}`"
+            found.append(Damage("W0403", message, TAKEN_AWAY))
     return found
 
 

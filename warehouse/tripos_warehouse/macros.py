@@ -173,16 +173,44 @@ from (
   from {source}.judgements as judgement {where_judgement}) as call
 group by all order by cost_usd desc nulls last, calls desc, call.what, call.role, call.model"""
 
+_UNPAIRED = """
+macro {schema}.unpaired(metric := NULL, scenario := NULL, model := NULL) as table
+with given as (
+  select score.scenario, score.metric, score.model, score.item_id, {arms} as arm, count(score.value) as n,
+    string_agg(distinct score.status::varchar, ', ' order by score.status::varchar)
+      filter (score.value is null) as status
+  from {schema}.scores as score
+  where (metric is null or score.metric = metric) and (scenario is null or score.scenario = scenario)
+    and (model is null or score.model = model)
+  group by all),
+every as (
+  select item.scenario, item.metric, item.model, item.item_id, place.arm
+  from (select distinct given.scenario, given.metric, given.model, given.item_id from given) as item
+  join (select distinct given.scenario, given.metric, given.model, given.arm from given) as place
+    on place.scenario = item.scenario and place.metric = item.metric and place.model = item.model)
+select every.scenario, every.metric, every.model, every.item_id, string_agg(every.arm, '; ' order by every.arm)
+    as lacks,
+  string_agg(distinct coalesce(given.status, 'not there'), ', ' order by coalesce(given.status, 'not there')) as status
+from every left join given on given.scenario = every.scenario and given.metric = every.metric
+  and given.model = every.model and given.item_id = every.item_id and given.arm = every.arm
+where coalesce(given.n, 0) = 0
+group by every.scenario, every.metric, every.model, every.item_id
+order by every.scenario, every.metric, every.model, every.item_id"""
 
-def benchmark_macros(benchmark: str, columns: Sequence[str], ordered: Collection[str], several: bool) -> list[str]:
-    """The statements that make the macros of a benchmark's schema; `columns` are those of its axes and arms, by which
+
+def benchmark_macros(
+    benchmark: str, columns: Sequence[str], ordered: Collection[str], several: bool, arms: Sequence[str] = ()
+) -> list[str]:
+    """The statements that make the macros of a benchmark's schema; `columns` are those of its axes and `arms`, by which
     `leaderboard` and `agreement` may be taken apart. Those that are `ordered` are enumerations;
     with `several` one score may be in several rows."""
     schema = sql.name(benchmark)
     per = _per(["scenario", "metric", "dimension", "evaluator", "scorer", *columns], ordered)
     filled = {"schema": schema, "per": per, "source": schema, "first": "", "where_sample": "", "where_judgement": ""}
     filled["once"] = "distinct" if several else ""
-    texts = (_LEADERBOARD, _WORST, _REASONS, _DISAGREEMENTS, _AGREEMENT, _FAILURES, _SPENDING)
+    filled["arms"] = f"concat_ws(', ', {', '.join(f'score.{sql.name(arm)}::varchar' for arm in arms)})"
+    texts = [_LEADERBOARD, _WORST, _REASONS, _DISAGREEMENTS, _AGREEMENT, _FAILURES, _SPENDING]
+    texts += [_UNPAIRED] if arms else []
     return [f"create or replace {_filled(text, filled).strip()}" for text in texts]
 
 

@@ -113,6 +113,8 @@ CODES: dict[str, str] = {
     "R0238": "reward model needs libraries",
     "R0239": "reward model cannot be loaded",
     "R0245": "draft not approved",
+    "R0250": "somebody left",
+    "R0251": "a person is no model",
     "R0301": "Python function not loaded",
     "R0302": "Python function changed",
     "R0401": "not a budget",

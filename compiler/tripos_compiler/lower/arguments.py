@@ -11,7 +11,7 @@ from tripos_compiler.semantics.aggregates import AggregateFunction, AggregatePar
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import Argument, CallExpr, Member, Name, Number, Syntax, Text, described
 
-MISSING: tuple[Missing, ...] = ("skip", "zero", "fail")
+MISSING: tuple[Missing, ...] = ("skip", "zero", "fail", "paired")
 
 
 @dataclass
@@ -139,6 +139,10 @@ def _missing(reading: Reading, argument: Argument, function: AggregateFunction) 
         if word in MISSING:
             message = f"nothing stands for a missing value of `{function.name}`"
         reading.error("E0301", message, value.span, help_)
+        return False
+    if chosen == "paired" and not reading.program.arms:
+        help_ = "declare one, or say `skip`"
+        reading.error("E0301", "`missing: paired` pairs items between arms, and there is no arm", value.span, help_)
         return False
     if reading.missing not in (None, chosen):
         message = f"one part of this figure takes missing scores as `{reading.missing}`, another as `{chosen}`"

@@ -15,7 +15,7 @@ from tripos_compiler.program import Program
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import Name, Syntax
 
-Missing = Literal["skip", "zero", "fail"]
+Missing = Literal["skip", "zero", "fail", "paired"]
 """What an aggregate does where a score is missing."""
 
 

@@ -89,7 +89,9 @@ def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax)
         message = f"this is `{shown(typed.type)}`, not a score"
         steps.program.diagnostics.error("E0301", message, value.span, help=help_)
         return False
-    if not answers(steps, value.span, condition, typed.expr):
+    if condition is not None and not steps.compared(condition, typed.expr):
+        steps.baselines.append((name, value.span))
+    elif not answers(steps, value.span, condition, typed.expr):
         return False
     steps.lowered.append(
         Score(
@@ -151,6 +153,22 @@ def answers(steps: Steps, span: Span, *exprs: Expr | None) -> bool:
     message = "this score depends on no reply of the compared role"
     steps.program.diagnostics.error("E0301", message, span, help=help_)
     return False
+
+
+def check_baselines(steps: Steps) -> bool:
+    """Whether every score that depends on no reply of the compared role, and has a condition, stands beside one of the
+    same name that does; reports where it does not."""
+    scores = [step for step in steps.lowered if isinstance(step, Score | Grade)]
+    about = {step.name for step in scores if steps.compared(*_looked_at(step))}
+    good = True
+    for name, span in steps.baselines:
+        if name.text not in about:
+            good = answers(steps, span) and good
+    return good
+
+
+def _looked_at(step: Score | Grade) -> list[Expr | None]:
+    return [step.when, step.value] if isinstance(step, Score) else [step.when, *step.args.values()]
 
 
 def lower_grade(steps: Steps, statement: Statement, name: Name | None) -> bool:
@@ -283,4 +301,4 @@ def _kept(steps: Steps, type_: Type, syntax: Syntax) -> bool:
     return False
 
 
-__all__ = ["Judging", "free", "lower_column", "lower_grade", "lower_score", "through"]
+__all__ = ["Judging", "check_baselines", "free", "lower_column", "lower_grade", "lower_score", "through"]

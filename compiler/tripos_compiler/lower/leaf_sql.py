@@ -16,6 +16,8 @@ import json
 from dataclasses import dataclass, replace
 
 from tripos_compiler.lower.figured import Leaf, Missing
+from tripos_compiler.lower.nested_sql import OF_TALK, talks_before, with_talks
+from tripos_compiler.lower.paired_sql import keys_of, paired_rows
 from tripos_compiler.lower.rater_sql import (
     PAIR,
     REPLY_TO_ITEM,
@@ -120,7 +122,10 @@ class LeafSql:
         scored = self.leaf.scored[0]
         weights = {} if "metric" in self.cut.dims else weights_of(self.program, scored)
         weight = weight_sql(weights) if self.figure.function == "mean" else "1"
-        return self.parts.add(
+        if self.missing == "paired":
+            keys = [name for name in keys_of(scored) if name != "item_id" and name not in self.cut.dims]
+            beside = tuple(dict.fromkeys([*beside, *keys]))
+        rows = self.parts.add(
             "rows",
             f"""select {self._by}, item_id, sample_id, value is not null or given is not null as "has value",
   {given_value(self.missing)} as value, {weight} as "its weight"{"".join(f", {named(name)}" for name in beside)}
@@ -128,6 +133,10 @@ from (
 {_in(self._rows(scored, *(name for name in beside if name in RATED)))}
 )""",
         )
+        if self.missing != "paired":
+            return rows
+        least = self.figure.named.get("k", 1)
+        return paired_rows(self.program, self.parts, rows, scored, least if isinstance(least, int) else 1)
 
     def _pairs(self) -> str:
         """A row a reply: what it has and what it should have, as texts and as numbers."""
@@ -234,12 +243,15 @@ group by {self._by}""",
             chance = f"1 - coalesce(list_product([1 - {k} / i for i in range(n - c + 1, n + 1)]), 1)"
         else:
             chance = f"list_product([(c - j) / (n - j) for j in range(0, {k})])"
-        # Only replies to the same question are tries at it: those of an arm, as one rater grades them.
+        # Only replies to the same question are tries at it: those of an arm, after one conversation, as one rater
+        # grades them.
         scores = self.leaf.scored[0].kind != "column"
         told = ["scenario", "metric", *(("evaluator", "scorer") if scores else ()), *self.program.arms]
         apart = [name for name in told if name not in self.cut.dims]
-        group = ", ".join([self._by, "item_id", *map(named, apart)])
+        talks = [OF_TALK] if talks_before(self.leaf.scored[0]) else []
+        group = ", ".join([self._by, "item_id", *map(named, apart), *talks])
         rows = self._single(*apart, *(["round"] if scores else []))
+        rows = with_talks(self.program, self.parts, rows, self.leaf.scored[0])
         latest = f"\n  qualify row_number() over (partition by {group}, sample_id order by round desc nulls last) = 1"
         items = self.parts.add(
             "rows",

@@ -28,6 +28,7 @@ def find_sql(program: Program, figure: Aggregate, scored: Scored, missing: Missi
     plain = figure.function == inner.function == "mean" and inner.of is None and len(inner.values) == 1
     columns = {*FIXED, *program.axes, *program.arms}
     dims = {*figure.by, *inner.by}
+    plain = plain and missing != "paired"
     if not plain or not scored.kept or scored.kind == "compare" or not dims <= columns or program.benchmark is None:
         return None
     weights = {} if "metric" in inner.by else weights_of(program, scored)

@@ -7,7 +7,7 @@ from tripos_compiler.lower import calls
 from tripos_compiler.lower.asks import lower_ask
 from tripos_compiler.lower.compares import lower_compare
 from tripos_compiler.lower.context import lower_arms_of, lower_context
-from tripos_compiler.lower.grades import lower_grade, lower_score
+from tripos_compiler.lower.grades import check_baselines, lower_grade, lower_score
 from tripos_compiler.lower.measures import collect_columns
 from tripos_compiler.lower.mentions import check_mentions
 from tripos_compiler.lower.phrases import takes_unknown
@@ -85,6 +85,7 @@ def _scenario(program: Program, statement: Statement, splits: Splits) -> Scenari
         if inner.construct in LOWERED:
             done = LOWERED[inner.construct](steps, inner)
             steps.good = steps.good and done
+    steps.good = steps.good and check_baselines(steps)  # the score that others are measured against may be broken
     for measure in statement.of("measure"):
         steps.good = collect_columns(program, steps, measure) and steps.good
     for expect in statement.of("expect"):

@@ -24,7 +24,7 @@ class Scored:
 
     `type` is that of a value, `bounds` its scale where it is known; `mixed` says that these are metrics of different
     scales. `judges` are the roles that give them, and `metrics` says whether metrics of a rubric are among them.
-    `samples` are the replies to a row that there are at most, and `of` the steps whose replies these are.
+    `of` are the steps whose replies they are about.
     """
 
     name: str
@@ -36,7 +36,6 @@ class Scored:
     mixed: bool = False
     judges: tuple[str, ...] = ()
     metrics: bool = False
-    samples: int = 1
     of: frozenset[str] = frozenset()
     kept: bool = True
     """Whether they are rows of the table of scores."""
@@ -141,7 +140,6 @@ class Scores:
             (lowered,),
             column.type,
             bounds_of(column.type),
-            samples=max((_samples(lowered, step.of) for step in steps if step.step == "column"), default=1),
             of=frozenset(step.of for step in steps if step.step == "column"),
             kept=False,
             written=written,
@@ -194,7 +192,6 @@ class Scores:
             mixed=mixed,
             judges=tuple(dict.fromkeys(judges)),
             metrics=metrics,
-            samples=max(_samples(each.scenario, each.step.of) for each in found),
             of=frozenset(each.step.of for each in found),
             kept=kind != "compare",
             whole=whole,
@@ -237,8 +234,3 @@ def graded(scored: Scored) -> list[Grade]:
 
 def _is_rubric(step: Score | Grade | Compare) -> bool:
     return isinstance(step, Grade) and bool(step.metrics)
-
-
-def _samples(scenario: Scenario, of: str) -> int:
-    """How many replies to a row a step has at most."""
-    return max((getattr(step, "samples", 1) for step in scenario.steps if step.name == of), default=1)

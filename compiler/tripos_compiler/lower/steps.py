@@ -15,6 +15,7 @@ from tripos_compiler.plan import Ask, Expr, Step, Type
 from tripos_compiler.program import Program
 from tripos_compiler.scope import Binding, Typed, Way
 from tripos_compiler.semantics.names import names_in
+from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import Name, Syntax
 
 
@@ -37,6 +38,9 @@ class Steps:
     spans: dict[str, Label] = field(default_factory=dict)
     scores: dict[str, tuple[Label, Statement]] = field(default_factory=dict)
     """The first score of every name. Several may share one where each has its `when`."""
+    baselines: list[tuple[Name, Span]] = field(default_factory=list)
+    """Scores with a condition that depend on no reply of the compared role, and where their values stand. They are what
+    others are measured against, where another score of the name does."""
     lets: list[Statement] = field(default_factory=list)
     """Every sound `let` so far."""
     wholes: dict[str, Name] = field(default_factory=dict)

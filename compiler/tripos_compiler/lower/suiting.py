@@ -5,6 +5,7 @@ from __future__ import annotations
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.lower.arguments import Arguments
 from tripos_compiler.lower.figured import Figured, Reading, written_as
+from tripos_compiler.lower.nested_sql import most_tries, talks_before
 from tripos_compiler.lower.scored import Scored
 from tripos_compiler.plan import Type
 from tripos_compiler.semantics.aggregates import AggregateFunction
@@ -40,10 +41,13 @@ def is_fitting(
             reading.error("E0301", message, scored[1][1].span, f"it is `{function.shown}`")
             return False
     tried = arguments.named.get("k")
-    if isinstance(tried, int) and tried > first.samples and first.whole:
-        replies = "one reply" if first.samples == 1 else f"{first.samples} replies"
-        message = f"{first.shown} has {replies} to a row, fewer than {tried}"
-        reading.error("E0622", message, arguments.places["k"], f"ask for `samples {tried}`, or try fewer")
+    tries = most_tries(first) if isinstance(tried, int) else 0
+    if isinstance(tried, int) and tried > tries and first.whole:
+        replies = "one reply" if tries == 1 else f"{tries} replies"
+        several = max(talks_before(first).values(), default=1)
+        after = f" after each of {several} conversations" if several > 1 else " to a row"
+        message = f"{first.shown} has {replies}{after}, fewer than {tried}"
+        reading.error("E0622", message, arguments.places["k"], f"ask for `samples {tried * several}`, or try fewer")
         return False
     return _settings_fit(reading, arguments, _bare(first.type))
 

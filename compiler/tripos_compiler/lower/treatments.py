@@ -209,6 +209,8 @@ def _with_needs(
     if not called:
         return None
     of = (compared or called)[-1]
+    if isinstance(of, Converse):  # whoever goes on from a conversation gives the reply that is scored
+        of = next((other for other in reversed(called) if isinstance(other, Ask) and other.continues == of.name), of)
     return step.model_copy(update={"needs": tuple(sorted({*of.needs, of.name})) if every else needs, "of": of.name})
 
 

@@ -74,7 +74,7 @@ class Measure(Part):
     by: tuple[str, ...]
     low: float | None
     high: float | None
-    missing: Literal["skip", "zero", "fail"] = "skip"
+    missing: Literal["skip", "zero", "fail", "paired"] = "skip"
     figure: Figure
     sql: str | None
 

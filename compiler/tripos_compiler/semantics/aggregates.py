@@ -127,6 +127,8 @@ _CLASSES = (_VALUES, _GOLD, _AVERAGE, _POSITIVE)
 
 _SHARE = _between(0.0, 1.0)
 _BOTH_WAYS = _between(-1.0, 1.0)
+_ALSO_PAIRED = ("skip", "zero", "fail", "paired")
+"""An item without a value in one arm can be left out in all."""
 _SKIP_ONLY = ("skip", "fail")
 """Nothing stands for a value of a class or a rank that is not there."""
 
@@ -137,8 +139,22 @@ _AVERAGES = (
 _CLASSIFIED = "van Rijsbergen, Information Retrieval, 1979; averages as in Sokolova and Lapalme, 2009"
 
 _ALL: tuple[AggregateFunction, ...] = (
-    AggregateFunction("mean", (_SCORES,), "the arithmetic mean", "standard error: Liang and Zeger, 1986", _same),
-    AggregateFunction("median", (_SCORES,), "the middle value; of an even number the mean of the two", "", _same),
+    AggregateFunction(
+        "mean",
+        (_SCORES,),
+        "the arithmetic mean",
+        "standard error: Liang and Zeger, 1986",
+        _same,
+        missing=_ALSO_PAIRED,
+    ),
+    AggregateFunction(
+        "median",
+        (_SCORES,),
+        "the middle value; of an even number the mean of the two",
+        "",
+        _same,
+        missing=_ALSO_PAIRED,
+    ),
     AggregateFunction(
         "stdev",
         (_SCORES,),
@@ -147,7 +163,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         _spread,
     ),
     AggregateFunction("count", (_VALUES,), "the number of values", "", _between(0.0, None), missing=_SKIP_ONLY),
-    AggregateFunction("share", (_SCORES,), "the share that is true", "", _SHARE, truth_only=True),
+    AggregateFunction("share", (_SCORES,), "the share that is true", "", _SHARE, truth_only=True, missing=_ALSO_PAIRED),
     AggregateFunction("sum", (_SCORES,), "the sum; of none it is 0", "", _total),
     AggregateFunction("min", (_SCORES,), "the least value", "", _same),
     AggregateFunction("max", (_SCORES,), "the greatest value", "", _same),
@@ -168,6 +184,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         "Chen et al., Evaluating Large Language Models Trained on Code, 2021",
         _SHARE,
         truth_only=True,
+        missing=_ALSO_PAIRED,
     ),
     AggregateFunction(
         "pass_all",
@@ -176,6 +193,7 @@ _ALL: tuple[AggregateFunction, ...] = (
         "Yao et al., τ-bench, 2024, there pass^k",
         _SHARE,
         truth_only=True,
+        missing=_ALSO_PAIRED,
     ),
     AggregateFunction(
         "kendall_w",

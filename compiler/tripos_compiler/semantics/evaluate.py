@@ -13,6 +13,7 @@ from typing import Any, assert_never
 
 from tripos_compiler.plan import Binary, Branches, Call, Data, Expr, Get, Items, Literal_, Ref, Unary
 from tripos_compiler.semantics.library import FUNCTIONS
+from tripos_compiler.semantics.library.choices import Unread
 
 DATA = "@data"
 """The name under which `evaluate` finds the rows of every data set that is used as a value, by its name."""
@@ -60,13 +61,15 @@ def evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
     """The value of an expression.
 
     Raises `Unavailable` where it needs what a step did not yield, and where it has no value: a division by zero, a
-    pattern that is none, a number past all bounds.
+    pattern that is none, a number past all bounds, an answer that could not be read.
 
     >>> evaluate(Binary(operator="+", left=Literal_(value=1), right=Ref(path=("item", "n"))), {"item": {"n": 2}})
     3
     """
     try:
         value = _evaluate(expr, names)
+    except Unread as error:
+        raise Unavailable("the expression", "parse_failure", str(error)) from error
     except (ArithmeticError, TypeError, ValueError, re.error) as error:
         raise Unavailable("the expression", "not_applicable", str(error)) from error
     if isinstance(value, float) and not math.isfinite(value):

@@ -54,6 +54,9 @@ def open_model(
             from tripos_runtime.models.baseline import open_baseline
 
             return open_baseline(name)
+        case ["human", _]:
+            hint = "people hold conversations with `tripos teach SPEC --name NAME`, and grade with `tripos annotate`"
+            raise ModelError("R0251", f"`{name}` is a person, and no model", hint, fatal=True)
         case ["local", which]:
             from tripos_runtime.models.local import LocalModel
 

@@ -10,13 +10,14 @@ import difflib
 import json
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
 from tripos_runtime.models.mock_author import author_text
 from tripos_runtime.models.mock_careless import careless_text
 from tripos_runtime.models.mock_judges import SHIFTS, judged
+from tripos_runtime.models.mock_student import student_named
 from tripos_runtime.models.mock_teacher import points_chosen, teacher_text
 from tripos_runtime.models.mock_values import draw, sentences, value_of
 
@@ -27,6 +28,8 @@ CHARACTERS = (
     "careless",
     "author",
     "teacher",
+    "student",
+    "student-A-R",
     *SHIFTS,
     "refuses",
     "broken-json",
@@ -88,6 +91,8 @@ class MockModel:
             case "teacher":
                 value = value_of(request.schema or {}, key, "kind", chinese=chinese)
                 text = json.dumps(points_chosen(request.messages, value, key), ensure_ascii=False)
+            case "student":
+                return self._student(request, chinese=chinese)
             case "refuses":
                 text = _pick(CHINESE_REFUSALS if chinese else REFUSALS, key)
             case "broken-json":
@@ -105,6 +110,17 @@ class MockModel:
     async def close(self) -> None:
         """Nothing to let go of."""
 
+    def _student(self, request: Request, *, chinese: bool) -> Reply:
+        """The replies of a student, of which each sample has its own."""
+        student = student_named(self.name.removeprefix("mock/"))
+        assert student is not None
+        tokens_in = sum(_tokens(message.content) for message in request.messages)
+        replies: list[Reply] = []
+        for number in range(request.number, request.number + request.samples):
+            text = student.text(request.messages, request.schema, number, chinese=chinese)
+            replies.append(Reply(text, self.name, "stop", 0 if replies else tokens_in, _tokens(text), 0.0))
+        return replace(replies[0], others=tuple(replies[1:]))
+
     def _fail_first(self, key: str) -> None:
         asked = self._asked[key] = self._asked.get(key, 0) + 1
         if asked <= self.failures:
@@ -119,6 +135,11 @@ def open_mock(which: str, sleep: Callable[[float], Awaitable[None]]) -> MockMode
         return MockModel(f"mock/{which}", "fails", int(failures[1]), sleep)
     if character == "fails-N":
         hint = "write a number for N, such as `mock/fails-2`"
+        raise ModelError("R0103", f"there is no model `mock/{which}`", hint, fatal=True)
+    if student_named(which) is not None:
+        return MockModel(f"mock/{which}", "student", 0, sleep)
+    if character.startswith("student-"):
+        hint = "write an ability and a rate in per cent, such as `mock/student-40-30`; the rate is 66 at most"
         raise ModelError("R0103", f"there is no model `mock/{which}`", hint, fatal=True)
     if character not in CHARACTERS:
         close = difflib.get_close_matches(character, CHARACTERS, n=1)

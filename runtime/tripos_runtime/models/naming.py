@@ -25,7 +25,7 @@ def check_name(name: str, endpoints: Mapping[str, Endpoint] = {}) -> None:
         from tripos_runtime.models.mock import open_mock
 
         open_mock(model, asyncio.sleep)
-    elif provider != "local" or not model:
+    elif provider not in ("local", "human") or not model:
         from tripos_runtime.models.routes import endpoint_of, path_of
 
         if path_of(name, endpoints) == "litellm" and not entry_of(provider, model) and not endpoint_of(name, endpoints):

@@ -57,3 +57,9 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     help_ = "also show every endpoint: calls under way and waiting, retries"
     parser.add_argument("-v", "--verbose", action="store_true", help=help_)
     parser.add_argument("--json", action="store_true", help="print a summary as JSON instead of the report")
+
+
+def add_teach(parser: argparse.ArgumentParser) -> None:
+    """Options of `tripos teach`: those of `tripos run`, and who teaches."""
+    parser.add_argument("--name", metavar="NAME", required=True, help="who you are; your turns will say human/NAME")
+    add_run(parser)

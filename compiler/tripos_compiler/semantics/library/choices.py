@@ -19,6 +19,25 @@ def default(value: T | None, fallback: T) -> T:
     return fallback if value is None else value
 
 
+class Unread(ValueError):
+    """A value that could not be read out of a reply. What depends on it is a `parse_failure`."""
+
+
+def readable(value: T | None) -> T:
+    """The value; where it is missing, the reply counts as one that could not be read.
+
+    What depends on it is a `parse_failure` then, which no measure counts unless it says `missing: zero`. So
+    `readable(last_number(reply.text)) == q.answer` tells an answer that is wrong from one that is none, where
+    `default(…)` makes one of the other.
+
+    >>> readable("B")
+    'B'
+    """
+    if value is None:
+        raise Unread("nothing that could be read")
+    return value
+
+
 def choose(condition: bool, this: T, other: T) -> T:
     """The one value where a condition holds, and the other where it does not.
 

@@ -75,6 +75,17 @@ def element(type_: Type) -> Type | None:
     return TURN if type_.kind == "dialogue" else None
 
 
+def is_of_paths(type_: Type) -> bool:
+    """Whether a value is a path, or a list or set of paths.
+
+    >>> from tripos_compiler.plan import PathType
+    >>> is_of_paths(ListType(of=PathType())), is_of_paths(TextType())
+    (True, False)
+    """
+    of = element(type_) or type_
+    return of.kind == "path"
+
+
 def join(a: Type, b: Type) -> Type | None:
     """The narrowest type that both fit, or None where there is none.
 

@@ -35,7 +35,7 @@ K = TypeVar("K", bound=Hashable)
 @dataclass(frozen=True)
 class Implied:
     """Marks a parameter that the compiler fills in where it is not given: with the values of the choice that `of` is,
-    the name of the field of `of` that is a path, or the names of those that are texts."""
+    the name of the field of `of` that is a path, or that is one or holds some, or the names of those that are texts."""
 
-    by: Literal["values", "path", "texts"]
+    by: Literal["values", "path", "paths", "texts"]
     of: str

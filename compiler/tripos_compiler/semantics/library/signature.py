@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any
 
 from tripos_compiler.plan import Type
-from tripos_compiler.semantics.library.fitting import bare
+from tripos_compiler.semantics.library.fitting import bare, is_of_paths
 from tripos_compiler.semantics.library.kinds import Implied
 from tripos_compiler.semantics.library.notation import shown
 from tripos_compiler.semantics.library.patterns import (
@@ -141,6 +141,8 @@ def _implied(mark: Implied, of: Type) -> str | tuple[str, ...] | None:
     record = of.of if of.kind in ("list", "set") else of
     if record.kind != "record":
         return None
+    if mark.by == "paths":
+        return next((name for name, type_ in record.fields.items() if is_of_paths(type_)), None)
     kind = "path" if mark.by == "path" else "text"
     names = tuple(name for name, type_ in record.fields.items() if bare(type_).kind == kind)
     return names if mark.by == "texts" else next(iter(names), None)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any
+from hashlib import blake2b
+from typing import Annotated, Any, cast
 
 from tripos_compiler.plan import ListType, TextType, Type
-from tripos_compiler.semantics.library.fitting import bare, element
-from tripos_compiler.semantics.library.kinds import Implied, Path, Tree
+from tripos_compiler.semantics.library.fitting import bare, element, is_of_paths
+from tripos_compiler.semantics.library.kinds import Implied, Path, T, Tree
 
 BETWEEN = " / "
 """What stands between the names of a path."""
@@ -76,6 +78,45 @@ def examples_for(
     wanted = set(points)
     chosen = (row for row in rows if row.get(at) in wanted)
     return ["\n".join(row[name] for name in fields if row.get(name) is not None) for row in chosen]
+
+
+def siblings(
+    points: Collection[Path],
+    rows: Sequence[T],
+    at: Annotated[str, Implied("paths", "rows")] = "",
+) -> list[T]:
+    """The rows that belong to a sibling of a point, another leaf below the same node, and to none of the points.
+
+    `at` is the field that says where a row belongs: the first that is a path, or holds paths, unless it is named. Rows
+    come in an order that is always the same for the same points, and another for others, so that `first(siblings(…))`
+    does not take one row for all.
+
+    >>> rows = [{"at": ["A / x"], "n": 1}, {"at": ["A / y"], "n": 2}, {"at": ["A / x", "A / y"], "n": 3}]
+    >>> [row["n"] for row in siblings([Path("A / x")], rows, "at")]
+    [2]
+    """
+    own = set(points)
+    near = {parent(point) for point in own}
+    found: list[tuple[bytes, T]] = []
+    for row in rows:
+        record = cast("Mapping[str, Any]", row)
+        places = {record[at]} if isinstance(record[at], str) else set(record[at])
+        if not places & own and any(parent(place) in near for place in places):
+            name = json.dumps([sorted(own), record], sort_keys=True, default=sorted)
+            found.append((blake2b(name.encode(), digest_size=8).digest(), row))
+    return [row for _, row in sorted(found, key=lambda each: each[0])]
+
+
+def siblings_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
+    """A list of the rows that are given; a message where none of their fields is a path or holds paths."""
+    rows = types["rows"]
+    assert not isinstance(rows, Sequence)
+    record = element(rows)
+    if record is None or record.kind != "record":
+        return "these are no rows; take a data set"
+    if "at" not in types and not any(is_of_paths(of) for of in record.fields.values()):
+        return "no field of these rows is a path; take a data set that a `walk` has placed, or name the field: `at: …`"
+    return ListType(of=record)
 
 
 def examples_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
