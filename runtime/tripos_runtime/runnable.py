@@ -48,7 +48,7 @@ def _missing(plan: Plan, scenario: Scenario) -> Iterator[str]:
     here = f"of scenario `{scenario.name}`"
     for step in scenario.steps:
         match step:
-            case Retrieve():
+            case Retrieve() if step.using is not None:
                 yield f"the {step.step} `{step.name}` {here}"
 
 
