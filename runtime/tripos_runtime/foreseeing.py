@@ -14,7 +14,20 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripos_compiler.plan import Ask, Converse, Grade, Hole, Judging, Metric, Passage, Plan, Retrieve, Settings, Template, Verdict
+from tripos_compiler.plan import (
+    Ask,
+    Converse,
+    Grade,
+    Hole,
+    Judging,
+    Metric,
+    Passage,
+    Plan,
+    Retrieve,
+    Settings,
+    Template,
+    Verdict,
+)
 from tripos_compiler.semantics.conversations import opening
 from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
 from tripos_compiler.semantics.library.kinds import Dialogue
@@ -107,11 +120,14 @@ class Foresight:
     plan: Plan
     sources: Sources
     chooser: Chooser = field(default_factory=Chooser)
+    embedding: list[tuple[Unit, Retrieve, Names]] = field(default_factory=list)
+    """The steps of the case at hand that need vectors, each once."""
     _questions: dict[str, Question] = field(default_factory=dict)
 
     def of(self, case: Case, units: Sequence[Unit], kept: Mapping[str, str], rows: Mapping[str, Row]) -> list[Foreseen]:
         """Every call of a case once. `kept` has the statuses of what need not be asked again, `rows` the samples among
         them that calls may build on."""
+        self.embedding = []
         pairs = pairs_of(units)
         shown = {side for pair in pairs if not is_kept(pair, kept) for side in (pair.first, pair.second)}
         view = _View(self, case, kept, rows)
@@ -278,10 +294,12 @@ class _View:
                             perhaps.add(step.name)
 
     def _retrieve(self, unit: Unit, step: Retrieve, names: Names) -> None:
-        """What a step finds, which needs nobody's reply."""
+        """What a step finds. Of one that needs vectors, which may not be there, what letters find: it is as long."""
         key = (step.fingerprint, *unit.upstream(step.needs))
         if key not in self.retrieved:
             self.retrieved[key] = found(self.foresight.chooser, unit, step, names)
+            if step.using is not None and names.holds(step) is None:
+                self.foresight.embedding.append((unit, step, names))
         names.values[step.name] = self.retrieved[key]
 
     def _talk(self, unit: Unit, talk: Talk, names: Names, awaits: dict[str, str], perhaps: set[str]) -> None:

@@ -19,7 +19,6 @@ from tripos_runtime.calling import Called, Stopped
 from tripos_runtime.cases import CaseSource, Selection, planned_calls
 from tripos_runtime.engine import Engine
 from tripos_runtime.models.base import FREE, Message, ModelError, Price, Reply, Request
-from tripos_runtime.runnable import check_runnable
 
 Script = Callable[[Request], str | ModelError]
 """What a model replies to a request."""
@@ -131,7 +130,6 @@ def run_small(
     compiled = found.compile()
     assert compiled.plan is not None, [each.message for each in compiled.diagnostics]
     plan, ledger = compiled.plan, MemoryLedger(before.ledger if before is not None else None)
-    check_runnable(plan, plan.scenarios)
     callers = {name: ScriptedCaller(ScriptedModel(name), script) for name in (*models, *roles.values())}
     binding = bind(plan, models, {role: (model,) for role, model in roles.items()})
     source = CaseSource(plan, found.folders, (str(path),))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,6 @@ from tripos_compiler.plan import Plan, Scenario
 from tripos_runtime.binding import Binding, BindingError
 from tripos_runtime.cases import CaseSource, Planned, Selection, planned_steps
 from tripos_runtime.majority import with_majority
-from tripos_runtime.runnable import NotRunnable, check_runnable
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -61,12 +59,7 @@ def main(options: Namespace) -> int:
 def _show_forecast(
     plan: Plan, source: CaseSource, selection: Selection, binding: Binding, config: Config, recorded: frozenset[str]
 ) -> int:
-    """Prints what a run would do; of a plan that this version does not run, why there is no such forecast."""
-    try:
-        check_runnable(plan, selection.chosen(plan))
-    except NotRunnable as reason:
-        print("\n".join(textwrap.wrap(f"No forecast of reuse and cost: {reason.message}.", columns())))
-        return GOOD
+    """Prints what a run would do."""
     from tripos.command.forecasts import dry_run
 
     return dry_run(plan, source, selection, binding, config.store, config, as_json=False, recorded=recorded)

@@ -31,6 +31,7 @@ from tripos.running import Ending, Job
 from tripos.secrets import without_keys
 from tripos.settings import Chosen, chosen_settings
 from tripos.wiring import endpoints_of, limits_of, prices_of
+from tripos_compiler.plan import Plan
 from tripos_runtime.binding import Binding, BindingError
 from tripos_runtime.budget import Budget, BudgetError, check_prices
 from tripos_runtime.calling import snapshot
@@ -38,8 +39,9 @@ from tripos_runtime.cases import CaseSource
 from tripos_runtime.engine import new_run_id
 from tripos_runtime.majority import with_majority
 from tripos_runtime.models import Model, ModelError, open_model
+from tripos_runtime.models.embeddings import open_embedding
 from tripos_runtime.plugins import PluginError, load_plugins
-from tripos_runtime.runnable import NotRunnable, check_runnable
+from tripos_runtime.retrieval.roles import embedding_roles
 from tripos_warehouse.compaction import compact_if_needed
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report import Report
@@ -59,7 +61,6 @@ def main(options: Namespace) -> int:
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
     selection = with_subset(options, source, chosen_cases(options, plan))
     try:
-        check_runnable(plan, selection.chosen(plan))
         binding = with_majority(binding, plan, source, selection)
         budget = Budget.parse(config.budget) if config.budget else None
         if options.dry_run:
@@ -70,10 +71,10 @@ def main(options: Namespace) -> int:
             return dry_run(plan, source, selection, binding, config.store, config, options.json, recorded)
         functions = load_plugins(plan, Path(compilation.sources[0].path).parent)
         warn_of_kin(plan, binding, options, config)
-        models = _open_models(binding, chosen, cassette)
+        models = _open_models(plan, binding, chosen, cassette)
         check_prices(models.values(), budget)
         store = Store.open(Path(config.store), create=True)
-    except (NotRunnable, PluginError, BudgetError, BindingError, ModelError, StoreError) as error:
+    except (PluginError, BudgetError, BindingError, ModelError, StoreError) as error:
         raise Failure(error.code, error.message, error.hint) from error
     job = Job(
         plan=plan,
@@ -221,16 +222,20 @@ def _machines(ended: Ended, report: Report | None) -> dict[str, Any]:
     return {**summary(ended), "expectations": gates}
 
 
-def _open_models(binding: Binding, chosen: Chosen, cassette: Cassette | None) -> dict[str, Model]:
+def _open_models(plan: Plan, binding: Binding, chosen: Chosen, cassette: Cassette | None) -> dict[str, Model]:
     """The models of all roles, those that were recorded from the recording. Raises `ModelError`."""
     config = chosen.config
     endpoints, prices = endpoints_of(config), prices_of(config)
-    return {
-        name: cassette.open(name)
-        if cassette is not None and name in cassette.models
-        else open_model(name, endpoints, prices=prices, timeout_s=config.limits.timeout_s)
-        for name in binding.every
-    }
+    embedding = {name for role in embedding_roles(plan) for name in binding.of(role)}
+
+    def opened(name: str) -> Model:
+        if cassette is not None and name in cassette.models:
+            return cassette.open(name)
+        if name in embedding:
+            return open_embedding(name, endpoints, prices=prices, timeout_s=config.limits.timeout_s)
+        return open_model(name, endpoints, prices=prices, timeout_s=config.limits.timeout_s)
+
+    return {name: opened(name) for name in binding.every}
 
 
 def _failure(error: StoreError) -> Failure:

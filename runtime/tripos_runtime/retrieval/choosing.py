@@ -77,7 +77,9 @@ class Chooser:
         parted, collection = self.parted(step), self.collection(step, names)
         found: list[Any] = []
         if collection.elements:
-            taken = [self._value(collection, each, number, names, values) for number, each in enumerate(parted.measures)]
+            taken = [
+                self._value(collection, each, number, names, values) for number, each in enumerate(parted.measures)
+            ]
             ranked = _values(parted, collection, taken, names)
             own_row = own if isinstance(step.source, Data) and step.source.field is None else None
             for place in _in_order(ranked, _candidates(parted.where, collection, names), step.top):
@@ -178,4 +180,3 @@ def _each(value: Any) -> list[Any]:
     if isinstance(value, list | tuple | set | frozenset):
         return ordered(value)
     return [value]
-

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tripos_compiler.plan import Expr
 from tripos_compiler.semantics.evaluate import DATA, TREES, Unavailable, evaluate
-from tripos_runtime.retrieval.indexes import INDEXES, TextIndex, name_of
+from tripos_runtime.retrieval.indexes import INDEXES, TextIndex, VectorIndex, name_of
 from tripos_runtime.retrieval.splitting import places_by_value
 
 WORTH_KEEPING = 2_000
@@ -37,6 +37,8 @@ class Collection:
     elements: Sequence[Any]
     alias: str
     shelf: Shelf | None = None
+    vectors: dict[str, VectorIndex] = field(default_factory=dict)
+    """The vectors of its texts, by the model that embeds and the expression of the text."""
     _texts: dict[str, tuple[str | None, ...]] = field(default_factory=dict)
     _absent: dict[str, npt.NDArray[np.int64]] = field(default_factory=dict)
     _indexes: dict[tuple[str, str], TextIndex] = field(default_factory=dict)

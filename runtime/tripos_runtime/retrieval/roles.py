@@ -1,0 +1,43 @@
+"""Who may fill the roles that embed: embedding models, and nothing that writes text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tripos_compiler.plan import Plan, Retrieve
+from tripos_runtime.models.embeddings import LOCAL, MOCK, embeds, writes
+from tripos_runtime.models.rewards import is_reward
+
+HINT = f"give one: --role {{}}={LOCAL}, one that litellm knows, or `{MOCK}` to try it out"
+
+
+def embedding_roles(plan: Plan) -> frozenset[str]:
+    """The roles that embed texts.
+
+    A step's treatments have the roles that the step has, so it is enough to look at the steps as they are written.
+    """
+    steps = (step for scenario in plan.scenarios for step in scenario.steps)
+    return frozenset(step.using for step in steps if isinstance(step, Retrieve) and step.using is not None)
+
+
+def unfilled(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
+    """Code, message and hint of the first role that embeds and has no model of its own; None where all have."""
+    for role in sorted(embedding_roles(plan)):
+        if not models.get(role):
+            return "R0255", f"no embedding model fills the role `{role}`", HINT.format(role)
+    return None
+
+
+def misfilled(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
+    """Code, message and hint of the first role whose models are not of its kind; None where all are."""
+    embedding = embedding_roles(plan)
+    embedders = {name for role in embedding for name in models.get(role, ())}
+    for role, names in models.items():
+        for name in names:
+            if role in embedding and (writes(name) or is_reward(name)):
+                gives = "gives rewards" if is_reward(name) else "writes text"
+                return "R0256", f"the role `{role}` embeds texts, and `{name}` {gives}", HINT.format(role)
+            if role not in embedding and (embeds(name) or name in embedders):
+                message = f"`{name}` embeds texts, and the role `{role}` is asked for others"
+                return "R0256", message, f"give another: --role {role}=PROVIDER/MODEL"
+    return None
