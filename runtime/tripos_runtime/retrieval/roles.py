@@ -32,11 +32,13 @@ def misfilled(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str
     """Code, message and hint of the first role whose models are not of its kind; None where all are."""
     embedding = embedding_roles(plan)
     embedders = {name for role in embedding for name in models.get(role, ())}
-    for role, names in models.items():
-        for name in names:
-            if role in embedding and (writes(name) or is_reward(name)):
+    for role in sorted(embedding):
+        for name in models.get(role, ()):
+            if writes(name) or is_reward(name):
                 gives = "gives rewards" if is_reward(name) else "writes text"
                 return "R0256", f"the role `{role}` embeds texts, and `{name}` {gives}", HINT.format(role)
+    for role, names in models.items():
+        for name in names:
             if role not in embedding and (embeds(name) or name in embedders):
                 message = f"`{name}` embeds texts, and the role `{role}` is asked for others"
                 return "R0256", message, f"give another: --role {role}=PROVIDER/MODEL"
