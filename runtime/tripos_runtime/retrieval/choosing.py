@@ -33,6 +33,10 @@ class Parted:
     measures: tuple[Measure, ...]
     value: Expr
     where: Split
+    takes: tuple[Ref, ...]
+    """What of the row, or of other steps, its source depends on."""
+    source: str
+    """What names its source, but for that."""
 
 
 @dataclass
@@ -48,14 +52,17 @@ class Chooser:
         if step.fingerprint not in self._parted:
             measures = measures_in(step.by, step.alias)
             value = with_values(step.by, measures)
-            self._parted[step.fingerprint] = Parted(measures, value, split(step.where, step.alias))
+            takes = tuple(Ref(path=path) for path in sorted(paths_in(step.source)))
+            source = digest([step.source.model_dump(mode="json"), step.alias])
+            where = split(step.where, step.alias)
+            self._parted[step.fingerprint] = Parted(measures, value, where, takes, source)
         return self._parted[step.fingerprint]
 
     def collection(self, step: Retrieve, names: Mapping[str, Any]) -> Collection:
         """What a step looks through for a row. Raises `Unavailable` where that needs what an earlier step did not
         yield."""
-        given = [evaluate(Ref(path=path), names) for path in sorted(paths_in(step.source))]
-        key = digest([step.source.model_dump(mode="json"), step.alias, given])
+        parted = self.parted(step)
+        key = digest([parted.source, [evaluate(each, names) for each in parted.takes]])
         if key not in self._collections:
             if len(self._collections) >= MOST_COLLECTIONS:
                 del self._collections[next(iter(self._collections))]

@@ -172,7 +172,8 @@ class Encoder:
         self, model: str, name: str, text: str, lane: Lane, outcome: Reply | ModelError, told: Mapping[str, Any]
     ) -> None:
         """Keeps what came of a text, and then tells whoever waits for it."""
-        columns = {key: value for key, value in NOTHING.items() if key not in ("reply", "parsed")} | UNUSED | told
+        columns = {key: value for key, value in NOTHING.items() if key not in ("reply", "parsed")}
+        columns |= {**UNUSED, **told}
         vector: Vector | None = None
         status, error = OK, None
         if isinstance(outcome, ModelError):

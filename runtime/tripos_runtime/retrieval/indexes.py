@@ -163,7 +163,7 @@ class VectorIndex:
         """The index of these vectors, all of one length. One of only zeros is like no other."""
         rows = np.asarray(vectors, np.float32)
         lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        return cls(rows / np.where(lengths == 0, np.float32(1.0), lengths))
+        return cls((rows / np.where(lengths == 0, np.float32(1.0), lengths)).astype(np.float32, copy=False))
 
     def near(self, query: Sequence[float] | npt.NDArray[np.float32]) -> Values:
         """The cosine of every vector with a query's."""

@@ -1,6 +1,7 @@
 """Reads the answers to questions of an exam: letters of options, and what is right or wrong.
 
-They read a reply and the answer that stands in the data alike: `BD`, `B、D`, `["B", "D"]` and `答案：Ｂ和Ｄ` are the same.
+They read a reply and the answer that stands in the data alike: `BD`, `B、D`, `["B", "D"]` and `答案：Ｂ和Ｄ` are the
+same.
 """
 
 from __future__ import annotations
@@ -41,10 +42,11 @@ _TAIL = 400
 def option_letters(answer: str | Collection[str], parts: int = 1) -> list[str]:
     """The letters of options, A to H, that an answer gives, in their order.
 
-    What is marked as the answer counts: what follows the last `答案：`, `故选`, `answer is` or the like, or stands in the
-    last `\\boxed{…}`. Of one part, the letters that stand together are given, where the answer begins with them, or else
-    the last ones; of several `parts` all of them. Full width and JSON lists are read, small letters where there is
-    nothing else; what is ruled out (`不选 A`, `A 项错误`) is no answer. Of a list, the letters of all its texts.
+    What is marked as the answer counts: what follows the last `答案：`, `故选`, `answer is` or the like, or stands
+    in the last `\\boxed{…}`. Of one part, the letters that stand together are given, where the answer begins with
+    them, or else the last ones; of several `parts` all of them. Full width and JSON lists are read, small letters where
+    there is nothing else; what is ruled out (`不选 A`, `A 项错误`) is no answer. Of a list, the letters of all its
+    texts.
 
     >>> option_letters('["BD"]'), option_letters(["B", "D"]), option_letters("A 项错误，故选：Ｂ、Ｄ。因为 C 不变。")
     (['B', 'D'], ['B', 'D'], ['B', 'D'])
@@ -61,13 +63,14 @@ def option_letters(answer: str | Collection[str], parts: int = 1) -> list[str]:
 def right_or_wrong(answer: str | Collection[str], parts: int = 1) -> list[str]:
     """What an answer says of statements: `T` right, `F` wrong, `N` not said; in their order.
 
-    Read are 对, 错, 正确, 错误, √, ×, T, F, true, false, yes, no and the like, in any width and case; 是, 否, and A and B
-    for right and wrong, where they stand alone. What is marked as the answer counts, as in `option_letters`. Of one
-    part, the verdict that the answer begins with, or else the last; of several `parts` all of them.
+    Read are 对, 错, 正确, 错误, √, ×, T, F, true, false, yes, no and the like, in any width and case; 是, 否, and A
+    and B for right and wrong, where they stand alone. What is marked as the answer counts, as in `option_letters`. Of
+    one part, the verdict of the conclusion (所以, 因此, …), of the first sentence, or else of the last that has one;
+    of several `parts` all verdicts.
 
-    >>> right_or_wrong(["T", "F"]), right_or_wrong("答案：×。2 是质数，对吗？"), right_or_wrong("(1) √ (2) ✗ (3) 正确", 3)
+    >>> right_or_wrong(["T", "F"]), right_or_wrong("答案：×。2 是质数，对吗？"), right_or_wrong("√ ✗ 正确", 3)
     (['T', 'F'], ['F'], ['T', 'F', 'T'])
-    >>> right_or_wrong("B. 错误"), right_or_wrong("B"), right_or_wrong("这个说法是不正确的。"), right_or_wrong("不知道")
+    >>> right_or_wrong("B. 错误"), right_or_wrong("B"), right_or_wrong("说法是不正确的。"), right_or_wrong("不知道")
     (['F'], ['F'], ['F'], [])
     """
     if not isinstance(answer, str):
