@@ -110,8 +110,8 @@ def drawn(items: Collection[K], count: int, by: str) -> list[K]:
 
     Of fewer items all of them. It is what guessing comes to: `drawn(options, 3, q.stem)`.
 
-    >>> drawn(["a", "b", "c", "d"], 2, "seed 1"), drawn(["a"], 3, "seed 1")
-    (['b', 'd'], ['a'])
+    >>> drawn(["a", "b", "c", "d"], 2, "seed 1"), drawn(["b", "a"], 3, "seed 1")
+    (['b', 'd'], ['a', 'b'])
     """
     chance = {item: digest([by, item]) for item in in_order(set(items))}
     return in_order(sorted(chance, key=lambda item: chance[item])[: max(0, count)])
