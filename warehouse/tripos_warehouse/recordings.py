@@ -125,7 +125,8 @@ def recorded_calls(connection: duckdb.DuckDBPyConnection, run: Run) -> Iterator[
             of_item = sample is None and _has(aside, "item where scenario = ? and item_id = ?", scenario, item)
             if of_item or (sample is not None and _has(aside, "sample where sample_id = ?", sample)):
                 yield _call(aside, unit, *call)
-        for model, text, *call in _rows(connection, _VECTORS, wanted):
+        of_models = {name: wanted[name] for name in ("failed", "models")}
+        for model, text, *call in _rows(connection, _VECTORS, of_models):
             yield _vector(model, text, *call)
     finally:
         aside.close()
