@@ -51,6 +51,7 @@ CODES: dict[str, str] = {
     "E0501": "secret reaches the compared role",
     "E0502": "chosen by what is secret",
     "E0503": "nothing to reveal",
+    "E0504": "trained on what is asked",
     # E06 coverage
     "E0601": "scenario never scored",
     "E0602": "allocation table not total",
