@@ -45,7 +45,8 @@ def _export_examples(options: Namespace, plan: Plan, source: CaseSource, export:
     if options.json:
         print(json.dumps({name: value for name, value in said.items() if name != "lines"}, indent=2))
         return GOOD
-    print(f"{said['examples']:,} examples, written to {path}")
+    count = said["examples"]
+    print(f"{count:,} {'example' if count == 1 else 'examples'}, written to {path}")
     for reason, count in said["left_out"].items():
         print(f"  left out, {REASONS.get(reason, reason)}: {count:,}")
     print(f"where it comes from: {beside(path)}")

@@ -23,7 +23,8 @@ from tripos_runtime.cases import CaseSource
 from tripos_warehouse.exports.files import beside, write_lines
 
 SHORTEST = 12
-"""Letters and digits that a text has at least to be compared: below, it is a word or two, which questions share."""
+"""Letters and digits that a text has at least to be compared by its runs of characters: below, it is a word or two,
+which questions share. Of a row that has no longer one, its longest is compared word for word."""
 
 
 def find_examples(plan: Plan, name: str) -> Pairing | None:
@@ -57,12 +58,12 @@ def write_examples(plan: Plan, export: Pairing, source: CaseSource, path: Path) 
             raise Failure("E0301", message, "mend the row, or guard the value") from error
         like = asked.like(row.values)
         if like is not None:
-            left_out["near held out"] += 1
+            left_out["asked, or nearly so"] += 1
             near.append({"item": row.item_id, "like": like[0], "overlap": round(like[1], 4)})
             continue
         for told in replies:
-            said = [{"role": "user", "content": prompt}, {"role": "assistant", "content": told.text}]
-            lines.append((row.item_id, orjson.dumps({"messages": said})))
+            chat = [{"role": "user", "content": prompt}, {"role": "assistant", "content": told.text}]
+            lines.append((row.item_id, orjson.dumps({"messages": chat})))
     if not lines:
         hint = "look at `where`, and at whether the rows are those that are asked"
         raise Failure("W0821", f"no row of `{export.dataset}` gives export `{export.name}` an example", hint)
@@ -97,6 +98,8 @@ class Asked:
         self._near: NearTexts[int] = NearTexts()
         self._items: list[str] = []
         self._rows: set[str] = set()
+        self._short: dict[str, str] = {}
+        """The items by what counts in their longest text, where that is short."""
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -116,10 +119,15 @@ class Asked:
         """The item that a row is most like, and how much; None where it is like none."""
         found = [hit for text in _texts(values) if (hit := self._near.find(text)) is not None]
         best = max(found, key=lambda hit: hit[1], default=None)
+        same = self._short.get(_longest(values))
+        if same is not None:
+            return same, 1.0
         return None if best is None else (self._items[best[0]], best[1])
 
     def _add(self, item: str, values: Mapping[str, Any]) -> None:
         self._rows.add(item)
+        if 0 < len(longest := _longest(values)) < SHORTEST:
+            self._short.setdefault(longest, item)
         for text in _texts(values):
             self._near.add(len(self._items), text)
             self._items.append(item)
@@ -129,3 +137,8 @@ def _texts(values: Mapping[str, Any]) -> Iterator[str]:
     for value in values.values():
         if isinstance(value, str) and len(what_counts(value)) >= SHORTEST:
             yield value
+
+
+def _longest(values: Mapping[str, Any]) -> str:
+    """What counts in the longest text of a row."""
+    return max((what_counts(value) for value in values.values() if isinstance(value, str)), key=len, default="")

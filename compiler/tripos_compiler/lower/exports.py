@@ -93,9 +93,7 @@ def _whole(
         good = False
     if best is None and pairs is None:
         message = f"export `{name}` does not say what it exports"
-        help_ = (
-            "write `best of ROLE by MEASURE`, `pairs of ROLE by SCORE`, `pairs from DATASET` or `examples from DATASET`"
-        )
+        help_ = "write `best of ROLE by MEASURE`, `pairs of ROLE by SCORE`, or `pairs` or `examples from DATASET`"
         program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
         good = False
     if rows is None:

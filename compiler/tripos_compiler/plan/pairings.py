@@ -21,9 +21,9 @@ class PairedReply(Part):
 
 
 class Pairing(Part):
-    """Training data out: of a `paired` one, of every two replies of a row, known as `alias`, of which one is worth more by more than
+    """Training data out: of every two replies of a row, known as `alias`, of which one is worth more by more than
     `margin`, or as much where that is above 0, the better and the worse. Rows that share a value of `groups` belong
-    together. Of `examples` every reply to its row's prompt is one, and nothing is compared."""
+    together. Of the kind `examples` every reply to a row's prompt is one, and nothing is compared."""
 
     name: str
     kind: Literal["paired", "examples"] = "paired"
