@@ -58,7 +58,7 @@ def test_as_many_calls_are_made_as_were_planned(path: Path) -> None:
         pytest.skip("no benchmark")
     filled = {role.name: ROLES[role.kind] for role in plan.roles}
     filled |= dict.fromkeys(reward_roles(plan), ("mock/reward",))
-    filled |= dict.fromkeys(embedding_roles(plan), ("mock/embedding",))
+    filled |= dict.fromkeys(embedding_roles(plan.scenarios), ("mock/embedding",))
     (compared,) = [role.name for role in plan.roles if role.kind == "compared"]
     binding = bind(plan, filled[compared], {name: models for name, models in filled.items() if name != compared})
     callers: dict[str, Any] = {

@@ -18,6 +18,7 @@ from tripos_compiler.plan import Plan, Scenario
 from tripos_runtime.binding import Binding, BindingError
 from tripos_runtime.cases import CaseSource, Planned, Selection, planned_steps
 from tripos_runtime.majority import with_majority
+from tripos_runtime.retrieval.roles import NoEmbedding, check_embedding
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -45,8 +46,9 @@ def main(options: Namespace) -> int:
         return GOOD
     binding, cassette = chosen_binding(options, config, plan)
     try:
+        check_embedding(selection.chosen(plan), binding.models)
         binding = with_majority(binding, plan, source, selection)
-    except BindingError as error:
+    except (BindingError, NoEmbedding) as error:
         raise Failure(error.code, error.message, error.hint) from error
     recorded = cassette.models if cassette is not None else frozenset[str]()
     warn_of_kin(plan, binding, options, config)

@@ -41,7 +41,7 @@ from tripos_runtime.majority import with_majority
 from tripos_runtime.models import Model, ModelError, open_model
 from tripos_runtime.models.embeddings import open_embedding
 from tripos_runtime.plugins import PluginError, load_plugins
-from tripos_runtime.retrieval.roles import embedding_roles
+from tripos_runtime.retrieval.roles import NoEmbedding, check_embedding, embedding_roles
 from tripos_warehouse.compaction import compact_if_needed
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report import Report
@@ -61,6 +61,7 @@ def main(options: Namespace) -> int:
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
     selection = with_subset(options, source, chosen_cases(options, plan))
     try:
+        check_embedding(selection.chosen(plan), binding.models)
         binding = with_majority(binding, plan, source, selection)
         budget = Budget.parse(config.budget) if config.budget else None
         if options.dry_run:
@@ -74,7 +75,7 @@ def main(options: Namespace) -> int:
         models = _open_models(plan, binding, chosen, cassette)
         check_prices(models.values(), budget)
         store = Store.open(Path(config.store), create=True)
-    except (PluginError, BudgetError, BindingError, ModelError, StoreError) as error:
+    except (NoEmbedding, PluginError, BudgetError, BindingError, ModelError, StoreError) as error:
         raise Failure(error.code, error.message, error.hint) from error
     job = Job(
         plan=plan,
@@ -226,7 +227,7 @@ def _open_models(plan: Plan, binding: Binding, chosen: Chosen, cassette: Cassett
     """The models of all roles, those that were recorded from the recording. Raises `ModelError`."""
     config = chosen.config
     endpoints, prices = endpoints_of(config), prices_of(config)
-    embedding = {name for role in embedding_roles(plan) for name in binding.of(role)}
+    embedding = {name for role in embedding_roles(plan.scenarios) for name in binding.of(role)}
 
     def opened(name: str) -> Model:
         if cassette is not None and name in cassette.models:
