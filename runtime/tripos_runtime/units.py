@@ -182,7 +182,8 @@ class Unit:
 
     def _name_verdict(self, step: Verdict) -> None:
         # What builds on no reply is about the row alone, and the same for every model that is compared on it.
-        about = self.upstream(step.needs) or [self.case.item_id]
+        replied = any(name not in self.wiring.retrieved for name in step.needs)
+        about = [*([] if replied else [self.case.item_id]), *self.upstream(step.needs)]
         role, names = self.wiring.role_of(step), self.verdicts.setdefault(step.name, [])
         for evaluator in self.evaluators(step):
             names.append(judgement_id(step.judgement, about, evaluator))

@@ -168,3 +168,22 @@ def lengths(request: Request) -> str:
     if request.model in ("e", "other"):
         return to_text([1.0, float(len(request.messages[0].content))])
     return request.messages[-1].content
+
+
+def test_a_judge_of_what_was_retrieved_is_asked_about_every_row(tmp_path: Path) -> None:
+    step = "retrieve near from distinct(pool.title) as t { top 1 by similarity(q.stem, t) using encoder }"
+    spec = (
+        HEAD.replace("role encoder", "role encoder\nrole judge")
+        + step
+        + TAIL.replace(
+            "score found =", 'score judged = helps(first(near)) and contains(tags.text, "x")\n  score found ='
+        )
+    )
+    spec += 'scorer helps(text: text) by judge { prompt "{{ text }}", gives bool }'
+
+    def script(request: Request) -> str:
+        return '{"score": true, "reason": "so"}' if request.model == "j" else lengths(request)
+
+    files: dict[str, Any] = {"items.jsonl": ITEMS, "pool.jsonl": POOL}
+    run = run_small(tmp_path, spec, files, script=script, encoder="e", judge="j")
+    assert len({row["judgement_id"] for row in run.table("judgements")}) == 3
