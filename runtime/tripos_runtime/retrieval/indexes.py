@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
+from zipfile import BadZipFile
 
 import numpy as np
 import numpy.typing as npt
@@ -212,7 +213,7 @@ def _unpacked(kept: bytes) -> tuple[dict[str, int], dict[str, Any]]:
             arrays = {name: file[name] for name in file.files}
         words = arrays.pop("words").tobytes().decode("utf-8", "surrogatepass").split("\0")
         count = int(arrays.pop("count"))
-    except (OSError, KeyError, ValueError, EOFError) as error:
+    except (OSError, KeyError, ValueError, EOFError, TypeError, AttributeError, BadZipFile) as error:
         raise ValueError(f"this is no index: {error}") from error
     vocabulary = {word: code for code, word in enumerate(words)} if count else {}
     if len(vocabulary) != count:
