@@ -16,6 +16,7 @@ from tripos_runtime.models.replay import ASSISTANT, ReplayModel, request_key
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.recorded_turns import settings_key
 from tripos_warehouse.recordings import (
+    VECTORS,
     Recorded,
     RecordedCall,
     RecordedReply,
@@ -144,7 +145,7 @@ def _place(which: str, store_root: Path) -> tuple[Path, str | None]:
 
 def _settings(plan: Plan) -> dict[str, Settings]:
     """What was sent with the requests of every step, by the fingerprint of its replies."""
-    found: dict[str, Settings] = {}
+    found: dict[str, Settings] = {VECTORS: Settings()}
     for scenario in plan.scenarios:
         for step in (step for treatment in scenario.treatments for step in treatment.steps):
             match step:

@@ -28,6 +28,7 @@ from tripos_runtime.plugins import Loaded
 from tripos_runtime.tally import Tally
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.ledger import RunLedger, open_ledger
+from tripos_warehouse.shelf import Shelf
 from tripos_warehouse.store import Store
 
 
@@ -109,6 +110,7 @@ class Job:
                 ledger=ledger,
                 functions=self.functions,
                 run_id=self.run_id,
+                shelf=Shelf(self.store.root),
                 workers=self._most_at_once(models),
                 tally=self.tally,
             )

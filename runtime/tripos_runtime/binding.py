@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
+from tripos_runtime.retrieval.roles import misfilled as misfilled_embedding
 from tripos_runtime.reward_roles import HINT, misfilled, reward_roles
 
 
@@ -78,6 +79,6 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
             raise BindingError("R0201", f"role `{name}` takes one model, not {len(given)}", hint)
         models[name] = given
     models[role.name] = tuple(dict.fromkeys(models[role.name]))
-    if (wrong := misfilled(plan, models)) is not None:
+    if (wrong := misfilled_embedding(plan, models) or misfilled(plan, models)) is not None:
         raise BindingError(*wrong)
     return Binding(models, role.name)

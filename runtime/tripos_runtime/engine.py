@@ -27,6 +27,8 @@ from tripos_runtime.lookup import Lookup, Task, wirings
 from tripos_runtime.making.data import DataMaker
 from tripos_runtime.making.outcomes import origin_columns
 from tripos_runtime.marks import Marks
+from tripos_runtime.retrieval.collection import Shelf
+from tripos_runtime.retrieval.encoding import Encoder
 from tripos_runtime.shared import Shared, together
 from tripos_runtime.tally import Tally
 
@@ -51,6 +53,8 @@ class Engine:
     tally: Tally = field(default_factory=Tally)
     functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """The plug-ins of the plan by name, from `load_plugins`."""
+    shelf: Shelf | None = None
+    """Where indexes of what is looked through are kept."""
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
     sleep: Sleep = asyncio.sleep
     stopping: bool = False
@@ -75,6 +79,8 @@ class Engine:
         self.stepper = PairStepper(
             self.plan, self.source.sources, self.callers, self.ledger, self.tally, work, self.run_id, self.now
         )
+        self.stepper.encoder = Encoder(self.callers, self.ledger, self.tally, self.run_id, self.now)
+        self.stepper.chooser.shelf = self.shelf
         flusher = asyncio.create_task(self._flush_often())
         every_case = False
         try:

@@ -11,12 +11,12 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
-from tripos_compiler.plan import Ask, Compare, Converse, Judging, Plan, Scenario, Verdict
+from tripos_compiler.plan import Ask, Compare, Converse, Judging, Plan, Retrieve, Scenario, Settings, Verdict
 from tripos_compiler.semantics.evaluate import Unavailable, calling
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case, CaseSource, Selection
 from tripos_runtime.estimates import Estimate, Load, estimates
-from tripos_runtime.foreseeing import PENDING, Fate, Foreseen, Foresight, Where
+from tripos_runtime.foreseeing import PENDING, Fate, Foreseen, Foresight, Size, Where
 from tripos_runtime.foreseen_talks import calls_of
 from tripos_runtime.history import NO_HISTORY, History
 from tripos_runtime.ledger import Ledger, Row
@@ -25,9 +25,10 @@ from tripos_runtime.making.foreseen import foresee_making
 from tripos_runtime.models.base import Price
 from tripos_runtime.pairs import Pair, pairs_of, parts, split
 from tripos_runtime.reasons import Cause, Reason, Reasons
+from tripos_runtime.retrieval.foreseen import ForeseenVectors
 from tripos_runtime.statuses import AGAIN, FAILED
 from tripos_runtime.talks import most_turns
-from tripos_runtime.units import Call, Unit
+from tripos_runtime.units import Call, Names, Unit
 
 TABLES = ("samples", "turns", "judgements", "scores", "comparisons")
 
@@ -160,6 +161,7 @@ class _Watcher:
         # Of the lookup only its units are wanted: nothing is claimed.
         self.lookup = Lookup(cast("Ledger", ledger), wirings(chosen, plan, binding), binding)
         self.foresight = Foresight(plan, source.sources)
+        self.vectors = ForeseenVectors(ledger)
         self.reasons = Reasons(plan, history)
         self.arms = {scenario.name: arms_of(scenario) for scenario in chosen}
         self.lines: dict[Where, Line] = {}
@@ -181,6 +183,10 @@ class _Watcher:
                         for model in binding.of(role) if role == binding.compared else binding.of(role)[:1]:
                             line = self.lines.setdefault(self._where(scenario.name, step, role, model), Line())
                             line.load.open_turns(step, role, scenario.name)
+                if isinstance(step, Retrieve) and step.using is not None:
+                    (model,) = binding.of(step.using)
+                    line = self.lines.setdefault(self._where(scenario.name, step, step.using, model), Line())
+                    line.load.place, line.load.settings = ("vectors", scenario.name, step.name), Settings(max_tokens=0)
                 if isinstance(step, Ask | Judging):
                     role = wiring.role_of(step)
                     several = not isinstance(step, Ask) or role == binding.compared
@@ -188,7 +194,7 @@ class _Watcher:
                         line = self.lines.setdefault(self._where(scenario.name, step, role, model), Line())
                         line.load.open(step, self.foresight.question(step), scenario.name)
 
-    def _where(self, scenario: str, step: Ask | Converse | Judging, role: str, model: str) -> Where:
+    def _where(self, scenario: str, step: Ask | Converse | Retrieve | Judging, role: str, model: str) -> Where:
         return Where(scenario, self.arms[scenario][step.name, step.fingerprint], step.name, role, model)
 
     def _open_making(self) -> None:
@@ -285,6 +291,8 @@ class _Watcher:
         self._count_scores(units, open_, kept)
         judged = {pair.comparisons[call.model]: call.name for pair in pairs for call in pair.calls}
         self.scores += sum(name not in kept and call not in open_ for name, call in judged.items())
+        for unit, step, names in self.foresight.embedding:
+            self._count_vectors(scenario, unit, step, names)
         for seen in found:
             call = seen.call
             line = self.lines[self._where(scenario, call.step, call.role, call.model)]
@@ -299,6 +307,18 @@ class _Watcher:
                 case Fate.PERHAPS:
                     line.perhaps += 1
                     self._take(seen, line, codes)
+
+    def _count_vectors(self, scenario: str, unit: Unit, step: Retrieve, names: Names) -> None:
+        """Counts the texts that a row needs the vectors of."""
+        assert step.using is not None
+        (model,) = unit.wiring.retrieved[step.name]
+        line = self.lines[self._where(scenario, step, step.using, model)]
+        texts = self.vectors.of(step, model, names, self.foresight.chooser)
+        line.reused += texts.there
+        line.certain += len(texts.asked)
+        for text in texts.asked:
+            line.load.add_call(Fate.CERTAIN, Size.of(text), model)
+            self.reasons.note(Cause("never"), scenario, step.name)
 
     def _take(self, seen: Foreseen, line: Line, codes: Mapping[str, str]) -> None:
         code = codes.get(seen.call.name)

@@ -14,7 +14,20 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tripos_compiler.plan import Ask, Converse, Grade, Hole, Judging, Metric, Passage, Plan, Settings, Template, Verdict
+from tripos_compiler.plan import (
+    Ask,
+    Converse,
+    Grade,
+    Hole,
+    Judging,
+    Metric,
+    Passage,
+    Plan,
+    Retrieve,
+    Settings,
+    Template,
+    Verdict,
+)
 from tripos_compiler.semantics.conversations import opening
 from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
 from tripos_compiler.semantics.library.kinds import Dialogue
@@ -29,6 +42,8 @@ from tripos_runtime.ledger import Row
 from tripos_runtime.pairs import Pair, is_kept, pairs_of
 from tripos_runtime.prompting import ask_messages, continued, grade_messages
 from tripos_runtime.reading import format_note, read, schema_of
+from tripos_runtime.retrieval.choosing import Chooser
+from tripos_runtime.retrieval.retrieving import found
 from tripos_runtime.shots import shot_messages
 from tripos_runtime.sources import Sources
 from tripos_runtime.statuses import OK, TRUNCATED
@@ -104,11 +119,15 @@ class Foresight:
 
     plan: Plan
     sources: Sources
+    chooser: Chooser = field(default_factory=Chooser)
+    embedding: list[tuple[Unit, Retrieve, Names]] = field(default_factory=list)
+    """The steps of the case at hand that need vectors, each once."""
     _questions: dict[str, Question] = field(default_factory=dict)
 
     def of(self, case: Case, units: Sequence[Unit], kept: Mapping[str, str], rows: Mapping[str, Row]) -> list[Foreseen]:
         """Every call of a case once. `kept` has the statuses of what need not be asked again, `rows` the samples among
         them that calls may build on."""
+        self.embedding = []
         pairs = pairs_of(units)
         shown = {side for pair in pairs if not is_kept(pair, kept) for side in (pair.first, pair.second)}
         view = _View(self, case, kept, rows)
@@ -220,6 +239,7 @@ class _View:
         self.found: dict[str, Foreseen] = {}
         self.sizes: dict[tuple[object, ...], Size | str] = {}
         self.answers: dict[str, tuple[str | None, Any, str, str]] = {}
+        self.retrieved: dict[tuple[str, ...], Any] = {}
         self.sides: dict[Unit, _Side] = {}
 
     def go_through(self, unit: Unit, shown: bool) -> None:
@@ -254,6 +274,8 @@ class _View:
                     awaits[step.name] = call.model
                     if fate is Fate.PERHAPS:
                         perhaps.add(step.name)
+            elif isinstance(step, Retrieve):
+                self._retrieve(unit, step, names)
             elif isinstance(step, Converse):
                 self._talk(unit, unit.talks[step.name], names, awaits, perhaps)
             elif isinstance(step, Grade | Verdict):
@@ -270,6 +292,15 @@ class _View:
                         awaits[step.name] = own_calls[0].model
                         if fate is Fate.PERHAPS:
                             perhaps.add(step.name)
+
+    def _retrieve(self, unit: Unit, step: Retrieve, names: Names) -> None:
+        """What a step finds. Of one that needs vectors, which may not be there, what letters find: it is as long."""
+        key = (step.fingerprint, *unit.upstream(step.needs))
+        if key not in self.retrieved:
+            self.retrieved[key] = found(self.foresight.chooser, unit, step, names)
+            if step.using is not None and names.holds(step) is None:
+                self.foresight.embedding.append((unit, step, names))
+        names.values[step.name] = self.retrieved[key]
 
     def _talk(self, unit: Unit, talk: Talk, names: Names, awaits: dict[str, str], perhaps: set[str]) -> None:
         """What becomes of the turns of a conversation."""

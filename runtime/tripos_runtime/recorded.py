@@ -12,13 +12,14 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from tripos_compiler.plan import Ask, Converse, Plan, Scenario, Score, Verdict
+from tripos_compiler.plan import Ask, Converse, Plan, Retrieve, Scenario, Score, Verdict
 from tripos_compiler.semantics.evaluate import Unavailable
 from tripos_runtime.asking import Answer, as_one_text, recorded_answer
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case
 from tripos_runtime.ledger import Ledger, Row
 from tripos_runtime.models.base import Message
+from tripos_runtime.retrieval.retrieving import found
 from tripos_runtime.shared import Shared
 from tripos_runtime.sources import Sources
 from tripos_runtime.statuses import AGAIN, NOT_APPLICABLE, OK, TRUNCATED
@@ -67,7 +68,8 @@ def recorded_units(case: Case, plan: Plan, binding: Binding) -> Iterator[Unit]:
 def _wiring(scenario: Scenario, arms: tuple[tuple[str, str], ...], plan: Plan, binding: Binding) -> Wiring:
     treatment = next(each for each in scenario.treatments if each.arms == dict(arms))
     absent = {step.name for step in treatment.steps if isinstance(step, Converse | Verdict)}
-    steps = tuple(step for step in treatment.steps if isinstance(step, Ask | Score) and absent.isdisjoint(step.needs))
+    there = (step for step in treatment.steps if isinstance(step, Ask | Retrieve | Score))
+    steps = tuple(step for step in there if absent.isdisjoint(step.needs))
     return Wiring(scenario, treatment.model_copy(update={"steps": steps}), plan, binding)
 
 
@@ -134,6 +136,8 @@ class _Stepper(Stepper):
         for step in unit.wiring.treatment.steps:
             if isinstance(step, Score) and absent.isdisjoint((*step.needs, step.of)):
                 self._score(unit, step, names, shared)
+            if isinstance(step, Retrieve):
+                names.values[step.name] = found(self.chooser, unit, step, names)
             if not isinstance(step, Ask):
                 continue
             name = unit.samples[step.name]

@@ -1,4 +1,4 @@
-"""What of a plan this runtime runs: whatever it does not is refused before anything is asked."""
+"""What a scenario looks into beside its row, and what keeps a plan from being run or gone through."""
 
 from __future__ import annotations
 
@@ -7,50 +7,48 @@ from collections.abc import Iterator
 from tripos_compiler.plan import Ask, Data, Plan, Retrieve, Scenario, Step
 from tripos_compiler.semantics.names import exprs_of, parts_of
 
-__all__ = ["NotApproved", "NotRunnable", "check_runnable", "data_of", "exprs_of"]
-
 CODE = "R0204"
 
 
 class NotRunnable(Exception):
-    """A plan asks for what this version compiles and does not run."""
+    """A part of a plan needs a model that is not asked here."""
 
     def __init__(self, missing: list[str]) -> None:
         self.code = CODE
-        self.message = f"this version compiles {_listed(missing)}, and does not run it yet"
-        self.hint = "run the scenarios without it: `--scenario NAME`; `tripos plan` shows what each would do"
+        self.message = f"nobody is asked here, and {_listed(missing)} needs vectors"
+        self.hint = "take the scenarios without it: `--scenario NAME`; or run the benchmark"
         super().__init__(self.message)
 
 
-class NotApproved(NotRunnable):
+class NotApproved(Exception):
     """A plan builds on a tree that a model drafted and nobody has approved, or not as it is now."""
 
     def __init__(self, drafts: list[str]) -> None:
-        super().__init__([])
         self.code = "R0245"
         shown = ", ".join(f"`{path}`" for path in drafts)
         self.message = f"nobody has approved {shown} as it is"
         self.hint = "the warning E0399 says how it is approved; `tripos plan` shows without that what a run costs"
-        self.args = (self.message,)
+        super().__init__(self.message)
 
 
-def check_runnable(plan: Plan, chosen: tuple[Scenario, ...]) -> None:
-    """Raises `NotRunnable` where a chosen scenario has a part that is not run, and `NotApproved` where a tree is a
-    draft."""
+def check_approved(plan: Plan) -> None:
+    """Raises `NotApproved` where a tree is a draft."""
     drafts = [file.path for tree in plan.trees for file in tree.files if file.draft]
     if drafts:
         raise NotApproved(drafts)
-    missing = list(dict.fromkeys(part for scenario in chosen for part in _missing(plan, scenario)))
+
+
+def check_recordable(chosen: tuple[Scenario, ...]) -> None:
+    """Raises `NotRunnable` where a chosen scenario cannot be gone through without asking an embedding model."""
+    missing = list(dict.fromkeys(part for scenario in chosen for part in _embedding(scenario)))
     if missing:
         raise NotRunnable(missing)
 
 
-def _missing(plan: Plan, scenario: Scenario) -> Iterator[str]:
-    here = f"of scenario `{scenario.name}`"
+def _embedding(scenario: Scenario) -> Iterator[str]:
     for step in scenario.steps:
-        match step:
-            case Retrieve():
-                yield f"the {step.step} `{step.name}` {here}"
+        if isinstance(step, Retrieve) and step.using is not None:
+            yield f"the retrieve `{step.name}` of scenario `{scenario.name}`"
 
 
 def data_of(scenario: Scenario) -> set[str]:

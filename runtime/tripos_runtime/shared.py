@@ -31,6 +31,8 @@ class Shared:
     """What the units that came so far did not ask; another treatment may."""
     sent: dict[tuple[str, ...], tuple[Message, ...]] = field(default_factory=dict)
     """The messages of every step, by its fingerprint and the names of the replies that it builds on."""
+    retrieved: dict[tuple[str, ...], asyncio.Future[Any]] = field(default_factory=dict)
+    """What every retrieving step found, by the same."""
     names: dict[Unit, Names] = field(default_factory=dict)
     """What the expressions of a unit saw in the end, for those that were gone through."""
 

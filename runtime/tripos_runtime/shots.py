@@ -6,15 +6,16 @@ has no condition of its own sees the same ones. Where fewer hold, fewer are show
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from tripos_compiler.plan import Expr, Shots
+from tripos_compiler.plan import Shots
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_compiler.semantics.render import render
 from tripos_runtime.cases import Case
 from tripos_runtime.models.base import Message
+from tripos_runtime.retrieval.splitting import Split, holds
 from tripos_runtime.sources import SourceRow, Sources
 from tripos_runtime.statuses import NOT_APPLICABLE
 
@@ -38,9 +39,10 @@ def chosen_rows(shots: Shots, case: Case, names: Mapping[str, Any], sources: Sou
     condition holds."""
     own = _key(case.dataset, case.fields, sources)
     seen = dict(names)
-    for row in sources.rows[shots.dataset]:
+    where = sources.conditions.of(shots)
+    for row in _candidates(shots, where, names, sources):
         seen[shots.alias] = row.values
-        if shots.where is not None and not _holds(shots.where, seen):
+        if not all(holds(part, seen) for part in where.rest):
             continue
         if row.origin == case.origin or row.item_id == case.item_id:
             continue
@@ -48,14 +50,20 @@ def chosen_rows(shots: Shots, case: Case, names: Mapping[str, Any], sources: Sou
             yield row
 
 
-def _holds(where: Expr, names: Mapping[str, Any]) -> bool:
-    """Whether the condition holds. Where it has no value for this row the row is passed over."""
-    try:
-        return bool(evaluate(where, names))
-    except Unavailable as reason:
-        if reason.status != NOT_APPLICABLE or reason.step in names:  # it needs what that step did not yield
-            raise
-        return False
+def _candidates(shots: Shots, where: Split, names: Mapping[str, Any], sources: Sources) -> Sequence[SourceRow]:
+    """The rows for which the condition's equalities hold, in order: looked up, since many rows are none."""
+    rows = sources.rows[shots.dataset]
+    kept: list[int] | None = None
+    for same in where.same:
+        try:
+            value = evaluate(same.other, names)
+        except Unavailable as reason:
+            if reason.status != NOT_APPLICABLE or reason.step in names:
+                raise
+            return ()
+        places = sources.places(shots.dataset, shots.alias, same, value)
+        kept = places if kept is None else sorted(set(kept).intersection(places))
+    return rows if kept is None else [rows[place] for place in kept]
 
 
 def _key(dataset: str | None, values: Mapping[str, Any], sources: Sources) -> Any:

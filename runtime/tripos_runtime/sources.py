@@ -11,12 +11,13 @@ from functools import cached_property
 from typing import Any, Generic, TypeVar
 
 from tripos_compiler.data import DataError
-from tripos_compiler.plan import Axis, Dataset, Expr, Plan, Tree
-from tripos_compiler.semantics.evaluate import DATA, TREES
+from tripos_compiler.plan import Axis, Dataset, Expr, Plan, Shots, Tree
+from tripos_compiler.semantics.evaluate import DATA, TREES, Unavailable, equal, evaluate
 from tripos_compiler.semantics.rows import Misfit, item_id, read_row
 from tripos_compiler.semantics.trees import joined_trees, read_tree
 from tripos_runtime.datasets import DataFolders, files_of
 from tripos_runtime.making.kept import MadeData, Origins
+from tripos_runtime.retrieval.splitting import SCALAR, Same, Split, places_by_value, split
 
 Value = TypeVar("Value")
 
@@ -50,6 +51,7 @@ class Sources:
     axes: Mapping[str, Axis]
     made: MadeData = field(default_factory=MadeData)
     """The rows of data sets that are made, once they are."""
+    _places: dict[tuple[str, str, str], tuple[list[Any], dict[Any, list[int]] | None]] = field(default_factory=dict)
 
     def rows_of(self, name: str, scenario: str | None = None) -> Iterator[SourceRow]:
         """The rows of a data set, whether it is read or was made; of one that was made those that a scenario runs
@@ -84,6 +86,22 @@ class Sources:
         return Kept(lambda name: tuple(self.rows_of(name)))
 
     @cached_property
+    def conditions(self) -> Conditions:
+        """The conditions of shots, taken apart once."""
+        return Conditions()
+
+    def places(self, dataset: str, alias: str, same: Same, value: Any) -> list[int]:
+        """The places of the rows of a data set for which an equality with this value holds, in order."""
+        key = (dataset, alias, same.element.model_dump_json())
+        if key not in self._places:
+            values = [_value(same.element, {alias: row.values}) for row in self.rows[dataset]]
+            self._places[key] = (values, places_by_value(values))
+        values, known = self._places[key]
+        if known is not None and isinstance(value, SCALAR):
+            return known.get(value, [])
+        return [place for place, each in enumerate(values) if each is not None and equal(each, value)]
+
+    @cached_property
     def names(self) -> Mapping[str, Any]:
         """What expressions see of data sets and trees: `evaluate.DATA` and `evaluate.TREES`."""
         trees = {tree.name: tree for tree in self.plan.trees}
@@ -102,6 +120,25 @@ class Sources:
         if isinstance(joined, str):
             raise DataError(f"`{joined}` is at the top of two files of `{tree.name}`", "put the two together")
         return joined.branches
+
+
+def _value(expr: Expr, names: Mapping[str, Any]) -> Any:
+    """What an expression of a row alone says; None where it says nothing."""
+    try:
+        return evaluate(expr, names)
+    except Unavailable:
+        return None
+
+
+class Conditions(dict[str, Split]):
+    """The conditions of shots, taken apart when they are first asked for."""
+
+    def of(self, shots: Shots) -> Split:
+        """The condition of some shots in parts."""
+        key = f"{shots.alias} {shots.where.model_dump_json() if shots.where is not None else ''}"
+        if key not in self:
+            self[key] = split(shots.where, shots.alias)
+        return self[key]
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
-from tripos_compiler.plan import Ask, Axis, Column, Compare, Converse, Grade, Judging, Metric, Plan, Score, Verdict
+from tripos_compiler.plan import (
+    Ask,
+    Axis,
+    Column,
+    Compare,
+    Converse,
+    Grade,
+    Judging,
+    Metric,
+    Plan,
+    Retrieve,
+    Score,
+    Verdict,
+)
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_runtime.asking import Answer, Asking, Draft, Outcome, Question, Reader, text_reader
 from tripos_runtime.calling import Called, Caller
@@ -19,6 +32,9 @@ from tripos_runtime.ledger import Keeper, Listing, Row
 from tripos_runtime.models.base import Message, ModelError
 from tripos_runtime.prompting import ask_messages, grade_messages, shorter
 from tripos_runtime.reading import read, schema_of
+from tripos_runtime.retrieval.choosing import Chooser
+from tripos_runtime.retrieval.encoding import Encoder
+from tripos_runtime.retrieval.retrieving import Retriever, retrieve
 from tripos_runtime.shared import Shared, together
 from tripos_runtime.sources import Sources
 from tripos_runtime.statuses import AGAIN, OK, SCORED, TRUNCATED, status_of_reply
@@ -47,6 +63,9 @@ class Stepper:
     now: Callable[[], datetime]
     whole: bool = True
     """Whether nothing failed so far that a later run would try again."""
+    chooser: Chooser = field(default_factory=Chooser)
+    encoder: Encoder | None = None
+    """Who embeds for steps that retrieve."""
     _questions: dict[str, Question] = field(default_factory=dict)
 
     def reuse(self, unit: Unit, shared: Shared) -> None:
@@ -80,6 +99,8 @@ class Stepper:
                     await self._grade(unit, step, names, shared)
                 case Verdict():
                     await take_verdict(self, unit, step, names, shared)
+                case Retrieve():
+                    await retrieve(self, unit, step, names, shared)
         shared.names[unit] = names
 
     async def _ask(self, unit: Unit, step: Ask, names: Names, shared: Shared) -> None:
@@ -339,6 +360,17 @@ class Stepper:
             self.whole = False
         else:
             self.work.add(names)
+
+    @cached_property
+    def retriever(self) -> Retriever:
+        """Retrieves for all steps."""
+        assert self.encoder is not None, "a run has an encoder"
+        return Retriever(self.chooser, self.encoder)
+
+    def lacks(self, status: str) -> None:
+        """Says that something which is no result of its own is not there, for that reason."""
+        if status in AGAIN:
+            self.whole = False
 
     def _count_status(self, table: str, status: str) -> None:
         (self.tally.samples if table == "samples" else self.tally.judgements)[status] += 1

@@ -15,6 +15,7 @@ from tripos_compiler.plan import (
     Grade,
     Judging,
     Plan,
+    Retrieve,
     Scenario,
     Score,
     Treatment,
@@ -60,6 +61,12 @@ class Wiring:
     def talks(self) -> dict[str, Converse]:
         """The conversations by name."""
         return {step.name: step for step in self.treatment.steps if isinstance(step, Converse)}
+
+    @cached_property
+    def retrieved(self) -> dict[str, tuple[str, ...]]:
+        """What names the result of every retrieving step beside its fingerprint and the row: the model that embeds."""
+        steps = [step for step in self.treatment.steps if isinstance(step, Retrieve)]
+        return {step.name: () if step.using is None else self.binding.of(step.using) for step in steps}
 
     @cached_property
     def compares(self) -> tuple[Compare, ...]:
@@ -182,17 +189,21 @@ class Unit:
 
     def _name_verdict(self, step: Verdict) -> None:
         # What builds on no reply is about the row alone, and the same for every model that is compared on it.
-        about = self.upstream(step.needs) or [self.case.item_id]
+        replied = any(name not in self.wiring.retrieved for name in step.needs)
+        about = [*([] if replied else [self.case.item_id]), *self.upstream(step.needs)]
         role, names = self.wiring.role_of(step), self.verdicts.setdefault(step.name, [])
         for evaluator in self.evaluators(step):
             names.append(judgement_id(step.judgement, about, evaluator))
             self.calls.append(Call("judgements", names[-1], role, evaluator, step))
 
     def upstream(self, needs: Sequence[str]) -> list[str]:
-        """The names of the replies and judgements that these steps yield."""
+        """The names of the replies and judgements that these steps yield, and what else names what they do."""
         found: list[str] = []
         for name in needs:
-            found += self.verdicts[name] if name in self.verdicts else [self.samples[name]]
+            if name in self.wiring.retrieved:
+                found += self.wiring.retrieved[name]
+            else:
+                found += self.verdicts[name] if name in self.verdicts else [self.samples[name]]
         return found
 
     def last_reply(self, needs: Sequence[str]) -> str | None:
@@ -276,7 +287,7 @@ class Names:
         """Adds a step that was not asked, and why."""
         self.values[ask.name] = Missing(ask.name, status)
 
-    def holds(self, step: Ask | Converse | Score | Column | Judging) -> str | None:
+    def holds(self, step: Ask | Converse | Retrieve | Score | Column | Judging) -> str | None:
         """None where the step's condition holds, else the status of what is not done."""
         if step.when is None:
             return None

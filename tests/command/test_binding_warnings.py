@@ -1,4 +1,4 @@
-"""What is said when models are given: judges of their own family, and what this version does not run."""
+"""What is said when models are given: judges of their own family, and roles that embed."""
 
 from __future__ import annotations
 
@@ -37,23 +37,27 @@ def test_a_kindred_judge_can_be_denied_before_anything_is_asked(
 
 
 @pytest.mark.parametrize(
-    ("name", "what"),
+    ("roles", "code", "what"),
     [
-        ("cjeval", "the retrieve `options`"),
+        ([], "R0255", "no embedding model fills the role `encoder`"),
+        (["--role", "encoder=mock/careful"], "R0256", "embeds texts, and `mock/careful` writes text"),
+        (["--role", "judge=mock/embedding"], "R0256", "`mock/embedding` embeds texts"),
     ],
 )
-def test_what_is_compiled_and_not_run_is_refused_before_anything_is_asked(
-    name: str, what: str, tripos: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("verb", ["plan", "run"])
+def test_a_role_that_embeds_takes_an_embedding_model(
+    verb: str, roles: list[str], code: str, what: str, tripos: Callable[..., Any], tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     monkeypatch.chdir(tmp_path)
-    done = tripos("run", str(EXAMPLES / f"{name}.tripos"), "--model", "mock/careful")
+    done = tripos(verb, str(EXAMPLES / "cjeval.tripos"), "--model", "mock/careful", *roles)
     assert done.code == 2
-    assert "error[R0204]" in done.err
+    assert f"error[{code}]" in done.err
     assert what in done.err
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_scenario_that_needs_none_of_it_runs(
+def test_a_scenario_that_embeds_nothing_needs_no_such_model(
     tripos: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

@@ -27,7 +27,7 @@ BEGIN, END = "<!-- columns -->\n", "<!-- end of columns -->\n"
 VIEWS = ("scores", "columns", "rationales", "samples", "judgements", "comparisons", "items", "slots", "metrics")
 VIEWS += ("conversations", "turns")
 TABLES = ("runs", "run_items", "items", "slots", "samples", "judgements", "scores", "comparisons", "drafts", "measures")
-TABLES += ("turns",)
+TABLES += ("turns", "vectors")
 
 
 @pytest.fixture(scope="module")

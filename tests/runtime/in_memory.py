@@ -13,6 +13,7 @@ KEYS = {
     "comparisons": "comparison_id",
     "drafts": "unit_id",
     "slots": "slot_id",
+    "vectors": "vector_id",
 }
 Row = Mapping[str, Any]
 

@@ -19,7 +19,7 @@ from tripos_runtime.calling import Called, Stopped
 from tripos_runtime.cases import CaseSource, Selection, planned_calls
 from tripos_runtime.engine import Engine
 from tripos_runtime.models.base import FREE, Message, ModelError, Price, Reply, Request
-from tripos_runtime.runnable import check_runnable
+from tripos_runtime.runnable import check_approved
 
 Script = Callable[[Request], str | ModelError]
 """What a model replies to a request."""
@@ -130,8 +130,8 @@ def run_small(
     found = find_spec(str(path))
     compiled = found.compile()
     assert compiled.plan is not None, [each.message for each in compiled.diagnostics]
+    check_approved(compiled.plan)
     plan, ledger = compiled.plan, MemoryLedger(before.ledger if before is not None else None)
-    check_runnable(plan, plan.scenarios)
     callers = {name: ScriptedCaller(ScriptedModel(name), script) for name in (*models, *roles.values())}
     binding = bind(plan, models, {role: (model,) for role, model in roles.items()})
     source = CaseSource(plan, found.folders, (str(path),))

@@ -1,4 +1,4 @@
-"""`tripos export NAME --spec PATH`: pairs that a spec makes of its data, without a run."""
+"""`tripos export NAME --spec PATH`: pairs and examples that a spec makes of its data, without a run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from pathlib import Path
 from tripos.command.export_training import REASONS
 from tripos.command.train_reward import compiled_pairs, found_pairings
 from tripos.failure import GOOD
+from tripos.training.examples import find_examples, write_examples
 from tripos.training.reward.pairing import write_pairs
+from tripos_compiler.plan import Pairing, Plan
+from tripos_runtime.cases import CaseSource
 from tripos_warehouse.exports.files import beside
 
 
@@ -19,6 +22,8 @@ def export_pairs(options: Namespace) -> int:
     options.deny = getattr(options, "deny", [])
     plan, source = compiled_pairs(options, options.spec)
     path = Path(options.output)
+    if (examples := find_examples(plan, options.what)) is not None:
+        return _export_examples(options, plan, source, examples, path)
     said = write_pairs(plan, found_pairings(plan, [options.what]), source, path)
     if options.json:
         print(json.dumps({name: value for name, value in said.items() if name != "lines"}, indent=2))
@@ -29,6 +34,19 @@ def export_pairs(options: Namespace) -> int:
     wrote = Counter(name for line in said["lines"] for name in set(line["by"]) if name)
     for name, count in wrote.most_common():
         print(f"  with a reply of {name}: {count:,}")
+    for reason, count in said["left_out"].items():
+        print(f"  left out, {REASONS.get(reason, reason)}: {count:,}")
+    print(f"where it comes from: {beside(path)}")
+    return GOOD
+
+
+def _export_examples(options: Namespace, plan: Plan, source: CaseSource, export: Pairing, path: Path) -> int:
+    said = write_examples(plan, export, source, path)
+    if options.json:
+        print(json.dumps({name: value for name, value in said.items() if name != "lines"}, indent=2))
+        return GOOD
+    count = said["examples"]
+    print(f"{count:,} {'example' if count == 1 else 'examples'}, written to {path}")
     for reason, count in said["left_out"].items():
         print(f"  left out, {REASONS.get(reason, reason)}: {count:,}")
     print(f"where it comes from: {beside(path)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import textwrap
 from argparse import Namespace
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +19,7 @@ from tripos_compiler.plan import Plan, Scenario
 from tripos_runtime.binding import Binding, BindingError
 from tripos_runtime.cases import CaseSource, Planned, Selection, planned_steps
 from tripos_runtime.majority import with_majority
-from tripos_runtime.runnable import NotRunnable, check_runnable
+from tripos_runtime.retrieval.roles import NoEmbedding, check_embedding
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -48,8 +47,9 @@ def main(options: Namespace) -> int:
         return GOOD
     binding, cassette = chosen_binding(options, config, plan)
     try:
+        check_embedding(selection.chosen(plan), binding.models)
         binding = with_majority(binding, plan, source, selection)
-    except BindingError as error:
+    except (BindingError, NoEmbedding) as error:
         raise Failure(error.code, error.message, error.hint) from error
     recorded = cassette.models if cassette is not None else frozenset[str]()
     warn_of_kin(plan, binding, options, config)
@@ -62,12 +62,7 @@ def main(options: Namespace) -> int:
 def _show_forecast(
     plan: Plan, source: CaseSource, selection: Selection, binding: Binding, config: Config, recorded: frozenset[str]
 ) -> int:
-    """Prints what a run would do; of a plan that this version does not run, why there is no such forecast."""
-    try:
-        check_runnable(plan, selection.chosen(plan))
-    except NotRunnable as reason:
-        print("\n".join(textwrap.wrap(f"No forecast of reuse and cost: {reason.message}.", columns())))
-        return GOOD
+    """Prints what a run would do."""
     from tripos.command.forecasts import dry_run
 
     return dry_run(plan, source, selection, binding, config.store, config, as_json=False, recorded=recorded)

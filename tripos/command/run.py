@@ -31,6 +31,7 @@ from tripos.running import Ending, Job
 from tripos.secrets import without_keys
 from tripos.settings import Chosen, chosen_settings
 from tripos.wiring import endpoints_of, limits_of, prices_of
+from tripos_compiler.plan import Plan
 from tripos_runtime.binding import Binding, BindingError
 from tripos_runtime.budget import Budget, BudgetError, check_prices
 from tripos_runtime.calling import snapshot
@@ -38,8 +39,10 @@ from tripos_runtime.cases import CaseSource
 from tripos_runtime.engine import new_run_id
 from tripos_runtime.majority import with_majority
 from tripos_runtime.models import Model, ModelError, open_model
+from tripos_runtime.models.embeddings import open_embedding
 from tripos_runtime.plugins import PluginError, load_plugins
-from tripos_runtime.runnable import NotRunnable, check_runnable
+from tripos_runtime.retrieval.roles import NoEmbedding, check_embedding, embedding_roles
+from tripos_runtime.runnable import NotApproved, check_approved
 from tripos_warehouse.compaction import compact_if_needed
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report import Report
@@ -61,7 +64,8 @@ def main(options: Namespace, people: Mapping[str, Model] = {}) -> int:
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
     selection = with_subset(options, source, chosen_cases(options, plan))
     try:
-        check_runnable(plan, selection.chosen(plan))
+        check_approved(plan)
+        check_embedding(selection.chosen(plan), binding.models)
         binding = with_majority(binding, plan, source, selection)
         budget = Budget.parse(config.budget) if config.budget else None
         if options.dry_run:
@@ -72,10 +76,10 @@ def main(options: Namespace, people: Mapping[str, Model] = {}) -> int:
             return dry_run(plan, source, selection, binding, config.store, config, options.json, recorded)
         functions = load_plugins(plan, Path(compilation.sources[0].path).parent)
         warn_of_kin(plan, binding, options, config)
-        models = _open_models(binding, chosen, cassette, people)
+        models = _open_models(plan, binding, chosen, cassette, people)
         check_prices(models.values(), budget)
         store = Store.open(Path(config.store), create=True)
-    except (NotRunnable, PluginError, BudgetError, BindingError, ModelError, StoreError) as error:
+    except (NotApproved, NoEmbedding, PluginError, BudgetError, BindingError, ModelError, StoreError) as error:
         raise Failure(error.code, error.message, error.hint) from error
     job = Job(
         plan=plan,
@@ -226,19 +230,23 @@ def _machines(ended: Ended, report: Report | None) -> dict[str, Any]:
 
 
 def _open_models(
-    binding: Binding, chosen: Chosen, cassette: Cassette | None, people: Mapping[str, Model]
+    plan: Plan, binding: Binding, chosen: Chosen, cassette: Cassette | None, people: Mapping[str, Model]
 ) -> dict[str, Model]:
     """The models of all roles, those that were recorded from the recording. Raises `ModelError`."""
     config = chosen.config
     endpoints, prices = endpoints_of(config), prices_of(config)
-    return {
-        name: people[name]
-        if name in people
-        else cassette.open(name)
-        if cassette is not None and name in cassette.models
-        else open_model(name, endpoints, prices=prices, timeout_s=config.limits.timeout_s)
-        for name in binding.every
-    }
+    embedding = {name for role in embedding_roles(plan.scenarios) for name in binding.of(role)}
+
+    def opened(name: str) -> Model:
+        if name in people:
+            return people[name]
+        if cassette is not None and name in cassette.models:
+            return cassette.open(name)
+        if name in embedding:
+            return open_embedding(name, endpoints, prices=prices, timeout_s=config.limits.timeout_s)
+        return open_model(name, endpoints, prices=prices, timeout_s=config.limits.timeout_s)
+
+    return {name: opened(name) for name in binding.every}
 
 
 def _failure(error: StoreError) -> Failure:

@@ -134,7 +134,7 @@ def compiled_pairs(options: Namespace, path: str) -> tuple[Plan, CaseSource]:
 
 def pairings_of(plan: Plan) -> list[Pairing]:
     """The exports that make pairs of data."""
-    return [each for each in plan.exports if isinstance(each, Pairing)]
+    return [each for each in plan.exports if isinstance(each, Pairing) and each.kind == "paired"]
 
 
 def found_pairings(plan: Plan, names: Sequence[str]) -> list[Pairing]:

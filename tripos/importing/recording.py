@@ -26,7 +26,7 @@ from tripos_runtime.making.foreseen import data_maker
 from tripos_runtime.marks import Marks, drawn_counts
 from tripos_runtime.plugins import PluginError, load_plugins
 from tripos_runtime.recorded import Recorder, Refusal
-from tripos_runtime.runnable import NotRunnable, check_runnable
+from tripos_runtime.runnable import NotRunnable, check_recordable
 from tripos_warehouse.ledger import open_ledger
 from tripos_warehouse.store import MARKER, Store
 
@@ -84,7 +84,7 @@ def record(
     """
     try:
         replies = read_replies(table, plan, source)
-        check_runnable(plan, replies.scenarios)
+        check_recordable(replies.scenarios)
         functions = load_plugins(plan, folder)
         binding = _binding(plan, replies, roles)
         with calling(functions):

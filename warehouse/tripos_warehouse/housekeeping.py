@@ -15,6 +15,8 @@ from tripos_warehouse.kept_views import CACHE
 from tripos_warehouse.locks import LIST, place_of
 from tripos_warehouse.locks import PARTS as PARTS_LOCK
 from tripos_warehouse.parts import PARTS, stem_of
+from tripos_warehouse.shelf import SHELF, UNUSED_S
+from tripos_warehouse.shelf import SUFFIX as SHELF_SUFFIX
 from tripos_warehouse.store import WORKS, Store, unwritable
 from tripos_warehouse.works import SUFFIX as LIST_SUFFIX
 from tripos_warehouse.works import said_of
@@ -46,7 +48,7 @@ def collect(store: Store, grace_s: float = GRACE_S, *, dry_run: bool = False) ->
             store.recover()
         return [
             removed
-            for found in (_replaced, _orphans, _temporary, _stale_works)
+            for found in (_replaced, _orphans, _temporary, _stale_works, _unused_indexes)
             for removed in _remove(store, found(store, grace_s), dry_run)
         ]
     except OSError as error:
@@ -129,6 +131,16 @@ def _temporary(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
                     yield path, "half written"
                 finally:
                     store.locks.free(place)
+
+
+def _unused_indexes(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
+    """Indexes that nobody read for a long time, and what is left of some that were not written to their end."""
+    for path in sorted((store.root / SHELF).glob("*")):
+        age_s = _age(store, path)
+        if path.suffix == SHELF_SUFFIX and age_s > max(grace_s, UNUSED_S):
+            yield path, "an index that was not used for 30 days"
+        elif path.suffix != SHELF_SUFFIX and age_s > grace_s:
+            yield path, "half written"
 
 
 def _stale_works(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:

@@ -27,6 +27,11 @@ _SAMPLES = f"""select sample_id, scenario, item_id, model, sample_number, {_OF_C
 _JUDGEMENTS = f"""select judgement_id, sample_id, scenario, item_id, evaluator, 0, {_OF_CALL}
   from main.judgements {_ANSWERED.format("evaluator")} and round is null"""
 
+_VECTORS = """select model, text, epoch_us(created_at), status, error, vector, finish_reason, model_served, tokens_in,
+  tokens_out, tokens_reasoning from main.vectors where status <> $failed and list_contains($models, model)"""
+VECTORS = "vectors"
+"""What stands for the fingerprint of a vector, which no step determines."""
+
 
 @dataclass(frozen=True)
 class Usage:
@@ -120,6 +125,9 @@ def recorded_calls(connection: duckdb.DuckDBPyConnection, run: Run) -> Iterator[
             of_item = sample is None and _has(aside, "item where scenario = ? and item_id = ?", scenario, item)
             if of_item or (sample is not None and _has(aside, "sample where sample_id = ?", sample)):
                 yield _call(aside, unit, *call)
+        of_models = {name: wanted[name] for name in ("failed", "models")}
+        for model, text, *call in _rows(connection, _VECTORS, of_models):
+            yield _vector(model, text, *call)
     finally:
         aside.close()
 
@@ -158,6 +166,11 @@ def _call(
     found = aside.execute("select body from draft where unit_id = ?", (unit,)).fetchone()
     draft = None if found is None else _reply(*orjson.loads(found[0]))
     return RecordedCall(model, fingerprint, number, messages, made_at, status, error, _reply(*texts), draft)
+
+
+def _vector(model: str, text: str, made_at: int, status: str, error: str | None, *texts: Any) -> RecordedCall:
+    sent = orjson.dumps([{"role": "user", "content": text}]).decode()
+    return RecordedCall(model, VECTORS, 0, sent, made_at, status, error, _reply(*texts), None)
 
 
 def _turn(row: Row, sent: str, answered: bool) -> RecordedCall:

@@ -287,6 +287,22 @@ SCORES = _table(
     _need("created_at", TIMESTAMP),
 )
 
+# A text as an embedding model sees it. It is named by the model and the text alone, so every run may use it.
+VECTORS = _table(
+    "vectors",
+    1,
+    "vector_id",
+    "run_id role model model_served status finish_reason",
+    _need("vector_id", pa.string()),
+    _need("run_id", pa.string()),
+    _need("role", pa.string()),
+    _need("model", pa.string()),
+    _may("model_served", pa.string()),
+    _need("text", pa.string()),
+    _may("vector", pa.string()),  # base64 of 32-bit numbers, the least significant byte first
+    *_CALL,
+)
+
 # What a judge said of two replies that it saw side by side, once for either order.
 COMPARISONS = _table(
     "comparisons",
@@ -340,7 +356,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
         table.name: table
         for table in (
             *(RUNS, RUN_ENDS, RUN_ITEMS, ITEMS, SLOTS),
-            *(SAMPLES, TURNS, DRAFTS, JUDGEMENTS, SCORES, COMPARISONS, MEASURES),
+            *(SAMPLES, TURNS, DRAFTS, JUDGEMENTS, SCORES, COMPARISONS, VECTORS, MEASURES),
         )
     }
 )

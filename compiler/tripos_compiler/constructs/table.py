@@ -244,6 +244,14 @@ CONSTRUCTS: tuple[Construct, ...] = (
         keyword="pairs",
         once=True,
     ),
+    Construct(
+        "examples_from",
+        ("export",),
+        "examples from DATASET [as ALIAS] [where FILTER]",
+        "what the rows of a data set are answered with, to learn from",
+        keyword="examples",
+        once=True,
+    ),
     Construct("pair_group", ("export",), "group VALUE", "rows with the same value belong together", keyword="group"),
     Construct(
         "pair_prompt", ("export",), "prompt LABELS [when COND]", "what the texts of a row reply to", keyword="prompt"

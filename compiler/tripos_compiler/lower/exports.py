@@ -39,7 +39,7 @@ def _export(program: Program, reading: Reading, statement: Statement) -> Export 
     name = statement.name()
     if misplaced(program, statement):
         return None
-    paired = statement.one_of("pairs_from")
+    paired = statement.one_of("pairs_from") or statement.one_of("examples_from")
     if paired is not None:
         return lower_pairing(program, statement, paired)
     best, pairs, rows = (statement.one_of(word) for word in ("best", "pairs", "rows"))
@@ -93,7 +93,7 @@ def _whole(
         good = False
     if best is None and pairs is None:
         message = f"export `{name}` does not say what it exports"
-        help_ = "write `best of ROLE by MEASURE`, `pairs of ROLE by SCORE` or `pairs from DATASET`"
+        help_ = "write `best of ROLE by MEASURE`, `pairs of ROLE by SCORE`, or `pairs` or `examples from DATASET`"
         program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
         good = False
     if rows is None:

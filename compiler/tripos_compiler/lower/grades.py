@@ -9,7 +9,7 @@ from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.lower.questions import unrevealed
 from tripos_compiler.lower.steps import Steps, through
-from tripos_compiler.plan import Column, Expr, Grade, Ref, Score, Scorer, Type, Verdict
+from tripos_compiler.plan import Column, Expr, Grade, Ref, Retrieve, Score, Scorer, Type, Verdict
 from tripos_compiler.program import NamedColumn, Program
 from tripos_compiler.resolve import scorer_name
 from tripos_compiler.scope import Typed, joined
@@ -279,17 +279,21 @@ def lower_column(steps: Steps, hint: str, syntax: Syntax) -> NamedColumn | None:
 
 
 def depends_on_reply(steps: Steps, column: NamedColumn) -> bool:
-    """Whether a column depends on a reply of the compared role."""
-    return any(
-        steps.compared(step.value) for step in steps.lowered if isinstance(step, Column) and step.name == column.name
-    )
+    """Whether a column depends on a reply of the compared role, or on what was retrieved to ask for it."""
+    values = [step.value for step in steps.lowered if isinstance(step, Column) and step.name == column.name]
+    return any(steps.compared(value) or _of_retrieved(steps, value) for value in values)
+
+
+def _of_retrieved(steps: Steps, expr: Expr) -> bool:
+    used = steps.uses(expr)
+    return any(isinstance(step, Retrieve) and step.name in used for step in steps.lowered)
 
 
 def answers_or_data(steps: Steps, expr: Expr) -> bool:
     """Whether a column has anything to do with a reply, or else with the case it was about (what would be right)."""
     case = {name for name, binding in steps.scope.items() if binding.path[0] in {steps.alias, name}}
     steps_names = {step.name for step in steps.lowered}
-    return steps.compared(expr) or bool(names_in(expr) & (case - steps_names))
+    return steps.compared(expr) or _of_retrieved(steps, expr) or bool(names_in(expr) & (case - steps_names))
 
 
 def _kept(steps: Steps, type_: Type, syntax: Syntax) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.expressions import Elaborator, record_fields
 from tripos_compiler.lower.loaded import LoadedDataset, row_fields
+from tripos_compiler.lower.splits import Splits
 from tripos_compiler.lower.templates import lower_texts
 from tripos_compiler.plan import (
     BoolType,
@@ -35,7 +36,7 @@ TURN = RecordType(fields={"speaker": TextType(), "text": TextType()})
 
 def misplaced(program: Program, statement: Statement) -> bool:
     """Reports what belongs to exports of another kind."""
-    paired = statement.one_of("pairs_from") is not None
+    paired = statement.one_of("pairs_from") is not None or statement.one_of("examples_from") is not None
     found = [inner for inner in statement.body if inner.construct in (NOT_PAIRED if paired else ONLY_PAIRED)]
     for inner in found:
         if paired:
@@ -60,6 +61,9 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
         message = f"`{dataset.text}` is made by a run, and pairs are of the rows of a file"
         program.diagnostics.error("E0301", message, dataset.span, help="name a data set that is read from a file")
         return None
+    examples = pairs.construct == "examples_from"
+    if examples and not _apart(program, loaded.dataset.name, dataset):
+        return None
     alias = pairs.find_name("alias") or dataset
     scope = _scope(loaded, alias)
     lowering = _Lowering(program, scope, name.text)
@@ -72,9 +76,16 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
     if not replies:
         message = f"export `{name.text}` does not say what is paired"
         help_ = "write two at least: `reply d.good worth 1` and `reply d.bad worth 0`"
+        help_ = "say what is answered: `reply d.answer`" if examples else help_
         lacking = statement.block.span if statement.block is not None else None
         program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
-    elif len(replies) == 1 and statement.of("pair_reply")[0].find("list") is None:
+    elif examples and prompt is None:
+        lacking = statement.block.span if statement.block is not None else None
+        message = f"export `{name.text}` does not say what is answered"
+        help_ = 'write `prompt "…"`'
+        program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
+        return None
+    elif not examples and len(replies) == 1 and statement.of("pair_reply")[0].find("list") is None:
         head = statement.of("pair_reply")[0].head
         help_ = "write another `reply`, or take one `from` a list"
         program.diagnostics.error("E0206", "one reply makes no pair", head, help=help_)
@@ -83,6 +94,7 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
         return None
     return Pairing(
         name=name.text,
+        kind="examples" if examples else "paired",
         dataset=loaded.dataset.name,
         alias=alias.text,
         where=where,
@@ -92,6 +104,15 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
         replies=tuple(each for each in replies if each is not None),
         use=None if use is None else "test" if use.has("test") else "training",
     )
+
+
+def _apart(program: Program, dataset: str, written: Name) -> bool:
+    """Whether nobody is asked about the rows of a data set; reports where they are."""
+    if not Splits(program).asked_about(dataset):
+        return True
+    message = f"the rows of `{dataset}` are asked themselves, and who learned them would be graded on them"
+    program.diagnostics.error("E0504", message, written.span, help="take a split that no scenario runs over")
+    return False
 
 
 def _scope(loaded: LoadedDataset, alias: Name) -> Scope:

@@ -50,6 +50,8 @@ class Places:
 
     def __init__(self, steps: Sequence[Step], names: Set[str]) -> None:
         self.names = names
+        self._decides: dict[int, bool] = {}
+        self._held: list[Expr] = []
         called = {step.name for step in steps if isinstance(step, Ask | Converse | Retrieve | Verdict)}
         self.whens = {step.name: step.when for step in steps if step.name in called}
         self.needs = {step.name: [need for need in _needs(step) if need.step in called] for step in steps}
@@ -74,10 +76,19 @@ class Places:
         there = _all([self._holds(self.whens[need.step], case), *others])
         return there if needed or there else None
 
+    def _decided(self, when: Expr) -> bool:
+        """Whether the names of a case decide a condition; looked into once, since there are many cases."""
+        found = self._decides.get(id(when))
+        if found is None:
+            found = names_in(when) <= self.names and all(_is_known(part) for part in parts_of(when))
+            self._decides[id(when)] = found
+            self._held.append(when)  # an id names it as long as it lives
+        return found
+
     def _holds(self, when: Expr | None, case: Case) -> bool | None:
         if when is None:
             return True
-        if names_in(when) <= self.names and all(_is_known(part) for part in parts_of(when)):
+        if self._decided(when):
             try:
                 return bool(evaluate(when, case))
             except Unavailable:

@@ -23,6 +23,8 @@ def _values(program: Program, expr: Expr) -> Iterator[str]:
         case Data(dataset=name, field=field) if name in program.rowsets:
             for row in program.rowsets[name].rows:
                 yield from _flat(row.values if field is None else row.values[field])
+        case Call(function="picked", args=(items, *_)):
+            yield from _values(program, items)  # for all keys together
         case Call(args=args):
             for each in args:
                 yield from _values(program, each)

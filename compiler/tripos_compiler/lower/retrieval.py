@@ -74,7 +74,9 @@ def _source(steps: Steps, statement: Statement, name: Name) -> tuple[Typed, Name
     """What is looked through, what an element is known as, and what that name means."""
     program, written = steps.program, statement.syntax("source")
     alias = statement.find_name("alias")
-    if isinstance(written, Name):
+    declared = program.declared.get("dataset", {})
+    is_let = isinstance(written, Name) and written.text in steps.scope and written.text not in declared
+    if isinstance(written, Name) and not is_let:
         if not program.is_declared("dataset", written):
             return None
         loaded = program.rowsets.get(written.text)
@@ -85,7 +87,7 @@ def _source(steps: Steps, statement: Statement, name: Name) -> tuple[Typed, Name
         help_ = f"write `retrieve {name.text} from … as x`"
         program.diagnostics.error("E0106", "what is looked through needs a name", written.span, help=help_)
         return None
-    typed = _rows(steps, written) or steps.elaborator(name.text).expression(written)
+    typed = (None if is_let else _rows(steps, written)) or steps.elaborator(name.text).expression(written)
     if typed is None:
         return None
     if typed.type.kind not in ("list", "set"):
@@ -99,7 +101,7 @@ def _source(steps: Steps, statement: Statement, name: Name) -> tuple[Typed, Name
         program.diagnostics.error("E0202", message, alias.span, help="give it another name: `as x`")
         return None
     fields = record_fields((alias.text,), typed.type.of, (), alias.span)
-    if isinstance(written, Name):
+    if isinstance(written, Name) and not is_let:
         rows = program.rowsets[written.text]
         fields = {
             key: replace(binding, secret=rows.ways.get(key, ()), span=rows.spans.get(key, binding.span))

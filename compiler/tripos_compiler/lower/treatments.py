@@ -203,7 +203,8 @@ def _with_needs(
         case Retrieve() | Verdict():
             return step.model_copy(update={"needs": needs})
     # What is known whatever is answered, such as what would be right, or a score that an arm decides, is kept with it.
-    every = isinstance(step, Column | Score) and not uses
+    asked = [other for other in kept if other.name in uses and not isinstance(other, Retrieve)]
+    every = isinstance(step, Column | Score) and not asked
     called = [other for other in kept if (every or other.name in uses) and isinstance(other, Ask | Converse)]
     compared = [other for other in called if any(steps.kind(role) == "compared" for role in roles(other))]
     if not called:
@@ -211,7 +212,8 @@ def _with_needs(
     of = (compared or called)[-1]
     if isinstance(of, Converse):  # whoever goes on from a conversation gives the reply that is scored
         of = next((other for other in reversed(called) if isinstance(other, Ask) and other.continues == of.name), of)
-    return step.model_copy(update={"needs": tuple(sorted({*of.needs, of.name})) if every else needs, "of": of.name})
+    built_on = tuple(sorted({*uses, *of.needs, of.name})) if every else needs
+    return step.model_copy(update={"needs": built_on, "of": of.name})
 
 
 def _fold(step: Step, chosen: Mapping[str, str], labels: Mapping[str, Mapping[str, str]]) -> Step | None:

@@ -24,10 +24,10 @@ class PairedReply(Part):
 class Pairing(Part):
     """Training data out: of every two replies of a row, known as `alias`, of which one is worth more by more than
     `margin`, or as much where that is above 0, the better and the worse. Rows that share a value of `groups` belong
-    together."""
+    together. Of the kind `examples` every reply to a row's prompt is one, and nothing is compared."""
 
     name: str
-    kind: Literal["paired"] = "paired"
+    kind: Literal["paired", "examples"] = "paired"
     dataset: str
     alias: str
     where: Expr | None = None

@@ -125,9 +125,9 @@ def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
     right = _evaluate(expr.right, names)
     match expr.operator:
         case "==":
-            return _equal(left, right)
+            return equal(left, right)
         case "!=":
-            return not _equal(left, right)
+            return not equal(left, right)
         case "in":
             return left in right
         case "not in":
@@ -151,7 +151,7 @@ def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
     assert_never(expr.operator)
 
 
-def _equal(left: Any, right: Any) -> bool:
+def equal(left: Any, right: Any) -> bool:
     """Equality; of a set and a list, that of what they hold."""
     if isinstance(left, AbstractSet) != isinstance(right, AbstractSet):
         try:

@@ -11,10 +11,9 @@ from typing import Any
 from tripos_compiler.plan import Axis, Data, Made, Plan, digest
 from tripos_compiler.semantics.contexts import cells
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
-from tripos_compiler.semantics.names import parts_of
+from tripos_compiler.semantics.names import exprs_of, parts_of
 from tripos_compiler.semantics.rows import item_id
 from tripos_runtime.making.kept import MadeData
-from tripos_runtime.runnable import exprs_of
 
 Values = Mapping[str, Any]
 

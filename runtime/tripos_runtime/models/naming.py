@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from tripos_runtime.models.base import Endpoint, ModelError
 from tripos_runtime.models.catalog import entry_of
+from tripos_runtime.models.embeddings import embeds
 
 
 def check_name(name: str, endpoints: Mapping[str, Endpoint] = {}) -> None:
@@ -21,6 +22,8 @@ def check_name(name: str, endpoints: Mapping[str, Endpoint] = {}) -> None:
     provider, _, model = name.partition("/")
     if name != name.strip() or not name or name.endswith("/"):
         raise ModelError("R0103", f"`{name}` is not the name of a model", "write `provider/model`", fatal=True)
+    if embeds(name):
+        return
     if provider == "mock" and model:
         from tripos_runtime.models.mock import open_mock
 

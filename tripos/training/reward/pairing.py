@@ -62,8 +62,8 @@ def pairs_of(plan: Plan, pairing: Pairing, source: CaseSource) -> tuple[list[Pai
             if pairing.where is not None and not evaluate(pairing.where, names):
                 left_out["filtered"] += 1
                 continue
-            prompt = "" if pairing.prompt is None else _prompt(plan, pairing, source, names)
-            replies = [told for reply in pairing.replies for told in _told(reply, names)]
+            prompt = "" if pairing.prompt is None else prompt_of(plan, pairing, source, names)
+            replies = [told for reply in pairing.replies for told in replies_of(reply, names)]
             groups = tuple(str(found) for each in pairing.groups if (found := evaluate(each, names)))
         except Unavailable as error:
             hint = "mend the row, or guard the value"
@@ -83,12 +83,13 @@ def pairs_of(plan: Plan, pairing: Pairing, source: CaseSource) -> tuple[list[Pai
     return made, left_out
 
 
-def _prompt(plan: Plan, pairing: Pairing, source: CaseSource, names: Mapping[str, Any]) -> str:
+def prompt_of(plan: Plan, pairing: Pairing, source: CaseSource, names: Mapping[str, Any]) -> str:
+    """What a row asks; `names` has the row."""
     assert pairing.prompt is not None
     return render(pairing.prompt, names, plan.benchmark.languages[0], source.axes)
 
 
-def _told(reply: PairedReply, names: Mapping[str, Any]) -> Iterator[Told]:
+def replies_of(reply: PairedReply, names: Mapping[str, Any]) -> Iterator[Told]:
     """The texts of a reply, without those that are missing or empty."""
     each = [names] if reply.each is None else [{**names, str(reply.alias): one} for one in evaluate(reply.each, names)]
     for seen in each:

@@ -103,7 +103,7 @@ def similarity(a: str, b: str) -> float:
     >>> similarity("abc", "ABC "), similarity("abc", "xyz"), round(similarity("一元二次方程", "二次方程的解"), 2)
     (1.0, 0.0, 0.38)
     """
-    one, other = _grams(a), _grams(b)
+    one, other = grams_of(a), grams_of(b)
     if one == other:
         return 1.0
     if not one or not other:
@@ -112,7 +112,12 @@ def similarity(a: str, b: str) -> float:
     return min(1.0, shared / math.sqrt(_square(one) * _square(other)))
 
 
-def _grams(text: str) -> Counter[str]:
+def grams_of(text: str) -> Counter[str]:
+    """How often each run of characters that `similarity` counts occurs in a text.
+
+    >>> sorted(grams_of("Ab"))
+    [' a', ' ab', 'ab', 'ab ', 'b ']
+    """
     plain = " ".join(text.casefold().split())
     if not plain:
         return Counter()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+from tripos_compiler.plan import digest
 from tripos_compiler.semantics.library.kinds import K, T
 from tripos_compiler.semantics.library.order import in_order, ordered
 
@@ -90,6 +91,30 @@ def distinct(
         elif item is not None:
             found.add(item)  # type: ignore[arg-type]  # what is no collection is an item
     return in_order(found)
+
+
+def picked(items: Sequence[T], keys: Sequence[K], key: K) -> list[T]:
+    """The items of a list at the places where another list has a key.
+
+    Of the columns of a data set, those of some of its rows: `picked(question.concepts, question.subject, q.subject)`.
+    The lists are of one length; where they are not, what depends on it is `not_applicable`.
+
+    >>> picked(["a", "b", "c"], [1, 2, 1], 1)
+    ['a', 'c']
+    """
+    return [item for item, own in zip(items, keys, strict=True) if own == key]
+
+
+def drawn(items: Collection[K], count: int, by: str) -> list[K]:
+    """So many items, drawn by chance, in order: a text decides which, and the same text draws the same.
+
+    Of fewer items all of them. It is what guessing comes to: `drawn(options, 3, q.stem)`.
+
+    >>> drawn(["a", "b", "c", "d"], 2, "seed 1"), drawn(["b", "a"], 3, "seed 1")
+    (['b', 'd'], ['a', 'b'])
+    """
+    chance = {item: digest([by, item]) for item in in_order(set(items))}
+    return in_order(sorted(chance, key=lambda item: chance[item])[: max(0, count)])
 
 
 def in_sequence(items: Collection[K]) -> list[K]:

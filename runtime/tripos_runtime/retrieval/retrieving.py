@@ -1,0 +1,99 @@
+"""The step that retrieves: what a unit's row finds in the source, put among the names that its expressions see.
+
+It is done once a row, for all the models and treatments that have it. Only vectors are asked for and kept: what the
+step yields follows from them, the row and the source, which its fingerprint and the name of the embedding model say.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tripos_compiler.plan import Retrieve
+from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
+from tripos_runtime.retrieval.choosing import Chooser
+from tripos_runtime.retrieval.collection import Collection
+from tripos_runtime.retrieval.encoding import Encoder, NoVector
+from tripos_runtime.retrieval.indexes import Values, VectorIndex
+from tripos_runtime.retrieval.measures import Measure
+
+if TYPE_CHECKING:
+    from tripos_runtime.asking import Lane
+    from tripos_runtime.shared import Shared
+    from tripos_runtime.stepping import Stepper
+    from tripos_runtime.units import Names, Unit
+
+
+@dataclass
+class Retriever:
+    """Retrieves for one run."""
+
+    chooser: Chooser
+    encoder: Encoder
+    _making: dict[str, asyncio.Lock] = field(default_factory=dict)
+
+    async def find(self, unit: Unit, step: Retrieve, names: Names) -> Any:
+        """What a step finds; `Missing` where its condition rules it out, or a value or a vector is not there."""
+        if step.using is None:
+            return found(self.chooser, unit, step, names)
+        status = names.holds(step)
+        if status is not None:
+            return Missing(step.name, status)
+        (model,) = unit.wiring.retrieved[step.name]
+        lane = (step.using, unit.case.scenario.name)
+        values: dict[int, Values] = {}
+        try:
+            collection = self.chooser.collection(step, names.values)
+            for number, measure in enumerate(self.chooser.parted(step).measures):
+                if measure.kind == "similarity":
+                    query = evaluate(measure.query, names.values)
+                    (asked,) = await self.encoder.vectors(model, [query], lane)
+                    index = await self._index(collection, measure, model, lane, names)
+                    values[number] = index.near(asked)
+            return self.chooser.chosen(step, names.values, unit.case.item_id, unit.case.fields, values)
+        except Unavailable as reason:
+            return Missing(step.name, reason.status)
+        except NoVector as reason:
+            return Missing(step.name, reason.status)
+
+    async def _index(
+        self, collection: Collection, measure: Measure, model: str, lane: Lane, names: Names
+    ) -> VectorIndex:
+        """The vectors of the elements, asked for when the first row needs them."""
+        key = f"{model} {measure.text.model_dump_json()}"
+        async with self._making.setdefault(key, asyncio.Lock()):
+            if key not in collection.vectors:
+                texts = collection.texts(measure.text, names.values)
+                told = list(dict.fromkeys(text for text in texts if text is not None))
+                by_text = dict(zip(told, await self.encoder.vectors(model, told, lane), strict=True))
+                length = len(next(iter(by_text.values()), ()))
+                rows = [np.zeros(length, np.float32) if text is None else by_text[text] for text in texts]
+                collection.vectors[key] = VectorIndex.of(np.asarray(rows, np.float32).reshape(len(rows), length))
+        return collection.vectors[key]
+
+
+async def retrieve(stepper: Stepper, unit: Unit, step: Retrieve, names: Names, shared: Shared) -> None:
+    """Puts what a step finds among the names."""
+    key = (step.fingerprint, *unit.upstream([*step.needs, step.name]))
+    if key not in shared.retrieved:
+        finding = asyncio.ensure_future(stepper.retriever.find(unit, step, names))
+        shared.retrieved[key] = finding
+    outcome = await asyncio.shield(shared.retrieved[key])
+    if isinstance(outcome, Missing):
+        stepper.lacks(outcome.status)
+    names.values[step.name] = outcome
+
+
+def found(chooser: Chooser, unit: Unit, step: Retrieve, names: Names) -> Any:
+    """What a step finds without embeddings, whoever should embed; `Missing` where its condition rules it out or a value
+    is not there."""
+    status = names.holds(step)
+    if status is not None:
+        return Missing(step.name, status)
+    try:
+        return chooser.chosen(step, names.values, unit.case.item_id, unit.case.fields)
+    except Unavailable as reason:
+        return Missing(step.name, reason.status)

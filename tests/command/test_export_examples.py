@@ -1,0 +1,84 @@
+"""Supervised examples out of a spec's data: what they say, and that no question that is asked is among them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SPEC = """benchmark sums "1.0.0" { languages en }
+role candidate compared
+dataset item from "items.jsonl" { question text, answer text secret }
+dataset worked from "worked.jsonl" like item
+scenario s {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score right = contains(reply.text, item.answer)
+}
+export lessons {
+  examples from worked where worked.answer != "no"
+  prompt "Q: {{ worked.question }}"
+  reply  worked.answer
+}
+"""
+ASKED = {"question": "Ann has 12 apples and gives 5 of them to Ben. How many are left?", "answer": "7"}
+NEAR = {"question": "Ann has 12 apples, and gives 5 of them to Tom. How many are left?", "answer": "7"}
+OTHER = {"question": "Which planet of our system is the nearest to the sun?", "answer": "Mercury"}
+SAME = {"question": ASKED["question"].upper(), "answer": "7"}
+LEFT_OUT = {"question": "Is a whale a kind of very large fish that lives in the sea?", "answer": "no"}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "s.tripos").write_text(SPEC, "utf-8")
+    (tmp_path / "items.jsonl").write_text(json.dumps(ASKED), "utf-8")
+    rows = [NEAR, OTHER, SAME, LEFT_OUT]
+    (tmp_path / "worked.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    return tmp_path
+
+
+def exported(folder: Path, tripos: Callable[..., Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The lines of the export, and what it says of itself."""
+    done = tripos("export", "lessons", "--spec", str(folder / "s.tripos"), "-o", str(folder / "out.jsonl"))
+    assert done.code == 0, done.err
+    lines = [json.loads(line) for line in (folder / "out.jsonl").read_text("utf-8").splitlines()]
+    return lines, json.loads((folder / "out.jsonl.provenance.json").read_text("utf-8"))
+
+
+def test_an_example_is_a_question_and_its_answer(folder: Path, tripos: Callable[..., Any]) -> None:
+    lines, _ = exported(folder, tripos)
+    asked = {"role": "user", "content": f"Q: {OTHER['question']}"}
+    assert lines == [{"messages": [asked, {"role": "assistant", "content": "Mercury"}]}]
+
+
+def test_what_is_nearly_a_question_that_is_asked_is_left_out(folder: Path, tripos: Callable[..., Any]) -> None:
+    _, said = exported(folder, tripos)
+    assert said["left_out"] == {"filtered": 1, "asked, or nearly so": 2}
+    assert [each["overlap"] for each in said["held_out"]["near"]] == [0.8039, 1.0]
+
+
+def test_rows_that_are_asked_are_refused(folder: Path, tripos: Callable[..., Any]) -> None:
+    (folder / "s.tripos").write_text(
+        SPEC.replace("worked", "item").replace('dataset item from "item.jsonl" like item\n', "")
+    )
+    done = tripos("check", str(folder / "s.tripos"))
+    assert "error[E0504]" in done.err + done.out
+
+
+def test_a_model_can_learn_from_them(folder: Path, tripos: Callable[..., Any]) -> None:
+    from tripos.training.chats import read_chats
+
+    exported(folder, tripos)
+    assert read_chats(folder / "out.jsonl").grouped_by == "item"
+
+
+def test_they_are_no_pairs(folder: Path, tripos: Callable[..., Any]) -> None:
+    from tripos.command.train_reward import pairings_of
+    from tripos.project import find_spec
+
+    plan = find_spec(str(folder / "s.tripos")).compile().plan
+    assert plan is not None
+    assert pairings_of(plan) == []

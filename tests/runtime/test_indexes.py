@@ -1,0 +1,78 @@
+"""Indexes measure as the functions do, and can be written down, kept and read again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tripos_compiler.plan import Ref
+from tripos_compiler.semantics.library.likeness import bm25_score, similarity
+from tripos_runtime.retrieval import collection
+from tripos_runtime.retrieval.collection import Collection
+from tripos_runtime.retrieval.indexes import GramIndex, TermIndex
+from tripos_runtime.retrieval.terms import terms_of
+from tripos_warehouse.shelf import SHELF, Shelf
+
+TEXTS = ["二次函数的图象", "光的折射", "The cat sat", "一次函数", "", "cat and dog", "函数 cat"]
+QUERIES = ["函数图象", "a cat", "", "折", "xyz"]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_index_of_grams_measures_as_the_function_does(query: str) -> None:
+    wanted = [similarity(query, text) for text in TEXTS]
+    assert GramIndex.of(TEXTS).values(query).tolist() == pytest.approx(wanted, abs=1e-6)
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_the_index_of_terms_is_bm25_with_the_weights_of_lucene(query: str) -> None:
+    terms = [terms_of(text) for text in TEXTS]
+    having = {term: sum(term in own for own in terms) for own in terms for term in own}
+    average = sum(map(len, terms)) / len(terms)
+
+    def rarity(term: str) -> float:
+        return float(np.log(1 + (len(TEXTS) - having[term] + 0.5) / (having[term] + 0.5)))
+
+    asked = [term for term in terms_of(query) if term in having]
+    wanted = [bm25_score(asked, own, rarity, average) for own in terms]
+    assert TermIndex.of(TEXTS).values(query).tolist() == pytest.approx(wanted, rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", [TermIndex, GramIndex])
+@pytest.mark.parametrize("texts", [TEXTS, [""], []])
+def test_an_index_that_was_written_down_measures_the_same(kind: type[TermIndex], texts: list[str]) -> None:
+    index = kind.of(texts)
+    again = kind.from_bytes(index.to_bytes())
+    assert all(again.values(query).tolist() == index.values(query).tolist() for query in QUERIES)
+
+
+@pytest.mark.parametrize("kept", [b"", b"PK\x03\x04 half", b"anything"])
+def test_what_is_no_index_is_refused(kept: bytes) -> None:
+    with pytest.raises(ValueError, match="no index"):
+        TermIndex.from_bytes(kept)
+
+
+def looked_through(root: Path) -> list[float]:
+    """What a collection over the store's shelf measures."""
+    texts = Collection([{"text": text} for text in TEXTS], "x", Shelf(root))
+    return texts.index("bm25", Ref(path=("x", "text")), {}).values("函数").tolist()
+
+
+def test_an_index_is_kept_for_the_next_run_and_made_again_where_it_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(collection, "WORTH_KEEPING", 1)
+    first = looked_through(tmp_path)
+    (kept,) = (tmp_path / SHELF).iterdir()
+    with monkeypatch.context() as without:
+        without.setattr(TermIndex, "of", lambda texts: pytest.fail("it was there"))
+        assert looked_through(tmp_path) == first
+    kept.write_bytes(kept.read_bytes()[:100])
+    assert looked_through(tmp_path) == first
+
+
+def test_a_shelf_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path) -> None:
+    (tmp_path / SHELF).write_text("a file in its place")
+    Shelf(tmp_path).put("bm25-00", b"index")
+    assert Shelf(tmp_path).get("bm25-00") is None

@@ -1,0 +1,54 @@
+"""Indexes that runs made of what they look through, kept in the store for the runs that follow.
+
+What lies here can be made again at any time: a file that is missing, damaged or cannot be written costs time, and
+nothing else. A file appears whole, under its name, or not at all.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+SHELF = "indexes"
+SUFFIX = ".npz"
+UNUSED_S = 30 * 24 * 3600.0
+"""An index that nobody read for so long is taken away."""
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """The indexes of the store at `root`, by their names.
+
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     shelf = Shelf(Path(folder))
+    ...     shelf.put("bm25-0a", b"index")
+    ...     shelf.get("bm25-0a"), shelf.get("bm25-0b")
+    (b'index', None)
+    """
+
+    root: Path
+
+    def get(self, name: str) -> bytes | None:
+        """What was kept under a name; None where nothing was, or it cannot be read."""
+        path = self.root / SHELF / f"{name}{SUFFIX}"
+        try:
+            kept = path.read_bytes()
+        except OSError:
+            return None
+        with suppress(OSError):
+            os.utime(path)  # it was of use
+        return kept
+
+    def put(self, name: str, kept: bytes) -> None:
+        """Keeps something under a name, unless the disk refuses."""
+        folder = self.root / SHELF
+        try:
+            folder.mkdir(exist_ok=True)
+            with tempfile.NamedTemporaryFile(dir=folder, delete=False) as file:
+                file.write(kept)
+            Path(file.name).replace(folder / f"{name}{SUFFIX}")
+        except OSError:
+            return
