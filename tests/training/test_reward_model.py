@@ -148,6 +148,8 @@ def test_the_name_of_a_folder_is_pinned_to_its_digest(trained: Path) -> None:
     assert name.startswith(f"reward/{trained}@")
     assert pinned_name(name) == name
     assert open_reward(name.removeprefix("reward/")).name == name
+    digest = json.loads((trained / "manifest.json").read_text("utf-8"))["digest"]
+    assert {pinned_name(f"reward/{trained}@{digest[:shown]}") for shown in (8, 12, 64)} == {name}
 
 
 def test_a_second_run_with_the_same_model_asks_nothing_and_another_model_is_asked(

@@ -60,7 +60,9 @@ def pinned_name(name: str) -> str:
         manifest = read_manifest(Path(path).expanduser())
     except ModelError:
         return name
-    return name if pinned is not None else f"{name}@{manifest.digest[:SHORT]}"
+    if pinned is not None and not manifest.digest.startswith(pinned):
+        return name  # which is refused when it is opened
+    return f"reward/{path}@{manifest.digest[:SHORT]}"  # one name, however much of the digest was written
 
 
 def _parted(path: str) -> tuple[str, str | None]:
