@@ -1,0 +1,55 @@
+"""Rows on sibling leaves: which there are, in what order, and what they are taken from."""
+
+from __future__ import annotations
+
+from tests.compiler.compiling import compile_text
+from tripos_compiler.semantics.library import FUNCTIONS, Path
+from tripos_compiler.semantics.library.trees import siblings
+
+ROWS = [
+    {"n": 1, "at": ["A / x"]},
+    {"n": 2, "at": ["A / y"]},
+    {"n": 3, "at": ["B / x"]},
+    {"n": 4, "at": ["A / x", "A / y"]},
+    {"n": 5, "at": ["A / y", "B / x"]},
+    {"n": 6, "at": []},
+    {"n": 7, "at": ["A"]},
+]
+
+
+def numbers(*points: str) -> set[int]:
+    return {int(str(row["n"])) for row in siblings([Path(point) for point in points], ROWS, "at")}
+
+
+def test_siblings_stand_below_the_same_node_and_on_none_of_the_points() -> None:
+    assert numbers("A / x") == {2, 5}
+    assert numbers("B / y") == {3, 5}
+    assert numbers("A / x", "A / y") == set()
+    assert numbers("C / z") == set()
+
+
+def test_leaves_at_the_root_are_siblings() -> None:
+    assert numbers("B") == {7}
+
+
+def test_the_order_is_the_same_each_time_and_differs_between_points() -> None:
+    rows = [{"n": n, "at": "A / other"} for n in range(20)]
+    orders = {point: [row["n"] for row in siblings([Path(point)], rows, "at")] for point in ("A / x", "A / y")}
+    assert orders["A / x"] == [row["n"] for row in siblings([Path("A / x")], rows[::-1], "at")]
+    assert orders["A / x"] != orders["A / y"]
+    assert sorted(orders["A / x"]) == list(range(20))
+
+
+def test_rows_without_a_path_are_refused() -> None:
+    assert FUNCTIONS["siblings"].rule is not None
+    found = compile_text("""
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+axis level { easy, hard }
+scenario sums {
+  context level
+  ask reply by candidate { prompt "{{ level }}" }
+  score few = length(siblings(("A / x", "A / y"), (1, 2))) < length(reply.text)
+}
+""")
+    assert {item.code for item in found.diagnostics} == {"E0301"}
