@@ -22,7 +22,7 @@ from tripos_warehouse.writer import Writer
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 
-EMPTY = {"drafts", "comparisons", "measures", "slots", "turns"}
+EMPTY = {"drafts", "comparisons", "measures", "slots", "turns", "vectors"}
 """Tables that the planted rows leave empty."""
 
 

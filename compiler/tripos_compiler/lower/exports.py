@@ -39,7 +39,13 @@ def _export(program: Program, reading: Reading, statement: Statement) -> Export 
     name = statement.name()
     if misplaced(program, statement):
         return None
-    paired = statement.one_of("pairs_from") or statement.one_of("examples_from")
+    paired, examples = statement.one_of("pairs_from"), statement.one_of("examples_from")
+    if paired is not None and examples is not None:
+        label = Label(paired.head, "the first")
+        message = f"export `{name.text}` is of pairs or of examples, not both"
+        program.diagnostics.error("E0202", message, examples.head, label, help="make two exports")
+        return None
+    paired = paired or examples
     if paired is not None:
         return lower_pairing(program, statement, paired)
     best, pairs, rows = (statement.one_of(word) for word in ("best", "pairs", "rows"))
