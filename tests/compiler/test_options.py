@@ -132,6 +132,21 @@ def test_an_option_whose_text_is_part_of_another_is_not_mistaken_for_it() -> Non
     assert chosen_option("只可能是钠离子通道", ("钠离子", "钠离子通道")) == "B"
 
 
+@pytest.mark.parametrize(
+    ("reply", "letter"),
+    [
+        ("Aabb", "B"),
+        ("答案是AAbb", "C"),
+        ("B. Aabb", "B"),
+        ("子代的基因型为 aabb。", "D"),
+        ("AABB", None),
+        ("故选A", "A"),
+    ],
+)
+def test_options_that_differ_in_case_alone_are_told_apart_by_it(reply: str, letter: str | None) -> None:
+    assert chosen_option(reply, ("AaBb", "Aabb", "AAbb", "aabb")) == letter
+
+
 def test_two_options_of_the_same_text_are_told_apart_by_letters_alone() -> None:
     assert chosen_option("same", ("same", "same")) is None
     assert chosen_option("B", ("same", "same")) == "B"

@@ -142,7 +142,7 @@ def test_what_a_student_knows_and_learns_is_recovered(found: dict[str, MeasureTa
     truth = TRUTHS[measure, arm]
     assert len(rows) == REPETITIONS
     values = np.array([row.value for row in rows], dtype=float)
-    assert abs(values.mean() - truth) < 3 * values.std(ddof=1) / math.sqrt(REPETITIONS)
+    assert abs(values.mean() - truth) < 2 * values.std(ddof=1) / math.sqrt(REPETITIONS)
     held = sum((row.interval_low or 0) <= truth <= (row.interval_high or 0) for row in rows)
     assert LEAST <= held <= MOST
 

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from tripos_compiler.semantics.library.answers import boxed
 from tripos_compiler.semantics.library.scripts import simplified
@@ -35,8 +36,8 @@ _ARTICLE = re.compile(r"\bA(?= [a-z])")
 _NEAR = 80
 _LAST = 32
 """So many places at which an answer is announced are looked at, from the last."""
-_LATIN = re.compile(r"[a-z0-9]")
-_SPACE = re.compile(r"(?<![a-z0-9])\s+|\s+(?![a-z0-9])|(?<=\s)\s+")
+_LATIN = re.compile(r"[A-Za-z0-9]")
+_SPACE = re.compile(r"(?<![A-Za-z0-9])\s+|\s+(?![A-Za-z0-9])|(?<=\s)\s+")
 _ENDS = " \t\n.,;:!?。，；：！？、\"'“”‘’「」『』()（）[]【】{}"
 
 
@@ -55,25 +56,72 @@ def chosen_option(text: str, options: Sequence[str]) -> str | None:
     >>> chosen_option("答案是A或B", options), chosen_option("不知道", options)
     (None, None)
     """
-    plain = _plain(text)
-    texts = [_folded(_plain(option)) for option in options]
+    plain, written = _plain(text), [_plain(option) for option in options]
+    cased = len({_folded(each) for each in written}) < len({_folded(each, cased=True) for each in written})
+    texts = _Texts(tuple(_folded(each, cased) for each in written), cased)
     if (inside := boxed(unicodedata.normalize("NFKC", text))) is not None:
-        return _named(_plain(inside), texts)
-    near = 2 * max(map(len, texts), default=0) + _NEAR  # spaces and marks among the text of an option
+        return texts.named(_plain(inside))
+    near = 2 * max(map(len, texts.folded), default=0) + _NEAR  # spaces and marks among the text of an option
     for said in reversed(deque(_SAID.finditer(plain), _LAST)):
         rest = plain[said.end() : said.end() + near]
         if (letters := _LETTER.match(rest)) is not None:
-            return _one(letters["letters"], texts)
-        if (found := _longest(_folded(rest), texts)) is not None:
+            return texts.one(letters["letters"])
+        if (found := texts.first(rest)) is not None:
             return found
     lines = [line for line in plain.splitlines() if line.strip(_ENDS)]
     for place in (plain, *lines[-1:]):
-        if (found := _named(place, texts)) is not None:
+        if (found := texts.named(place)) is not None:
             return found
     alone = set("".join(_ALONE.findall(_ARTICLE.sub("", plain))))
-    if alone:
-        return _one("".join(alone), texts)
-    return _mentioned(_folded(plain), texts)
+    return texts.one("".join(alone)) if alone else texts.mentioned(plain)
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """The texts of options as they are compared; `cased` where some are told apart by case alone, as `AaBb` and
+    `Aabb`."""
+
+    folded: tuple[str, ...]
+    cased: bool
+
+    def one(self, letters: str) -> str | None:
+        """The one letter among these, where it is that of an option."""
+        found = re.findall(r"(?<![a-z])[a-h](?![a-z])|[A-H]", letters)
+        chosen = {letter.upper() for letter in found}
+        if len(chosen) != 1:
+            return None
+        (letter,) = chosen
+        return letter if ord(letter) - ord("A") < len(self.folded) else None
+
+    def named(self, place: str) -> str | None:
+        """The option that a place is all about: its letter, its text, or both."""
+        folded = _folded(place, self.cased)
+        same = [index for index, option in enumerate(self.folded) if option and option == folded]
+        if len(same) == 1:
+            return _letter(same[0])
+        first = _FIRST.fullmatch(place)
+        letter = self.one(first["letters"]) if first is not None else None
+        if first is None or letter is None or len(first["letters"]) > 1:
+            return None
+        rest = _folded(first["rest"], self.cased)
+        return letter if not rest or rest == self.folded[ord(letter) - ord("A")] else None
+
+    def first(self, rest: str) -> str | None:
+        """The option with whose text a rest begins; the longest, where several do."""
+        start = _folded(rest, self.cased)
+        found = [index for index, option in enumerate(self.folded) if option and _stands(option, start, at_start=True)]
+        most = max((len(self.folded[index]) for index in found), default=0)
+        longest = [index for index in found if len(self.folded[index]) == most]
+        return _letter(longest[0]) if len(longest) == 1 else None
+
+    def mentioned(self, plain: str) -> str | None:
+        """The only option whose text stands somewhere, beside those that are part of its text. One of a single
+        character is nowhere by intent."""
+        text, texts = _folded(plain, self.cased), self.folded
+        found = [index for index, option in enumerate(texts) if option and _stands(option, text)]
+        parts = {one for one in found for other in found if texts[one] != texts[other] and texts[one] in texts[other]}
+        whole = [index for index in found if index not in parts]
+        return _letter(whole[0]) if len(whole) == 1 and len(texts[whole[0]]) > 1 else None
 
 
 def _plain(text: str) -> str:
@@ -81,58 +129,15 @@ def _plain(text: str) -> str:
     return simplified(_MARKS.sub("", unicodedata.normalize("NFKC", text))).strip()
 
 
-def _folded(text: str) -> str:
+def _folded(text: str, cased: bool = False) -> str:
     """A text as it is compared: without case, the marks at its ends, and space, but between Latin words."""
-    return _SPACE.sub("", text.casefold()).strip(_ENDS)
-
-
-def _one(letters: str, texts: Sequence[str]) -> str | None:
-    """The one letter among these, where it is that of an option."""
-    found = set(re.findall(r"(?<![a-z])[a-h](?![a-z])|[A-H]", letters))
-    chosen = {letter.upper() for letter in found}
-    if len(chosen) != 1:
-        return None
-    (letter,) = chosen
-    return letter if ord(letter) - ord("A") < len(texts) else None
-
-
-def _named(place: str, texts: Sequence[str]) -> str | None:
-    """The option that a place is all about: its letter, its text, or both."""
-    folded = _folded(place)
-    same = [index for index, option in enumerate(texts) if option and option == folded]
-    if len(same) == 1:
-        return _letter(same[0])
-    first = _FIRST.fullmatch(place)
-    if first is None:
-        return None
-    letter = _one(first["letters"], texts)
-    rest = _folded(first["rest"])
-    if letter is None or len(first["letters"]) > 1:
-        return None
-    return letter if not rest or rest == texts[ord(letter) - ord("A")] else None
-
-
-def _longest(rest: str, texts: Sequence[str]) -> str | None:
-    """The option with whose text a rest begins; the longest, where several do."""
-    found = [index for index, option in enumerate(texts) if option and _stands(option, rest, at_start=True)]
-    most = max((len(texts[index]) for index in found), default=0)
-    longest = [index for index in found if len(texts[index]) == most]
-    return _letter(longest[0]) if len(longest) == 1 else None
-
-
-def _mentioned(folded: str, texts: Sequence[str]) -> str | None:
-    """The only option whose text stands somewhere, beside those that are part of its text. One of a single character
-    is nowhere by intent."""
-    found = [index for index, option in enumerate(texts) if option and _stands(option, folded)]
-    parts = {one for one in found for other in found if texts[one] != texts[other] and texts[one] in texts[other]}
-    whole = [index for index in found if index not in parts]
-    return _letter(whole[0]) if len(whole) == 1 and len(texts[whole[0]]) > 1 else None
+    return _SPACE.sub("", text if cased else text.casefold()).strip(_ENDS)
 
 
 def _stands(option: str, text: str, at_start: bool = False) -> bool:
     """Whether a text has that of an option as words and numbers of its own: `8` does not stand in `80` or `1.8`."""
-    before = r"(?<![a-z0-9])(?<![0-9]\.)" if _LATIN.match(option[0]) else ""
-    after = r"(?![a-z0-9])(?!\.[0-9])" if _LATIN.match(option[-1]) else ""
+    before = r"(?<![A-Za-z0-9])(?<![0-9]\.)" if _LATIN.match(option[0]) else ""
+    after = r"(?![A-Za-z0-9])(?!\.[0-9])" if _LATIN.match(option[-1]) else ""
     pattern = rf"{before}{re.escape(option)}{after}"
     return bool(re.match(pattern, text) if at_start else re.search(pattern, text))
 
