@@ -14,12 +14,15 @@ from tests.training.preferences import preferences
 from tests.training.tiny_encoder import make_encoder
 from tripos.failure import Failure
 from tripos.training.devices import Device
+from tripos.training.reward.audit import audit
 from tripos.training.reward.criteria import CriteriaLearner, fitted, loss_of
+from tripos.training.reward.heads import HeadLearner
 from tripos.training.reward.learning import accuracy, shuffled
 from tripos.training.reward.making import Wanted, train_reward
 from tripos.training.reward.pairs import Preferences, read_pairs
 from tripos.training.reward.recipe import RewardRecipe
 from tripos.training.reward.sides import without
+from tripos.training.reward.trivial import BagOfWords
 from tripos_runtime.models.reward_network import read_network
 
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -140,6 +143,26 @@ def test_shuffled_labels_move_the_criteria_with_the_replies() -> None:
         one, two = moved.criteria[better], moved.criteria[worse]
         assert one is not None and two is not None and sum(one) > sum(two)
     assert moved.criteria != pairs.criteria
+
+
+def test_an_audit_goes_on_where_pairs_of_a_source_say_nothing_of_criteria() -> None:
+    pairs, features = ticked(30)
+    by = tuple(("new", "") if n >= 20 else ("old", "") for n in range(30))
+    silent = {int(place) for place in (*pairs.better[20:], *pairs.worse[20:])}
+    criteria = tuple(None if place in silent else met for place, met in enumerate(pairs.criteria))
+    learned = replace(pairs, by=by, criteria=criteria)
+    places = {text: place for place, text in enumerate(pairs.texts)}
+    found = audit(
+        HeadLearner(features, places),
+        BagOfWords(),
+        learned,
+        learned,
+        seeds=2,
+        nulls=0,
+        criteria=learner(pairs, features),
+    )
+    told = {(each.kind, each.source): each.criteria is not None for each in found.variants}
+    assert told["all", None] and told["alone", "old"] and not told["alone", "new"]
 
 
 def test_pairs_without_criteria_teach_no_classifier() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from tripos.failure import Failure
 from tripos.training.reward.learning import Learner, Reward, accuracy, shuffled, won
 from tripos.training.reward.pairs import Preferences
 from tripos.training.reward.trivial import RULES
@@ -147,7 +148,7 @@ def audit(
             if source is None and seed == 0:
                 error = clustered_error(won(rewards, tested), tested.groups)
         of_words = _over_seeds(words, pairs, tested, seeds)
-        of_criteria = None if criteria is None else _over_seeds(criteria, pairs, tested, seeds)
+        of_criteria = None if criteria is None else _if_any(criteria, pairs, tested, seeds)
         variants.append(Variant(kind, source, Figure(tuple(values), len(pairs)), of_words, of_criteria))
         tell(f"  {' '.join(f'{value:.3f}' for value in values)}; bag of words {variants[-1].words.mean:.3f}")
     if nulls:
@@ -161,6 +162,14 @@ def audit(
     p = (1 + sum(value >= whole.mean for value in null)) / (1 + nulls) if nulls else None
     rules = {name: accuracy(rule(tested), tested) for name, rule in RULES.items()}
     return Audit(tuple(variants), rules, null, p, error, tuple(_warnings(variants, rules, p, nulls)))
+
+
+def _if_any(learner: Learner, pairs: Preferences, tested: Preferences, seeds: int) -> Figure | None:
+    """The figure of a baseline; `None` where these pairs have nothing for it to learn, which is no reason to stop."""
+    try:
+        return _over_seeds(learner, pairs, tested, seeds)
+    except Failure:
+        return None
 
 
 def _over_seeds(learner: Learner, pairs: Preferences, tested: Preferences, seeds: int) -> Figure:
