@@ -158,10 +158,16 @@ def test_the_ceiling_and_the_floors_stand_in_the_report(told: Told) -> None:
     assert 0 < got["kct.floor_all"] < 1
 
 
-def test_concepts_can_be_found_by_embeddings(tripos: Command, tmp_path: Path) -> None:
-    done = tripos(
-        *("run", str(SPEC / "embedded"), "--model", "mock/careful", "--role", "encoder=mock/embedding"),
-        *("--store", str(tmp_path / "r"), "--json"),
-    )
+def test_concepts_can_be_found_by_embeddings_as_planned_and_again_from_a_recording(
+    tripos: Command, tmp_path: Path
+) -> None:
+    spec, store = str(SPEC / "embedded"), str(tmp_path / "r")
+    models = ("--model", "mock/careful", "--role", "encoder=mock/embedding")
+    planned = tripos("run", spec, *models, "--store", store, "--dry-run", "--json").data
+    done = tripos("run", spec, *models, "--store", store, "--json")
     assert done.code == 0, done.err
-    assert done.data["calls"]["asked"] == 16 + 16 + 24
+    foreseen = sum(line["to_call"] for line in planned["calls"])
+    assert done.data["calls"]["asked"] == foreseen == 16 + 16 + 24
+    again = tripos("run", spec, "--model", f"replay/{store}", "--store", str(tmp_path / "again"), "--json")
+    assert again.code == 0, again.err
+    assert again.data["calls"]["asked"] == 16 + 16 + 24

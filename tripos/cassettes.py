@@ -145,7 +145,7 @@ def _place(which: str, store_root: Path) -> tuple[Path, str | None]:
 
 def _settings(plan: Plan) -> dict[str, Settings]:
     """What was sent with the requests of every step, by the fingerprint of its replies."""
-    found: dict[str, Settings] = {VECTORS: Settings()}
+    found: dict[str, Settings] = {VECTORS: Settings(max_tokens=0)}
     for scenario in plan.scenarios:
         for step in (step for treatment in scenario.treatments for step in treatment.steps):
             match step:

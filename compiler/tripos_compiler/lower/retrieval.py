@@ -8,8 +8,9 @@ from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.expressions import Elaborator, record_fields, rows_binding
 from tripos_compiler.lower.steps import Steps, through
-from tripos_compiler.plan import ListType, NumberType, Retrieve, Type
+from tripos_compiler.plan import Call, Expr, ListType, NumberType, Retrieve, Type
 from tripos_compiler.scope import Binding, Scope, Typed, Way, joined
+from tripos_compiler.semantics.names import names_in, parts_of
 from tripos_compiler.syntax.tree import Name, Number, Syntax
 from tripos_compiler.types import fits, shown
 
@@ -38,6 +39,12 @@ def lower_retrieve(steps: Steps, statement: Statement) -> bool:
     using = _using(steps, top)
     include = [_included(steps, each, element, name) for each in statement.of("include")]
     if not good or when is False or where is False or by is None or count is None or using is False:
+        steps.unknown(name)
+        return False
+    if isinstance(using, str) and not _embeds(by.expr, alias.text):
+        message = "`using` embeds what `similarity` compares: a text of the row at hand with one of the element"
+        help_ = f"write `top {count} by similarity(…, {alias.text}) using {using}`"
+        program.diagnostics.error("E0301", message, top.syntax("value").span, help=help_)
         steps.unknown(name)
         return False
     kept = [each for each in include if each is not None]
@@ -157,6 +164,16 @@ def _using(steps: Steps, top: Statement) -> str | bool | None:
     help_ = "declare a role of its own: `role encoder`"
     steps.program.diagnostics.error("E0208", message, role.span, help=help_)
     return False
+
+
+def _embeds(by: Expr, alias: str) -> bool:
+    """Whether every `similarity` in what is ranked by has the element on one side and not on the other, and there is
+    one: only then are there two texts that can be embedded by themselves."""
+    calls = [part for part in parts_of(by) if isinstance(part, Call) and part.function == "similarity"]
+    sides = [[names_in(each) for each in (*call.args, *call.named.values())] for call in calls]
+    return bool(calls) and all(
+        sum(names == {alias} for names in each) == 1 and sum(alias in names for names in each) == 1 for each in sides
+    )
 
 
 def _included(steps: Steps, statement: Statement, element: Type, name: Name) -> Typed | None:

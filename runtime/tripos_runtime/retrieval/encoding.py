@@ -142,7 +142,7 @@ class Encoder:
 
     async def _batch(self, model: str, texts: Mapping[str, str], lanes: Mapping[str, Lane]) -> None:
         messages = tuple(Message("user", text) for text in texts.values())
-        request = Request(model, messages, samples=len(texts))
+        request = Request(model, messages, max_tokens=0)  # nothing is written, so that a budget knows what it may cost
         lane = lanes[next(iter(texts))]
         try:
             called = await self.callers[model].call(request, lane)
