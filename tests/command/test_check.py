@@ -72,7 +72,7 @@ def test_a_project_file_denies_too(repeated: Path, tripos: Command, denied: str)
     assert " = note: denied by `deny` in tripos.toml\n" in done.err
 
 
-@pytest.mark.parametrize(("given", "hint"), [("E039", "E0309"), ("warning", "warnings"), ("R0101", None)])
+@pytest.mark.parametrize(("given", "hint"), [("E039", "E0399"), ("warning", "warnings"), ("R0101", None)])
 def test_an_unknown_code_denied_is_answered_with_the_nearest(
     repeated: Path, tripos: Command, given: str, hint: str | None
 ) -> None:

@@ -44,8 +44,8 @@ def test_an_aggregate_takes_columns_of_one_kind(aggregate: AggregateFunction) ->
 def test_only_scores_can_be_true_or_stand_for_nothing(aggregate: AggregateFunction) -> None:
     assert not aggregate.truth_only or aggregate.takes == "scores"
     assert aggregate.missing[0] == "skip"
-    assert {"skip", "fail"} <= set(aggregate.missing) <= {"skip", "zero", "fail"}
-    assert not ("zero" in aggregate.missing and aggregate.takes == "compare")
+    assert {"skip", "fail"} <= set(aggregate.missing) <= {"skip", "zero", "paired", "fail"}
+    assert not ({"zero", "paired"} & set(aggregate.missing) and aggregate.takes == "compare")
 
 
 @ALL

@@ -42,7 +42,7 @@ def asked(name: str, body: Any, request: Request = REQUEST, **options: Any) -> t
         ("openai/gpt-5-mini", {"openai": HERE}, "translated"),
         ("openai/o3-mini", {}, "translated"),
         ("openai/o1-pro", {}, "litellm"),
-        ("openai/gpt-3.5-turbo-instruct", {}, "litellm"),
+        ("openai/gpt-3.5-turbo-instruct", {}, "direct"),
         ("openai/newer-than-the-map", {}, "translated"),
         ("hosted_vllm/Qwen/Qwen3-8B", {}, "direct"),
         ("groq/anything", {}, "direct"),
