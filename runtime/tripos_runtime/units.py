@@ -43,7 +43,7 @@ class Call(NamedTuple):
     part_of: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Wiring:
     """A treatment with its roles filled: what of a unit's names depends on neither its case nor its model."""
 
