@@ -120,13 +120,14 @@ class _Prompts:
     wide: int = 0
     pending: Counter[tuple[str, str]] = field(default_factory=Counter)
 
-    def add(self, seen: Foreseen) -> None:
-        self.calls += 1
-        self.narrow += seen.size.narrow
-        self.wide += seen.size.wide
+    def add(self, seen: Foreseen, times: int) -> None:
+        self.calls += times
+        self.narrow += seen.size.narrow * times
+        self.wide += seen.size.wide * times
         said_by = {**seen.awaits, **seen.turns}
         known = (name for name in seen.size.pending if name in said_by)
-        self.pending.update((name.partition(BETWEEN)[0], said_by[name]) for name in known)
+        for name in known:
+            self.pending[name.partition(BETWEEN)[0], said_by[name]] += times
 
 
 @dataclass
@@ -160,10 +161,10 @@ class Load:
         prompts.wide += size.wide
         prompts.pending.update((step, before) for step in size.pending)
 
-    def add(self, seen: Foreseen) -> None:
-        """Takes in a call that would be made."""
+    def add(self, seen: Foreseen, times: int) -> None:
+        """Takes in a call that would be made, and stands for so many."""
         kinds = self.waiting if seen.size.pending else self.known
-        kinds.setdefault(seen.fate, _Prompts()).add(seen)
+        kinds.setdefault(seen.fate, _Prompts()).add(seen, times)
 
 
 class Taking(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Any, Protocol, cast
 
 from tripos_compiler.plan import Ask, Compare, Converse, Judging, Plan, Retrieve, Scenario, Settings, Verdict
 from tripos_compiler.semantics.evaluate import Unavailable, calling
+from tripos_runtime.alike import alike, times
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case, CaseSource, Selection
 from tripos_runtime.estimates import Estimate, Load, estimates
@@ -28,7 +29,7 @@ from tripos_runtime.reasons import Cause, Reason, Reasons
 from tripos_runtime.retrieval.foreseen import ForeseenVectors
 from tripos_runtime.statuses import AGAIN, FAILED
 from tripos_runtime.talks import most_turns
-from tripos_runtime.units import Call, Names, Unit
+from tripos_runtime.units import Call, Names, Unit, Wiring
 
 TABLES = ("samples", "turns", "judgements", "scores", "comparisons")
 
@@ -131,6 +132,10 @@ class Kept(Protocol):
         """Whole rows, by id."""
         ...
 
+    def held(self) -> Collection[str]:
+        """The fingerprints of the plan of which anything is kept."""
+        ...
+
 
 class NothingKept:
     """What is kept where nothing was ever run."""
@@ -142,6 +147,10 @@ class NothingKept:
     def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Row]:
         """None."""
         return {}
+
+    def held(self) -> Collection[str]:
+        """Of none."""
+        return ()
 
 
 class _Watcher:
@@ -160,6 +169,10 @@ class _Watcher:
         chosen = selection.chosen(plan)
         # Of the lookup only its units are wanted: nothing is claimed.
         self.lookup = Lookup(cast("Ledger", ledger), wirings(chosen, plan, binding), binding)
+        held = ledger.held()
+        self.alike = {each.name: alike(self.lookup.wirings[each.name], held) for each in chosen}
+        self.unmade_alike = {each.name: alike(self.lookup.wirings[each.name], ()) for each in chosen}
+        """What was never made is not kept."""
         self.foresight = Foresight(plan, source.sources)
         self.vectors = ForeseenVectors(ledger)
         self.reasons = Reasons(plan, history)
@@ -214,22 +227,24 @@ class _Watcher:
         for language, rows in self.making.unmade(scenario).items():
             self.unmade[scenario.name] = self.unmade.get(scenario.name, 0) + rows
             case = self.making.case(scenario, language)
-            for seen in self.foresight.of(case, self.lookup.units(case), {}, {}):
+            alike = self.unmade_alike[scenario.name]
+            for seen in self.foresight.of(case, self.lookup.units(case, alike), {}, {}):
                 line = self.lines[self._where(scenario.name, seen.call.step, seen.call.role, seen.call.model)]
+                calls = rows * _times(seen, alike)
                 if seen.fate is Fate.PERHAPS:
-                    line.perhaps += rows
+                    line.perhaps += calls
                 elif seen.fate is Fate.CERTAIN:
-                    line.certain += rows
-                for _ in range(rows if seen.fate in (Fate.PERHAPS, Fate.CERTAIN) else 0):
-                    line.load.add(seen)
-                    self.reasons.note(Cause("on_rows", case.dataset or ""), scenario.name, seen.call.step.name)
+                    line.certain += calls
+                if seen.fate in (Fate.PERHAPS, Fate.CERTAIN):
+                    line.load.add(seen, calls)
+                    self.reasons.note(Cause("on_rows", case.dataset or ""), scenario.name, seen.call.step.name, calls)
 
     def watch(self) -> None:
         for scenario in self.selection.chosen(self.plan):
             self._count_unmade(scenario)
         cases = self.source.cases(self.selection)
         while batch := list(itertools.islice(cases, self.lookup.at_once())):
-            units_of = [(case, self.lookup.units(case)) for case in batch]
+            units_of = [(case, self.lookup.units(case, self.alike[case.scenario.name])) for case in batch]
             found = [(case, units, pairs_of(units)) for case, units in units_of]
             known = self._known([part for _, units, pairs in found for part in parts(units, pairs)])
             kept = {name: status for name, status in known.items() if status not in AGAIN}
@@ -295,18 +310,19 @@ class _Watcher:
             self._count_vectors(scenario, unit, step, names)
         for seen in found:
             call = seen.call
+            number = _times(seen, self.alike[scenario])
             line = self.lines[self._where(scenario, call.step, call.role, call.model)]
             match seen.fate:
                 case Fate.REUSED:
-                    line.reused += 1
+                    line.reused += number
                 case Fate.RULED_OUT:
-                    line.ruled_out += 1
+                    line.ruled_out += number
                 case Fate.CERTAIN:
-                    line.certain += 1
-                    self._take(seen, line, codes)
+                    line.certain += number
+                    self._take(seen, line, codes, number)
                 case Fate.PERHAPS:
-                    line.perhaps += 1
-                    self._take(seen, line, codes)
+                    line.perhaps += number
+                    self._take(seen, line, codes, number)
 
     def _count_vectors(self, scenario: str, unit: Unit, step: Retrieve, names: Names) -> None:
         """Counts the texts that a row needs the vectors of."""
@@ -320,12 +336,12 @@ class _Watcher:
             line.load.add_call(Fate.CERTAIN, Size.of(text), model)
             self.reasons.note(Cause("never"), scenario, step.name)
 
-    def _take(self, seen: Foreseen, line: Line, codes: Mapping[str, str]) -> None:
+    def _take(self, seen: Foreseen, line: Line, codes: Mapping[str, str], number: int) -> None:
         code = codes.get(seen.call.name)
         if code is not None:
-            line.failed[code] += 1
-        line.load.add(seen)
-        self.reasons.add(seen, code)
+            line.failed[code] += number
+        line.load.add(seen, number)
+        self.reasons.add(seen, code, number)
 
     def _count_scores(self, units: Sequence[Unit], open_: set[str], kept: Mapping[str, str]) -> None:
         """Counts the scores that nothing but the replies kept is needed for, and that are not kept."""
@@ -343,6 +359,11 @@ class _Watcher:
                 if open_.isdisjoint(needed):
                     missing |= {name for name in names.values() if name not in kept}
         self.scores += len(missing)
+
+
+def _times(seen: Foreseen, alike: Collection[Wiring]) -> int:
+    """How many calls one stands for."""
+    return times(seen.unit.wiring, seen.call.step) if seen.unit.wiring in alike else 1
 
 
 def arms_of(scenario: Scenario) -> dict[tuple[str, str], str]:

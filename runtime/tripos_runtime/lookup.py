@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from tripos_compiler.plan import Plan, Scenario, digest
@@ -60,14 +60,14 @@ class Lookup:
                 found = [(case, units) for case, units in found if bytes.fromhex(_key(units)) in only]
             yield from self._looked_up(found)
 
-    def units(self, case: Case) -> list[Unit]:
-        """Every unit of a case, for each treatment and model in turn."""
+    def units(self, case: Case, alike: Collection[Wiring] = ()) -> list[Unit]:
+        """Every unit of a case, for each treatment and model in turn; of treatments that are `alike` the first."""
         models = self.binding.of(self.binding.compared)
         return [
             Unit(case, wiring, model, number)
             for wiring in self.wirings[case.scenario.name]
             for model in models
-            for number in wiring.numbers
+            for number in (wiring.numbers if wiring not in alike else (0,))
         ]
 
     def at_once(self) -> int:

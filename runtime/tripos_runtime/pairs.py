@@ -27,6 +27,7 @@ class Pair:
         role = self.wiring.role_of(step)
         judges = self.wiring.binding.of(role)
         samples = [name for side in (first, second) for name in side.upstream(step.needs)]
+        samples += self.wiring.makers[step.fingerprint]
         self.calls = [
             Call("judgements", judgement_id(step.judgement, samples, judge), role, judge, step) for judge in judges
         ]

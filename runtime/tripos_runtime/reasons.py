@@ -60,8 +60,8 @@ class _Told:
     items: Counter[str] = field(default_factory=Counter)
     last_item: dict[str, str] = field(default_factory=dict)
 
-    def add(self, scenario: str, step: str, item: str) -> None:
-        self.calls += 1
+    def add(self, scenario: str, step: str, item: str, times: int) -> None:
+        self.calls += times
         self.places[scenario, step] = None
         if self.last_item.get(scenario) != item:  # the calls of a case come together
             self.last_item[scenario] = item
@@ -87,18 +87,28 @@ class Reasons:
     _told: dict[Cause, _Told] = field(default_factory=dict)
     _before: dict[tuple[str, str, str, str], _Before] = field(default_factory=dict)
 
-    def add(self, seen: Foreseen, failed: str | None) -> None:
-        """Takes in a call that would be made; `failed` is the code with which it failed before."""
+    def add(self, seen: Foreseen, failed: str | None, times: int = 1) -> None:
+        """Takes in a call that would be made, and stands for those of the `times` samples from its own on; `failed` is
+        the code with which it failed before."""
         case = seen.unit.case
-        cause = self.cause(seen, failed)
-        self._told.setdefault(cause, _Told()).add(case.scenario.name, seen.call.step.name, case.item_id)
+        before = self._of(case.scenario, seen.unit.wiring.treatment.arms, seen.call).samples
+        causes: Counter[Cause] = Counter()
+        if times == 1 or not 0 < before < getattr(seen.call.step, "samples", 0):
+            causes[self.cause(seen, failed)] += times
+        else:  # samples may be made for another reason than those before them
+            for number in range(seen.unit.number, seen.unit.number + times):
+                causes[self.cause(seen, failed, number)] += 1
+        for cause, calls in causes.items():
+            self._told.setdefault(cause, _Told()).add(case.scenario.name, seen.call.step.name, case.item_id, calls)
 
-    def note(self, cause: Cause, scenario: str, step: str) -> None:
-        """Takes in a call that would be made for this cause."""
-        self._told.setdefault(cause, _Told()).add(scenario, step, "")
+    def note(self, cause: Cause, scenario: str, step: str, times: int = 1) -> None:
+        """Takes in so many calls that would be made for this cause."""
+        self._told.setdefault(cause, _Told()).add(scenario, step, "", times)
 
-    def cause(self, seen: Foreseen, failed: str | None) -> Cause:
-        """Why a call is made. The first of several reasons that a person would want to know."""
+    def cause(self, seen: Foreseen, failed: str | None, number: int | None = None) -> Cause:
+        """Why a call is made, that of its unit's sample or of another. The first of several reasons that a person would
+        want to know."""
+        number = seen.unit.number if number is None else number
         call, case = seen.call, seen.unit.case
         scenario = case.scenario
         if failed is not None:
@@ -112,7 +122,7 @@ class Reasons:
             return before.cause
         if call.model not in before.models:
             return Cause("model", f"{call.role} {call.model}")
-        if isinstance(call.step, Ask | Converse) and seen.unit.number % call.step.samples >= before.samples:
+        if isinstance(call.step, Ask | Converse) and number % call.step.samples >= before.samples:
             return Cause("samples", f"{before.samples} → {call.step.samples}")
         if case.item_id not in self.history.items.get(scenario.name, ()):
             return Cause("items", "" if before.whole else "left")

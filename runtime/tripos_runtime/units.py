@@ -27,6 +27,7 @@ from tripos_compiler.semantics.library.kinds import Dialogue
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case
 from tripos_runtime.ledger import conversation_id, judgement_id, sample_id, score_id
+from tripos_runtime.making.makers import made_by
 from tripos_runtime.statuses import OK
 from tripos_runtime.talks import Talk
 
@@ -43,7 +44,7 @@ class Call(NamedTuple):
     part_of: str = ""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Wiring:
     """A treatment with its roles filled: what of a unit's names depends on neither its case nor its model."""
 
@@ -67,6 +68,19 @@ class Wiring:
         """What names the result of every retrieving step beside its fingerprint and the row: the model that embeds."""
         steps = [step for step in self.treatment.steps if isinstance(step, Retrieve)]
         return {step.name: () if step.using is None else self.binding.of(step.using) for step in steps}
+
+    @cached_property
+    def found_by(self) -> dict[str, tuple[str, ...]]:
+        """The same, and who made what it looks through."""
+        steps = [step for step in self.treatment.steps if isinstance(step, Retrieve)]
+        return {step.name: (*self.retrieved[step.name], *self.makers[step.fingerprint]) for step in steps}
+
+    @cached_property
+    def makers(self) -> dict[str, tuple[str, ...]]:
+        """What names the result of every step beside its fingerprint and what it builds on: who made the data sets that
+        it looks into. By fingerprint."""
+        steps = self.treatment.steps
+        return {step.fingerprint: made_by(self.plan, step, self.binding.models) for step in steps}
 
     @cached_property
     def compares(self) -> tuple[Compare, ...]:
@@ -162,11 +176,11 @@ class Unit:
                 case Verdict():
                     self._name_verdict(step)
                 case Score() | Column():
-                    names = {step.name: score_id(step.fingerprint, self.upstream(step.needs), step.name, None)}
+                    names = {step.name: score_id(step.fingerprint, self._built_on(step), step.name, None)}
                     self.scores[step.fingerprint, None] = names
 
     def _name_grade(self, step: Grade) -> None:
-        role, samples = self.wiring.role_of(step), self.upstream(step.needs)
+        role, samples = self.wiring.role_of(step), self._built_on(step)
         titles = step.metrics or (step.name,)
         for evaluator in self.evaluators(step):
             self.calls.append(
@@ -178,11 +192,11 @@ class Unit:
     def _sample(self, ask: Ask, model: str, number: int) -> str:
         """The name of a reply, which depends on the replies that the step builds on. A step asked once serves every
         sample of a later one."""
-        return sample_id(ask.fingerprint, self.case.item_id, model, number % ask.samples, self.upstream(ask.needs))
+        return sample_id(ask.fingerprint, self.case.item_id, model, number % ask.samples, self._built_on(ask))
 
     def _name_talk(self, step: Converse) -> None:
         models = {speaker.role: self.wiring.filling(speaker.role, self.model) for speaker in step.speakers}
-        number, upstream = self.number % step.samples, self.upstream(step.needs)
+        number, upstream = self.number % step.samples, self._built_on(step)
         name = conversation_id(step.fingerprint, self.case.item_id, models, number, upstream)
         self.samples[step.name] = name
         self.talks[step.name] = Talk(step, name, number, models)
@@ -190,18 +204,22 @@ class Unit:
     def _name_verdict(self, step: Verdict) -> None:
         # What builds on no reply is about the row alone, and the same for every model that is compared on it.
         replied = any(name not in self.wiring.retrieved for name in step.needs)
-        about = [*([] if replied else [self.case.item_id]), *self.upstream(step.needs)]
+        about = [*([] if replied else [self.case.item_id]), *self._built_on(step)]
         role, names = self.wiring.role_of(step), self.verdicts.setdefault(step.name, [])
         for evaluator in self.evaluators(step):
             names.append(judgement_id(step.judgement, about, evaluator))
             self.calls.append(Call("judgements", names[-1], role, evaluator, step))
+
+    def _built_on(self, step: Ask | Converse | Score | Column | Judging) -> list[str]:
+        """What names the result of a step: what it builds on, and who made what it looks into."""
+        return [*self.upstream(step.needs), *self.wiring.makers[step.fingerprint]]
 
     def upstream(self, needs: Sequence[str]) -> list[str]:
         """The names of the replies and judgements that these steps yield, and what else names what they do."""
         found: list[str] = []
         for name in needs:
             if name in self.wiring.retrieved:
-                found += self.wiring.retrieved[name]
+                found += self.wiring.found_by[name]
             else:
                 found += self.verdicts[name] if name in self.verdicts else [self.samples[name]]
         return found

@@ -99,6 +99,31 @@ def test_a_reply_without_one_choice_is_unreadable(reply: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "reply",
+    [
+        "答案是A或者B",
+        "答案是A还是B？",
+        "不选A",
+        "不应选A",
+        "不能选A。",
+        "答案不是A",
+        "答案不是A，也不是B",
+        "The answer is neither A nor B.",
+        "The answer is a matter of taste.",
+    ],
+)
+def test_what_is_left_open_or_ruled_out_is_no_choice(reply: str) -> None:
+    assert chosen_option(reply, NUMBERS) is None
+
+
+@pytest.mark.parametrize(
+    "reply", ["不应该选A，应该选B", "不是A，是B", "The answer is not A but B.", "答案不是A，答案是B"]
+)
+def test_what_stands_beside_an_option_that_is_ruled_out_is_chosen(reply: str) -> None:
+    assert chosen_option(reply, NUMBERS) == "B"
+
+
+@pytest.mark.parametrize(
     ("reply", "letter"),
     [
         ("细胞核", "B"),

@@ -68,6 +68,8 @@ def test_the_branches_below_a_node_are_found_by_its_path() -> None:
         ({True: None}, "`True` at the top is not a text"),
         ({"Algebra": [" "]}, "a name below `Algebra` is empty"),
         (["Sets / Groups"], "`Sets / Groups` at the top holds ` / `, which parts the names of a path"),
+        ({"Sets /": ["Groups"]}, "`Sets /` at the top holds ` / `, which parts the names of a path"),
+        ({"Sets": ["/ Groups"]}, "`/ Groups` below `Sets` holds ` / `, which parts the names of a path"),
         ({"Algebra": {"Sets": []}, "Logic": None}, "the brackets below `Algebra / Sets` are empty"),
         ({"Algebra": {}, "Logic": None}, "the brackets below `Algebra` are empty"),
         ([{"Algebra": ["Sets"]}, "Algebra"], "`Algebra` stands twice at the top"),

@@ -63,6 +63,10 @@ class MemoryLedger:
                 known[row[KEYS[table]]] = row["status"]
         return [known.get(name) for name in ids]
 
+    def held(self) -> set[str]:
+        tables = ("samples", "turns", "judgements", "scores", "comparisons")
+        return {row["fingerprint"] for table in tables for row in self.table(table)}
+
     def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Row]:
         found: dict[str, Row] = {}
         for row in self.table(table):

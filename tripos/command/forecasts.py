@@ -23,7 +23,7 @@ from tripos_runtime.history import NO_HISTORY
 from tripos_runtime.models.base import FREE, ModelError, Price
 from tripos_runtime.models.naming import check_name
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.index import Index
+from tripos_warehouse.index import RESULTS, Index
 from tripos_warehouse.keys import pack
 from tripos_warehouse.ledger import RunLedger, open_ledger
 from tripos_warehouse.store import Store
@@ -135,12 +135,19 @@ class Committed:
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
         """The status of each of these rows; `None` for those that are not kept."""
-        if table not in self._indexes:
-            self._indexes[table] = Index(table, self._fingerprints)
-            self._indexes[table].load(self._store.parts(table))
-        index = self._indexes[table]
+        index = self._index(table)
         return index.names_of(index.find(pack(ids)).codes)
+
+    def held(self) -> set[str]:
+        """The fingerprints of which any result is kept."""
+        return set[str]().union(*(self._index(table).fingerprints for table in RESULTS))
 
     def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
         """Whole rows, by id."""
         return self._store.rows(table, ids)
+
+    def _index(self, table: str) -> Index:
+        if table not in self._indexes:
+            self._indexes[table] = Index(table, self._fingerprints)
+            self._indexes[table].load(self._store.parts(table))
+        return self._indexes[table]

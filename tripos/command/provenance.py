@@ -14,6 +14,7 @@ from tripos.command.harmless import harmless
 from tripos_compiler.plan import Ask, Converse, Grade, Metric, Plan, Score, Verdict
 from tripos_compiler.semantics.render import rubric
 from tripos_runtime.ledger import conversation_id, judgement_id, sample_id, score_id
+from tripos_runtime.making.makers import made_by
 from tripos_warehouse import sql
 from tripos_warehouse.benchmark_views import read_plan
 from tripos_warehouse.errors import StoreError
@@ -202,12 +203,18 @@ class Finder:
         asks = _asks_beside(plan, step)
         candidates = [self.candidates(item, asks[need]) if need in asks else [] for need in step.needs]
         for combination in itertools.islice(itertools.product(*candidates), MOST_COMBINATIONS):
-            if name(list(combination)) == key:
+            if name([*combination, *self.made_by(row["run_id"], step)]) == key:
                 chosen = dict(zip(step.needs, combination, strict=True))
                 inner = {need for other in step.needs for need in asks[other].needs}
                 direct = [need for need in step.needs if need not in inner and need != of]
                 return tuple(found for need in direct if (found := self.result(asks[need], chosen[need])) is not None)
         return ()
+
+    def made_by(self, run_id: str, step: Step) -> tuple[str, ...]:
+        """Who made the data sets that a step looks into, which is part of the name of what it yields."""
+        plan = self.plan(run_id)
+        found = self.query("select roles from main.runs where run_id = ?", [run_id])
+        return made_by(plan, step, orjson.loads(found[0]["roles"])) if plan is not None and found else ()
 
     def candidates(self, item: Row, step: Ask | Converse | Verdict) -> list[str]:
         """The names of all results of a step for an item."""

@@ -144,7 +144,8 @@ def _after(finder: Finder, talk: Row) -> list[Row]:
 def _builds_on(finder: Finder, row: Row, ask: Ask, talk: str) -> bool:
     if len(ask.needs) > 1:
         return any(each.row.get("sample_id") == talk for each in finder.sample(row).builds_on)
-    name = sample_id(row["fingerprint"], row["item_id"], row["model"], row["sample_number"], [talk])
+    upon = [talk, *finder.made_by(row["run_id"], ask)]
+    name = sample_id(row["fingerprint"], row["item_id"], row["model"], row["sample_number"], upon)
     return bool(name == row["sample_id"])
 
 
@@ -161,7 +162,7 @@ def _scores(finder: Finder, talk: Row, after: Sequence[Row]) -> dict[str, list[R
         for fingerprint, metric, evaluator in kinds:
             step = steps[fingerprint]
             if step is not None and reply["step"] in step.needs and ids.keys() >= set(step.needs):
-                names = [ids[need] for need in step.needs]
+                names = [*(ids[need] for need in step.needs), *finder.made_by(talk["run_id"], step)]
                 by_name[score_id(fingerprint, names, metric, evaluator)] = reply["sample_id"]
     found: dict[str, list[Row]] = {}
     for row in rows:

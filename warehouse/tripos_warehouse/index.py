@@ -69,6 +69,8 @@ class Index:
         self._wanted = None if wanted is None else pa.array(sorted(wanted), type=pa.string())
         self.statuses: list[str | None] = [None, *AGAIN]
         self.parts: list[Path] = []
+        self.fingerprints: set[str] = set()
+        """Those of the rows that it has."""
         self._runs: list[Run] = []
 
     def __len__(self) -> int:
@@ -118,6 +120,7 @@ class Index:
             hits = pc.is_in(batch["fingerprint"], value_set=self._wanted)
             rows = rows[hits.to_numpy(zero_copy_only=False)]
             batch = batch.filter(hits)
+            self.fingerprints.update(pc.unique(batch["fingerprint"]).to_pylist())
         if "status" in self._columns:
             codes = self._codes(batch["status"])
         else:

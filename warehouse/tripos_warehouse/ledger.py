@@ -108,6 +108,11 @@ class RunLedger:
                         found[number] = status
         return found
 
+    def held(self) -> set[str]:
+        """The fingerprints of which any result is kept, also one that waits for a flush."""
+        fresh = {row["fingerprint"] for table in RESULTS for row in self._fresh.get(table, {}).values()}
+        return fresh.union(*(self._index(table).fingerprints for table in RESULTS))
+
     def rows(self, table: str, ids: Iterable[str]) -> dict[str, Row]:
         """Whole rows by id, those that are not flushed yet among them. What is not kept is absent, and so is what this
         ledger committed since others last did.

@@ -183,7 +183,7 @@ class _Reader:
         if not name:
             self._fault(f"a name {_below(above)} is empty", "name the branch, or remove it", written)
             return None
-        if BETWEEN in name:
+        if BETWEEN in f" {name} ":  # at an end too: `b /` above `c` would be known as `b` above `/ c` is
             message = f"`{name}` {_below(above)} holds `{BETWEEN}`, which parts the names of a path"
             self._fault(message, "write `/` alone", written)
             return None

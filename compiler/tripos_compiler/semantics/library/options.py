@@ -13,7 +13,7 @@ from tripos_compiler.semantics.library.scripts import simplified
 
 _MARKS = re.compile(r"[*_~`$#>\u200b-\u200d\ufeff]|\\(?:text|mathrm|mathbf|rm|textbf)\b|\\[()\[\]]")
 _QUOTES = r"\s\"'“”‘’「」『』()\[\]{}【】〔〕《》<>"
-_AND = r"(?:[、,，/&+]|和|与|或|及|and|or)?"
+_AND = r"(?:[、,，/&+]|和|与|或者?|及|以及|还是|and|or|and/or)?"
 _LETTER = re.compile(
     rf"[{_QUOTES}]{{0,9}}(?:选项|option|choice)?[{_QUOTES}]{{0,9}}"
     rf"(?P<letters>[A-Ha-h](?:[{_QUOTES}]{{0,9}}{_AND}[{_QUOTES}]{{0,9}}[A-Ha-h](?![A-Za-z])){{0,9}})(?![A-Za-z])"
@@ -22,7 +22,7 @@ _SAID = re.compile(
     r"(?:"
     r"(?:答案|answer|正确(?:的)?选项|正确(?:的)?(?:一)?项|correct (?:option|choice))[\"'”」】)\]]{0,9}\s{0,9}"
     r"(?:应该是|应该为|应当是|应是|应为|应选|选择|选|就是|是|为|即|would be|should be|is|:)?\s{0,9}[:=]?"
-    r"|(?<![不非没别勿])(?:故选择|故选|应选择|应该选择|应该选|应选|因此选|所以选|选择|我选|选)\s{0,9}[:]?"
+    r"|(?<![不非没别勿])(?<!不[应能该可会])(?<!不应该)(?:故选择|故选|应选择|应该选择|应该选|应选|因此选|所以选|选择|我选|选)\s{0,9}[:]?"
     r"|而是|\bi (?:choose|pick|select)|\bchoose"
     r")",
     re.IGNORECASE,
@@ -32,6 +32,14 @@ _FIRST = re.compile(
     re.DOTALL,
 )
 _ALONE = re.compile(r"(?<![A-Za-z0-9\\])[A-H]{1,8}(?![A-Za-z0-9])")
+_DENIED = re.compile(
+    rf"(?:不(?:应该?|能|该|可|会|可能)?(?:是|选择?|为)|并非|而非|排除|\b(?:not|neither|nor|never|isn't|cannot be)\b)"
+    rf"[{_QUOTES}]{{0,9}}(?:选项|option|choice)?[{_QUOTES}]{{0,9}}[A-H](?![A-Za-z0-9])",
+    re.IGNORECASE,
+)
+"""A letter that is said not to be the answer."""
+_WORD = re.compile(r"\s{0,9}a [a-z]{2}")
+"""`a` as an English article, which no `A` is: `the answer is a matter of taste`."""
 _ARTICLE = re.compile(r"\bA(?= [a-z])")
 _NEAR = 80
 _LAST = 32
@@ -64,7 +72,7 @@ def chosen_option(text: str, options: Sequence[str]) -> str | None:
     near = 2 * max(map(len, texts.folded), default=0) + _NEAR  # spaces and marks among the text of an option
     for said in reversed(deque(_SAID.finditer(plain), _LAST)):
         rest = plain[said.end() : said.end() + near]
-        if (letters := _LETTER.match(rest)) is not None:
+        if _WORD.match(rest) is None and (letters := _LETTER.match(rest)) is not None:
             return texts.one(letters["letters"])
         if (found := texts.first(rest)) is not None:
             return found
@@ -72,7 +80,7 @@ def chosen_option(text: str, options: Sequence[str]) -> str | None:
     for place in (plain, *lines[-1:]):
         if (found := texts.named(place)) is not None:
             return found
-    alone = set("".join(_ALONE.findall(_ARTICLE.sub("", plain))))
+    alone = set("".join(_ALONE.findall(_ARTICLE.sub("", _DENIED.sub("", plain)))))
     return texts.one("".join(alone)) if alone else texts.mentioned(plain)
 
 

@@ -1,0 +1,34 @@
+"""Who made what a step looks into: models that what it yields is named by, since other models make other rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tripos_compiler.plan import Ask, Data, Expr, Made, Plan, Step
+from tripos_compiler.semantics.names import exprs_of, parts_of
+
+
+def made_by(plan: Plan, step: Step, models: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The models, which fill `models` by role, that make the data sets a step takes as values or draws shots from, and
+    those that these are made from; none where it takes no data set that is made. Who made the row itself is not among
+    them: a row is named by what it says."""
+    known = {made.name: made for made in plan.made}
+    if not known:
+        return ()
+    names = _taken(list(exprs_of(step)))
+    if isinstance(step, Ask):
+        names |= {shots.dataset for shots in step.shots}
+    found: set[str] = set()
+    seen: set[str] = set()
+    waiting = names & known.keys()
+    while waiting:
+        name = waiting.pop()
+        seen.add(name)
+        made: Made = known[name]
+        found.update(f"{ask.role} {model}" for ask in made.asks for model in models.get(ask.role, ()))
+        waiting |= (_taken(list(exprs_of(made))) & known.keys()) - seen
+    return tuple(sorted(found))
+
+
+def _taken(exprs: Sequence[Expr]) -> set[str]:
+    return {part.dataset for expr in exprs for part in parts_of(expr) if isinstance(part, Data)}
