@@ -21,7 +21,7 @@ from typing import Any
 from tripos.cassettes import Cassette
 from tripos.command.aside import aside, to_nowhere
 from tripos.command.check import compile_given
-from tripos.command.choices import chosen_binding, chosen_cases, warn_of_kin, with_subset
+from tripos.command.choices import check_people, chosen_binding, chosen_cases, warn_of_kin, with_subset
 from tripos.command.events import Events
 from tripos.command.progress import shown_progress
 from tripos.command.report import make_report, show_report, write_junit
@@ -61,6 +61,7 @@ def main(options: Namespace, people: Mapping[str, Model] = {}) -> int:
     if plan is None:
         return USAGE
     binding, cassette = chosen_binding(options, config, plan)
+    check_people(people.keys(), binding, options)
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
     selection = with_subset(options, source, chosen_cases(options, plan))
     try:
