@@ -80,7 +80,9 @@ def check_people(people: AbstractSet[str], binding: Binding, options: Namespace)
     ]
     if empty:
         told = f"no model fills the role{'s' if len(empty) > 1 else ''} {', '.join(f'`{name}`' for name in empty)}"
-        hint = f"you would see what is kept from you; give {' '.join(f'--role {name}=PROVIDER/MODEL' for name in empty)}"
+        hint = (
+            f"you would see what is kept from you; give {' '.join(f'--role {name}=PROVIDER/MODEL' for name in empty)}"
+        )
         raise Failure("R0201", told, hint)
 
 

@@ -25,7 +25,7 @@ from tripos.command.choices import check_people, chosen_binding, chosen_cases, w
 from tripos.command.events import Events
 from tripos.command.progress import shown_progress
 from tripos.command.report import make_report, show_report, write_junit
-from tripos.command.summary import Ended, summary, summary_lines
+from tripos.command.summary import Ended, summary, summary_lines, wrapped
 from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
 from tripos.running import Ending, Job
 from tripos.secrets import without_keys
@@ -187,7 +187,8 @@ class _Run:
             head = f"{benchmark.title} {benchmark.version}, run {job.run_id}"
             gap = ", kept in " if len(head) + len(store) + 10 <= width else "\n  kept in "
             lines = [f"{head}{gap}{store}"]
-            lines += [f"  {role}: {', '.join(models)}" for role, models in job.binding.models.items() if models]
+            for role, models in job.binding.models.items():
+                lines += wrapped(f"  {role}: ", ", ".join(models), "    ") if models else ()
             aside("\n".join(lines))
 
     def _ended(self, ending: Ending, failure: Failure | None, elapsed_s: float) -> Ended:
