@@ -80,10 +80,8 @@ def check_people(people: AbstractSet[str], binding: Binding, options: Namespace)
     ]
     if empty:
         told = f"no model fills the role{'s' if len(empty) > 1 else ''} {', '.join(f'`{name}`' for name in empty)}"
-        hint = (
-            f"you would see what is kept from you; give {' '.join(f'--role {name}=PROVIDER/MODEL' for name in empty)}"
-        )
-        raise Failure("R0201", told, hint)
+        flags = " ".join(f"--role {name}=PROVIDER/MODEL" for name in empty)
+        raise Failure("R0201", told, f"you would see what is kept from you; give {flags}")
 
 
 def has_models(options: Namespace, config: Config) -> bool:
