@@ -95,7 +95,7 @@ def _one_benchmark(program: Program, source: Source) -> None:
     found = program.of("benchmark")
     if not found:
         where = Span(source, 0, 0)
-        help_ = 'write `benchmark NAME "1.0.0" { languages en }` at the top'
+        help_ = 'write `benchmark NAME "1.0.0" { languages en }` at the top, or name the file that uses this one'
         program.diagnostics.error("E0206", "this spec declares no benchmark", where, help=help_, lacking=program.lost)
     for extra in found[1:]:
         label = Label(found[0].head, "the first")

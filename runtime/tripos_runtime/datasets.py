@@ -144,11 +144,13 @@ def _fixed(path: Path) -> Path:
 def _nearest(folder: Path, source: Path) -> str | None:
     """A path like `source` that a folder does hold, or as much of one as it holds; None where nothing is like it."""
     kept = Path()
-    for part in source.parts:
+    for place, part in enumerate(source.parts, 1):
         name: str | None = part
         if not _is_wild(part) and not (folder / kept / part).exists():
+            inner = place < len(source.parts)  # something lies below it, so it is a folder
             try:
-                name = nearest(part, islice((entry.name for entry in (folder / kept).iterdir()), MOST_NAMES))
+                there = islice((folder / kept).iterdir(), MOST_NAMES)
+                name = nearest(part, (each.name for each in there if not inner or each.is_dir()))
             except OSError:
                 name = None
         if name is None:

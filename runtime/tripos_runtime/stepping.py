@@ -77,8 +77,10 @@ class Stepper:
         for talk in unit.talks.values():
             count_kept(self, unit, talk, shared)
         names = [call.name for call in unit.calls]
-        for scores in unit.scores.values():
+        for (fingerprint, _), scores in unit.scores.items():
             names += scores.values()
+            if fingerprint in unit.wiring.columns:
+                continue
             self.tally.scores.update(shared.kept[name] for name in scores.values() if shared.first(name))
         self.work.add(names)
 
@@ -331,7 +333,8 @@ class Stepper:
             name = names[title]
             if not shared.first(name):
                 continue
-            self.tally.scores[status] += 1
+            if step.fingerprint not in unit.wiring.columns:
+                self.tally.scores[status] += 1
             self.settled([name], status)
             if name in shared.kept:
                 continue

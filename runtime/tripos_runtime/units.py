@@ -83,6 +83,11 @@ class Wiring:
         return {step.fingerprint: made_by(self.plan, step, self.binding.models) for step in steps}
 
     @cached_property
+    def columns(self) -> frozenset[str]:
+        """The fingerprints of what measures look at, which is kept like scores and is none."""
+        return frozenset(step.fingerprint for step in self.treatment.steps if isinstance(step, Column))
+
+    @cached_property
     def compares(self) -> tuple[Compare, ...]:
         """The steps that compare what two models replied."""
         return tuple(step for step in self.treatment.steps if isinstance(step, Compare))

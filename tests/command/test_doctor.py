@@ -313,3 +313,8 @@ def test_a_failure_of_any_command_is_shown_without_keys(
     done = tripos("run", f"{KEY}.tripos", "--model", "mock/careful")
     assert done.code == 2 and "(hidden)" in done.err
     assert KEY not in done.err
+
+
+def test_a_baseline_that_stands_for_others_is_no_problem(folder: Path, tripos: Command) -> None:
+    done = tripos("doctor", "--model", "baseline/majority,baseline/echo")
+    assert (done.code, "problem" in done.out) == (0, False)

@@ -122,3 +122,13 @@ def test_control_characters_of_a_student_are_spelt_out(tripos: Command, monkeypa
     shown = io.StringIO()
     Terminal(io.StringIO(), shown).hear((Message("user", "\x1b[2J gone"),))
     assert "\x1b" not in shown.getvalue()
+
+
+def test_whoever_teaches_fills_no_other_role_in_which_the_question_is_seen(
+    tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO(WHOLE))
+    refused = tripos("teach", "lessons.tripos", "--name", "anna")
+    assert (refused.code, refused.out) == (2, "")
+    assert "error[R0201]: no model fills the role `student`" in refused.err
+    assert "--role student=PROVIDER/MODEL" in refused.err

@@ -265,10 +265,24 @@ def test_the_outlines_of_a_run_are_one_draft_in_the_order_of_their_items(drafted
     assert text.startswith("# Drafted by run ") and "step reviewed by mock/careful" in text
 
 
-@pytest.mark.parametrize("more", [("--step", "review"), ("--step", "reviewed", "--only", "subject=sums")])
-def test_a_step_without_replies_makes_no_draft(drafted: Path, tripos: Command, more: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("more", "told"),
+    [
+        (("--step", "review"), "did you mean `reviewed`?"),
+        (("--step", "other"), "its steps are "),
+        (("--step", "reviewed", "--only", "subject=sums"), "has subject=sums"),
+    ],
+)
+def test_a_step_without_replies_makes_no_draft(
+    drafted: Path, tripos: Command, more: tuple[str, ...], told: str
+) -> None:
     refused = tripos("import", "tree", "--run", "", *more, "-o", "t.yaml")
-    assert (refused.code, "error[W0838]" in refused.err) == (2, True)
+    assert (refused.code, "error[W0838]" in refused.err, told in refused.err) == (2, True, True)
+
+
+def test_the_name_that_a_draft_will_have_leads_to_the_draft(folder: Path, tripos: Command) -> None:
+    (folder / "t.draft.yaml").write_text("[a]", "utf-8")
+    assert "the draft is `t.draft.yaml`" in tripos("approve", "t.yaml", "--name", "A").err
 
 
 def test_an_approval_needs_no_draft_of_a_tree_that_is_the_same(tmp_path: Path) -> None:

@@ -261,3 +261,17 @@ def test_a_terminal_shows_counts_and_time_left(quiz: Path) -> None:
     assert "of 60 calls" in text
     assert "left" in text
     assert "finished: 60 asked" in text
+
+
+@pytest.mark.parametrize(
+    ("command", "told"),
+    [
+        (("report", "--run", "x"), "write it without: `tripos report RUN`"),
+        (("plan", "quiz.tripos", "--limitt", "3"), "did you mean `--limit`?"),
+        (("run", "quiz.tripos", "--limit", "x"), "`--limit` cannot be `x`\n  = help: it takes a whole number"),
+        (("run", "quiz.tripos", "--seed", "x"), "`--seed` cannot be `x`\n  = help: it takes a whole number"),
+    ],
+)
+def test_a_slip_in_an_option_is_told_with_what_was_meant(tripos: Command, command: tuple[str, ...], told: str) -> None:
+    done = tripos(*command)
+    assert (done.code, "error[R0202]" in done.err, told in done.err) == (2, True, True)

@@ -163,3 +163,18 @@ def test_a_baseline_judges_nobody(tripos: Command, quiz: Path) -> None:
     done = tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=baseline/constant:10")
     assert done.code == 2
     assert "error[R0236]" in done.err
+
+
+def test_a_dry_run_knows_baselines_and_that_they_cost_nothing(spec: Path, tripos: Command) -> None:
+    arguments = ("run", "checks.tripos", "--model", "mock/careless,baseline/echo,baseline/majority", "--dry-run")
+    shown = tripos(*arguments)
+    assert (shown.code, "baseline/echo" in shown.out) == (0, True), shown.err
+    assert "unknown" not in shown.out
+    misspelt = tripos("run", "checks.tripos", "--model", "baseline/ecko", "--dry-run")
+    assert (misspelt.code, "error[R0103]" in misspelt.err) == (2, True)
+
+
+def test_a_run_counts_the_scores_that_its_report_counts(spec: Path, tripos: Command) -> None:
+    ran = tripos("run", "checks.tripos", "--model", "mock/careless,baseline/echo", "--json").data["scores"]
+    again = tripos("run", "checks.tripos", "--model", "mock/careless,baseline/echo", "--json").data["scores"]
+    assert ran == again == tripos("report", "--json").data["scores"]

@@ -202,6 +202,13 @@ def test_a_missing_file_is_guessed(tmp_path: Path, source: str, close: str) -> N
     assert error.value.help == f"did you mean {close}?"
 
 
+def test_a_file_is_no_guess_for_a_folder(tmp_path: Path) -> None:
+    write(tmp_path / "items.tripos", "")
+    with pytest.raises(DataError) as error:
+        read(tmp_path, "items/x.jsonl")
+    assert error.value.help == "give the folder that holds it with --data DIR"
+
+
 def test_beside_the_spec_first_then_the_data_folders(tmp_path: Path) -> None:
     write(tmp_path / "data/a.jsonl", '{"from": "data"}')
     assert read(tmp_path / "spec", "a.jsonl", tmp_path / "data") == [{"from": "data"}]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections.abc import Set as AbstractSet
 
 from tripos.cassettes import Cassette, find_cassette
 from tripos.command.denials import chosen_denials
@@ -66,6 +67,21 @@ def warn_of_kin(plan: Plan, binding: Binding, options: Namespace, config: Config
     if len(found) > MOST_KIN:
         print(f"  = and {len(found) - MOST_KIN} more", file=sys.stderr)
     print(f"  = help: {hint}", file=sys.stderr)
+
+
+def check_people(people: AbstractSet[str], binding: Binding, options: Namespace) -> None:
+    """Raises `Failure` R0201 where a person in the compared role would fill other roles too, as a model would that is
+    given alone: whoever tags, writes or grades has seen what is kept from the compared role."""
+    named = set(_role_flags(options))
+    empty = [
+        name
+        for name, models in binding.models.items()
+        if name not in {binding.compared, *named} and not people.isdisjoint(models)
+    ]
+    if empty:
+        told = f"no model fills the role{'s' if len(empty) > 1 else ''} {', '.join(f'`{name}`' for name in empty)}"
+        flags = " ".join(f"--role {name}=PROVIDER/MODEL" for name in empty)
+        raise Failure("R0201", told, f"you would see what is kept from you; give {flags}")
 
 
 def has_models(options: Namespace, config: Config) -> bool:

@@ -12,7 +12,7 @@ from tripos.command.histories import read_history
 from tripos.command.terminal import columns
 from tripos.config import Config
 from tripos.failure import GOOD, USAGE, Failure
-from tripos.wiring import endpoints_of, prices_of
+from tripos.wiring import AT_HOME, endpoints_of, prices_of
 from tripos_compiler.data import DataError
 from tripos_compiler.plan import Plan
 from tripos_runtime.binding import Binding
@@ -28,7 +28,7 @@ from tripos_warehouse.keys import pack
 from tripos_warehouse.ledger import RunLedger, open_ledger
 from tripos_warehouse.store import Store
 
-AT_NO_COST = ("mock/", "local/", "replay/")
+AT_NO_COST = (*AT_HOME, "replay/")
 
 
 def dry_run(

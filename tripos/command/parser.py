@@ -12,6 +12,8 @@ from tripos.failure import Failure
 INVALID = re.compile(r"argument (?P<named>\S+): invalid choice: '(?P<said>.*)' \(choose from (?P<known>.*)\)")
 """What argparse says of a value that is not among those that it may be."""
 LACKING = re.compile(r"the following arguments are required: (.*)")
+UNFIT = re.compile(r"argument (\S+): invalid (.*?)(?: value)?: '(.*)'")
+KINDS = {"int": "whole number", "float": "number"}
 EMPTY = re.compile(r"argument (\S+): expected one argument")
 
 
@@ -27,6 +29,8 @@ class Parser(argparse.ArgumentParser):
             hint = _near(said, choices) or f"choose from {', '.join(choices)}"
         elif lacking := LACKING.fullmatch(message):
             message = f"`{self.prog}` needs {lacking[1]}"
+        elif unfit := UNFIT.fullmatch(message):
+            message, hint = f"`{unfit[1]}` cannot be `{unfit[3]}`", f"it takes a {KINDS.get(unfit[2], unfit[2])}"
         elif empty := EMPTY.fullmatch(message):
             message = f"`{empty[1]}` needs a value"
         raise Failure("R0202", message, hint)
@@ -39,9 +43,24 @@ class Parser(argparse.ArgumentParser):
             hint = f"`{self.prog} --help` shows how it is written"
             if not said.startswith("-"):
                 raise Failure("R0202", f"`{said}` is one word more than `{self.prog}` takes", hint)
-            hint = _near(said, self._option_string_actions) or hint
+            hint = self._without_option(said) or _near_option(said, self._option_string_actions) or hint
             raise Failure("R0202", f"`{self.prog}` has no option `{said}`", hint)
         return found, rest
+
+    def _without_option(self, said: str) -> str | None:
+        """How a word is written that was given as an option, such as `--run` where a run has a place of its own."""
+        places = [str(action.metavar) for action in self._actions if not action.option_strings and action.metavar]
+        place = next((place for place in places if place.casefold() == said.lstrip("-").casefold()), None)
+        return place and f"write it without: `{self.prog} {place}`"
+
+
+def _near_option(said: str, known: Iterable[str]) -> str | None:
+    """The option that was meant. The dashes, which all have, make none of them any likelier."""
+    from tripos_compiler.diagnostics import nearest
+
+    bare = {name.lstrip("-"): name for name in known if name.startswith("--")}
+    close = nearest(said.lstrip("-"), bare)
+    return f"did you mean `{bare[close]}`?" if close else None
 
 
 def _near(said: str, known: Iterable[str]) -> str | None:

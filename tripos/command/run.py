@@ -21,11 +21,11 @@ from typing import Any
 from tripos.cassettes import Cassette
 from tripos.command.aside import aside, to_nowhere
 from tripos.command.check import compile_given
-from tripos.command.choices import chosen_binding, chosen_cases, warn_of_kin, with_subset
+from tripos.command.choices import check_people, chosen_binding, chosen_cases, warn_of_kin, with_subset
 from tripos.command.events import Events
 from tripos.command.progress import shown_progress
 from tripos.command.report import make_report, show_report, write_junit
-from tripos.command.summary import Ended, summary, summary_lines
+from tripos.command.summary import Ended, summary, summary_lines, wrapped
 from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
 from tripos.running import Ending, Job
 from tripos.secrets import without_keys
@@ -61,6 +61,7 @@ def main(options: Namespace, people: Mapping[str, Model] = {}) -> int:
     if plan is None:
         return USAGE
     binding, cassette = chosen_binding(options, config, plan)
+    check_people(people.keys(), binding, options)
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
     selection = with_subset(options, source, chosen_cases(options, plan))
     try:
@@ -186,7 +187,8 @@ class _Run:
             head = f"{benchmark.title} {benchmark.version}, run {job.run_id}"
             gap = ", kept in " if len(head) + len(store) + 10 <= width else "\n  kept in "
             lines = [f"{head}{gap}{store}"]
-            lines += [f"  {role}: {', '.join(models)}" for role, models in job.binding.models.items() if models]
+            for role, models in job.binding.models.items():
+                lines += wrapped(f"  {role}: ", ", ".join(models), "    ") if models else ()
             aside("\n".join(lines))
 
     def _ended(self, ending: Ending, failure: Failure | None, elapsed_s: float) -> Ended:

@@ -70,15 +70,15 @@ def summary_lines(ended: Ended) -> list[str]:
     tally = ended.tally
     spent = of_budget(ended.budget)
     tokens = f"{tally.tokens_in:,} tokens in, {tally.tokens_out:,} out"
-    lines = _wrapped(f"{ended.status}: ", f"{counts(tally)}; {tokens}; cost {cost(tally)}", "  ")
+    lines = wrapped(f"{ended.status}: ", f"{counts(tally)}; {tokens}; cost {cost(tally)}", "  ")
     for text in ended.functions:
-        lines += _wrapped("  ", without_keys(text), "    ")
+        lines += wrapped("  ", without_keys(text), "    ")
     for label, text in _details(ended):
-        lines += _wrapped(f"  {label:8} ", text, " " * 11)
+        lines += wrapped(f"  {label:8} ", text, " " * 11)
     if spent:
-        lines += _wrapped("  budget   ", spent, " " * 11)
+        lines += wrapped("  budget   ", spent, " " * 11)
     for text in _next(ended):
-        lines += _wrapped("  next     ", text, " " * 11)
+        lines += wrapped("  next     ", text, " " * 11)
     return lines
 
 
@@ -154,7 +154,8 @@ def _percent(number: int, total: int) -> str:
     return f"{share:.1f}"
 
 
-def _wrapped(head: str, text: str, margin: str) -> list[str]:
+def wrapped(head: str, text: str, margin: str) -> list[str]:
+    """Lines of at most 80 columns, of which the first begins with `head` and the others with `margin`."""
     # A figure and its unit stay together: no line is broken at a space that is not one of ASCII.
     whole = re.sub(r"(\d) (USD|tokens|calls)", "\\1\N{NO-BREAK SPACE}\\2", text)
     lines = textwrap.wrap(

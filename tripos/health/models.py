@@ -16,6 +16,7 @@ from tripos.health.checks import Check, ok, problem, warning
 from tripos.health.reaching import Answer, look_at
 from tripos.wiring import AT_HOME, endpoints_of, prices_of
 from tripos_runtime.models import Message, Model, ModelError, Request, open_model
+from tripos_runtime.models.baseline import MAJORITY
 from tripos_runtime.models.catalog import entry_of
 from tripos_runtime.models.prices import price_of
 from tripos_runtime.models.routes import path_of
@@ -74,7 +75,7 @@ async def _checks(
     clock: Callable[[], float],
 ) -> list[Check]:
     every = dict.fromkeys(name for models in roles.values() for name in models)
-    names = [name for name in every if not name.startswith(RECORDED)]
+    names = [name for name in every if not name.startswith(RECORDED) and name != MAJORITY]
     opened = [_open(name, tuple(role for role in roles if name in roles[role]), config) for name in names]
     places = {each.model.endpoint: each for each in opened if each.model is not None and each.address is not None}
     found = await asyncio.gather(
@@ -85,6 +86,8 @@ async def _checks(
     )
     reached = dict(zip(places, found, strict=True))
     checks = [_recorded_check(name, config) for name in every if name.startswith(RECORDED)]
+    if MAJORITY in every:
+        checks.append(ok(MAJORITY, "model", "stands for the constants that are right most often"))
     for each in opened:
         checks += _known_checks(each, config)
         if each.model is None:

@@ -11,6 +11,7 @@ import orjson
 from tripos.failure import SOME_FAILED, Failure
 from tripos.importing.outlines import read_outline
 from tripos.importing.trees import sound
+from tripos_compiler.diagnostics import nearest
 from tripos_compiler.semantics.trees import Tree
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect_run
@@ -23,6 +24,7 @@ left join {schema}.items as items on samples.item_id = items.item_id and samples
 where samples.step = ? and samples.sample_number = 0
 group by all
 """
+STEPS = "select distinct step from {schema}.samples order by 1"
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,7 @@ def read_draft(store: Store, run: str | None, step: str, only: Sequence[str]) ->
     with connection:
         schema = '"' + found.benchmark.replace('"', '""') + '"'
         rows = connection.execute(QUERY.format(schema=schema), [step]).fetchall()
+        steps = [name for (name,) in connection.execute(STEPS.format(schema=schema)).fetchall()]
     replies = []
     for model, status, reply, text, _ in rows:
         fields = orjson.loads(text or "{}")
@@ -52,8 +55,7 @@ def read_draft(store: Store, run: str | None, step: str, only: Sequence[str]) ->
             replies.append((_order(fields), model, status, reply))
     replies.sort(key=lambda each: each[:2])
     if not replies:
-        hint = "`tripos run specs/teachbench/drafting.tripos` makes one; `tripos list` shows the runs"
-        raise Failure(CODE, f"run {found.run_id} has no replies of a step `{step}` that fit", hint)
+        raise _nothing(found.run_id, step, steps, len(rows), only)
     models = sorted({model for _, model, _, _ in replies})
     if len(models) > 1:
         hint = "run the spec with one model in each role: a draft is by one"
@@ -67,6 +69,19 @@ def read_draft(store: Store, run: str | None, step: str, only: Sequence[str]) ->
         _merge(branches, sound(read_outline(reply), f"reply {number} of {model}", "W0835").branches)
     said = f"Drafted by run {found.run_id}, step {step} by {models[0]}."
     return Draft(Tree(branches), said)
+
+
+def _nothing(run_id: str, step: str, steps: Sequence[str], replies: int, only: Sequence[str]) -> Failure:
+    """That no reply fits, and whether that is for the step or for the conditions."""
+    if replies:
+        message = f"none of the {replies} replies of `{step}` in run {run_id} has {' and '.join(only)}"
+        return Failure(CODE, message, "`--only FIELD=VALUE` names a field of the items, as it is in the data")
+    if steps:
+        close = nearest(step, steps)
+        there = f"its steps are {', '.join(steps)}; `tripos list` shows other runs"
+        return Failure(CODE, f"run {run_id} has no step `{step}`", f"did you mean `{close}`?" if close else there)
+    hint = "`tripos run specs/teachbench/drafting.tripos` makes one; `tripos list` shows the runs"
+    return Failure(CODE, f"run {run_id} has no replies", hint)
 
 
 def _conditions(only: Sequence[str]) -> dict[str, str]:

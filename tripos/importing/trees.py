@@ -57,7 +57,9 @@ def get_tree(path: Path) -> Tree:
     """The tree of a file. Raises `Failure` W0836 where it cannot be read or something in it is no branch."""
     check_suffix(path)
     if not path.is_file():
-        raise Failure("W0836", f"there is no file `{path}`", "name the draft that you have read")
+        draft = path.with_name(f"{path.stem}{DRAFT}{path.suffix}")
+        hint = f"the draft is `{draft}`" if draft.is_file() else "name the draft that you have read"
+        raise Failure("W0836", f"there is no file `{path}`", hint)
     try:
         read = read_tree(placed_in(path, str(path)))
     except DataError as error:

@@ -8,11 +8,13 @@ from collections.abc import Mapping
 from tripos_runtime.models.base import Endpoint, ModelError
 from tripos_runtime.models.catalog import entry_of
 from tripos_runtime.models.embeddings import embeds
+from tripos_runtime.models.rewards import is_reward
 
 
 def check_name(name: str, endpoints: Mapping[str, Endpoint] = {}) -> None:
-    """Raises `ModelError` R0103 where `open_model` would because of the name: no mock has it, or nobody knows the
-    provider. litellm is imported only for a provider that no table of ours and no price tells of.
+    """Raises `ModelError` R0103 where `open_model` would because of the name: no mock or baseline has it, or nobody
+    knows the provider; and R0234 for a folder without a reward model. litellm is imported only for a provider that no
+    table of ours and no price tells of.
 
     >>> check_name("openai/gpt-4o")
     >>> check_name("mock/carefull")
@@ -24,7 +26,13 @@ def check_name(name: str, endpoints: Mapping[str, Endpoint] = {}) -> None:
         raise ModelError("R0103", f"`{name}` is not the name of a model", "write `provider/model`", fatal=True)
     if embeds(name):
         return
-    if provider == "mock" and model:
+    if is_reward(name):
+        _check_reward(name)
+    elif provider == "baseline":
+        from tripos_runtime.models.baseline import open_baseline
+
+        open_baseline(name)
+    elif provider == "mock" and model:
         from tripos_runtime.models.mock import open_mock
 
         open_mock(model, asyncio.sleep)
@@ -35,3 +43,15 @@ def check_name(name: str, endpoints: Mapping[str, Endpoint] = {}) -> None:
             from tripos_runtime.models.litellm_client import provider_of
 
             provider_of(name)
+
+
+def _check_reward(name: str) -> None:
+    """Raises `ModelError` where no mock of a reward model has this name, or its folder holds none."""
+    if name.startswith("mock/"):
+        from tripos_runtime.models.mock_reward import open_mock_reward
+
+        open_mock_reward(name)
+    elif name.startswith("reward/"):
+        from tripos_runtime.models.reward_artefact import manifest_at
+
+        manifest_at(name.removeprefix("reward/"))

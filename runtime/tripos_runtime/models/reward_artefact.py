@@ -71,6 +71,11 @@ def _parted(path: str) -> tuple[str, str | None]:
     return (folder, pinned) if found and PINNED.fullmatch(pinned) else (path, None)
 
 
+def manifest_at(path: str) -> Manifest:
+    """The manifest of the folder that `FOLDER` or `FOLDER@DIGEST` names. Raises `ModelError` R0234."""
+    return read_manifest(Path(_parted(path)[0]).expanduser())
+
+
 def open_reward(path: str) -> RewardModel:
     """The reward model in a folder, ready to score; the beginning of its digest may follow, `FOLDER@DIGEST`.
 
@@ -81,8 +86,7 @@ def open_reward(path: str) -> RewardModel:
     Traceback (most recent call last):
     tripos_runtime.models.base.ModelError: there is no reward model in `no/such/folder`
     """
-    folder, pinned = _parted(path)
-    manifest = read_manifest(Path(folder).expanduser())
+    manifest, pinned = manifest_at(path), _parted(path)[1]
     if manifest.kind == KIND:
         return open_trained(manifest.path, manifest.digest, pinned)
     message = f"this version has no engine for reward models of the kind `{manifest.kind}`"
