@@ -34,6 +34,7 @@ VERBS = {
     "teach": ("teach yourself where a model would, turn by turn", "specs", "add_teach"),
     "report": ("the measures of a run, with intervals", "results", "add_report"),
     "compare": ("what differs between two runs, or two models of one, item by item", "results", "add_compare"),
+    "leaderboard": ("models over the benchmarks of the store, with tied ranks", "results", "add_leaderboard"),
     "export": ("training data, Every Eval Ever, and tables for other programs", "results", "add_export"),
     "train": ("train a model on what was exported", "training", "add_train"),
     "sql": ("ask the results in SQL; a shell without a query", "results", "add_sql"),
