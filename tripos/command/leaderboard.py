@@ -124,7 +124,7 @@ def _notes(board: Board) -> list[str]:
     return notes
 
 
-def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (1, 5)) -> list[str]:
+def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5)) -> list[str]:
     """Rows under their head, in columns; a long name of a model goes on below."""
     widths = [max(min(len(row[at]), WIDEST_MODEL) for row in rows) for at in range(len(rows[0]))]
     lines = []
