@@ -74,6 +74,13 @@ def _main_file(folder: Path) -> Path:
     raise Failure("E0108", f"which benchmark of `{folder}`? {found}", "name the .tripos file")
 
 
+def holds_benchmark(path: Path) -> bool:
+    """Whether a file, or one in a folder, declares a benchmark; so that others are passed over where a pattern of the
+    shell names everything."""
+    files = [path] if path.is_file() else [path / f"{path.resolve().name}.tripos", *path.glob("*.tripos")]
+    return any(each.suffix == ".tripos" and BENCHMARK.search(_text(each)) for each in files)
+
+
 def _text(path: Path) -> str:
     try:
         return path.read_text("utf-8")

@@ -30,10 +30,11 @@ VERBS = {
     "check": ("find every mistake that can be found without a model", "specs", "add_check"),
     "fmt": ("lay out spec files in the one way", "specs", "add_fmt"),
     "plan": ("show the contexts, items and model calls of a benchmark", "specs", "add_plan"),
-    "run": ("run a benchmark", "specs", "add_run"),
+    "run": ("run a benchmark, or several one after another", "specs", "add_run"),
     "teach": ("teach yourself where a model would, turn by turn", "specs", "add_teach"),
     "report": ("the measures of a run, with intervals", "results", "add_report"),
     "compare": ("what differs between two runs, or two models of one, item by item", "results", "add_compare"),
+    "leaderboard": ("models over the benchmarks of the store, with tied ranks", "results", "add_leaderboard"),
     "export": ("training data, Every Eval Ever, and tables for other programs", "results", "add_export"),
     "train": ("train a model on what was exported", "training", "add_train"),
     "sql": ("ask the results in SQL; a shell without a query", "results", "add_sql"),
@@ -50,8 +51,8 @@ VERBS = {
 }
 """Every verb: what it does, and where in `options` its options are added."""
 
-MODULES = {"import": "importing"}
-"""The modules of the verbs that no module of Python can be called."""
+MODULES = {"import": "importing", "run": "several"}
+"""The modules of the verbs that are not called like them."""
 
 
 def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:

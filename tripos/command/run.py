@@ -31,11 +31,13 @@ from tripos.running import Ending, Job
 from tripos.secrets import without_keys
 from tripos.settings import Chosen, chosen_settings
 from tripos.wiring import endpoints_of, limits_of, prices_of
+from tripos_compiler.compile import Compilation
 from tripos_compiler.plan import Plan
 from tripos_runtime.binding import Binding, BindingError
 from tripos_runtime.budget import Budget, BudgetError, check_prices
 from tripos_runtime.calling import snapshot
 from tripos_runtime.cases import CaseSource
+from tripos_runtime.datasets import DataFolders
 from tripos_runtime.engine import new_run_id
 from tripos_runtime.majority import with_majority
 from tripos_runtime.models import Model, ModelError, open_model
@@ -55,8 +57,22 @@ def main(options: Namespace, people: Mapping[str, Model] = {}) -> int:
     Exit code 1 where calls failed or the run had to stop, 100 where an `expect` did not hold, 130 where it was
     interrupted."""
     chosen = chosen_settings(options)
+    compilation, folders = compile_given(options, chosen.config)
+    return run_compiled(options, chosen, compilation, folders, people=people)
+
+
+def run_compiled(
+    options: Namespace,
+    chosen: Chosen,
+    compilation: Compilation,
+    folders: DataFolders,
+    *,
+    people: Mapping[str, Model] = {},
+    budget: Budget | None = None,
+) -> int:
+    """Runs a benchmark that was compiled; gives the exit code as `main` does. A `budget` is one that runs before this
+    one have spent of; without one it is that of the settings. Raises `Failure`."""
     config = chosen.config
-    compilation, folders = compile_given(options, config)
     plan = compilation.plan
     if plan is None:
         return USAGE
@@ -68,7 +84,8 @@ def main(options: Namespace, people: Mapping[str, Model] = {}) -> int:
         check_approved(plan)
         check_embedding(selection.chosen(plan), binding.models)
         binding = with_majority(binding, plan, source, selection)
-        budget = Budget.parse(config.budget) if config.budget else None
+        if budget is None and config.budget:
+            budget = Budget.parse(config.budget)
         if options.dry_run:
             from tripos.command.forecasts import check_names, dry_run
 

@@ -14,6 +14,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any
 
 import duckdb
@@ -102,6 +103,41 @@ def remeasure(
         base = Found(b.value - a.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
         labels = tuple(dimensions.label(plan, name, value) for name, value in zip(measure.by, cell, strict=True))
         found.append(Remeasured(labels, a.value, b.value, _with_error(base, cell, without, reason)))
+    return found
+
+
+def remeasure_pairs(
+    half: Half, plan: Plan, measure: Measure, items: Sequence[str], seed: int = 0
+) -> dict[tuple[str, str], Found]:
+    """How every two models of `half` differ (first less second) in a measure that goes by nothing, over `items`, which
+    all of them should have. Two that lack a value, or all where its SQL cannot be asked, are not in it.
+
+    Reasons are those of `remeasure`; but where all groups of items differ by the same, that has a p-value: turned round
+    at random (Fisher 1935), all G groups would agree with chance 2^(1 - G).
+    """
+    groups, power = _groups(items, seed), degree(plan, measure.figure)
+    reason = JUMPS if _jumps(plan, measure) else GROWS_IN_PART if power is None else None
+    without: list[Values] = []
+    try:
+        with _narrowed([half], items) as leave_out:
+            whole = _values(half, plan, measure)
+            for group in groups if len(groups) > 1 and reason is None else ():
+                leave_out(group)
+                without.append(_grown(_values(half, plan, measure), whole, power or 0))
+    except StoreError:
+        return {}
+    found = {}
+    for first, second in combinations(half.models, 2):
+        ends = ((), second), ((), first)
+        if any(key not in whole for key in ends):
+            continue
+        b, a = (whole[key] for key in ends)
+        base = Found(a.value - b.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
+        rest = [{(): (each[ends[0]], each[ends[1]])} if all(key in each for key in ends) else {} for each in without]
+        told = _with_error(base, (), rest, reason)
+        if told.reason == ALIKE and abs(base.value or 0.0) > ROUNDING:
+            told = replace(told, p=2.0 ** (1 - len(groups)))
+        found[first, second] = told
     return found
 
 

@@ -89,7 +89,7 @@ class ListedRun:
 
 def list_runs(connection: duckdb.DuckDBPyConnection) -> list[ListedRun]:
     """Every run, newest first, with counts over what is current for it."""
-    runs = {run.run_id: run for run in _runs(connection)}
+    runs = {run.run_id: run for run in all_runs(connection)}
     counts: dict[str, list[int]] = {run_id: [0, 0, 0] for run_id in runs}
     sampled = f"""{_MINE} select mine.run_id, count(*) from main.samples as sample
       join mine using (benchmark, fingerprint)
@@ -126,7 +126,7 @@ def find_run(connection: duckdb.DuckDBPyConnection, text: str | None = None) -> 
 
     Raises `StoreError` W0301 where there is none, or more than one.
     """
-    runs = _runs(connection)
+    runs = all_runs(connection)
     if not runs:
         raise StoreError("W0301", "the store has no runs yet", "`tripos run SPEC --model MODEL` makes one")
     if text is None:
@@ -159,7 +159,8 @@ def get_plan(connection: duckdb.DuckDBPyConnection, run: Run) -> Plan:
     return read_plan(found[0][0], run.run_id, run.benchmark)
 
 
-def _runs(connection: duckdb.DuckDBPyConnection) -> list[Run]:
+def all_runs(connection: duckdb.DuckDBPyConnection) -> list[Run]:
+    """Every run, newest first."""
     rows = connection.execute(f"select {_COLUMNS} from main.runs order by started_at desc, run_id desc").fetchall()
     return [_run(row) for row in rows]
 

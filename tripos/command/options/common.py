@@ -7,9 +7,13 @@ import argparse
 from tripos.command.options.kinds import positive
 
 
-def add_spec(parser: argparse.ArgumentParser) -> None:
-    """The spec, and where its data are."""
-    parser.add_argument("path", metavar="PATH", help="a .tripos file, or a folder that holds one")
+def add_spec(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
+    """The spec, or several of them, and where its data are."""
+    help_ = "a .tripos file, or a folder that holds one"
+    if several:
+        parser.add_argument("paths", metavar="PATH", nargs="+", help=f"{help_}; several are run one after another")
+    else:
+        parser.add_argument("path", metavar="PATH", help=help_)
     parser.add_argument("--data", metavar="DIR", action="append", default=[], help="look for data files here too")
     add_deny(parser)
 

@@ -1,4 +1,4 @@
-"""Options of the verbs that show results: report, compare, export, sql, list, why, show."""
+"""Options of the verbs that show results: report, compare, leaderboard, export, sql, list, why, show."""
 
 from __future__ import annotations
 
@@ -32,6 +32,17 @@ def add_compare(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--anyway", action="store_true", help=help_)
     add_store(parser)
     parser.add_argument("--json", action="store_true", help="print the comparison as JSON")
+
+
+def add_leaderboard(parser: argparse.ArgumentParser) -> None:
+    """Options of `tripos leaderboard`."""
+    parser.add_argument("benchmarks", metavar="BENCHMARK", nargs="*", help="these benchmarks (default: all)")
+    help_ = "take this measure of a benchmark in place of the one that stands for it; may be repeated"
+    parser.add_argument("--measure", metavar="BENCHMARK=NAME", action="append", default=[], help=help_)
+    formats = ("text", "markdown", "csv", "json")
+    parser.add_argument("--format", choices=formats, default="text", help="how it is shown")
+    add_store(parser)
+    parser.add_argument("--json", action="store_true", help="print it as JSON, as --format json does")
 
 
 def add_export(parser: argparse.ArgumentParser) -> None:

@@ -37,7 +37,12 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
 
 def add_run(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos run`."""
-    add_spec(parser)
+    add_spec(parser, several=True)
+    _add_running(parser)
+
+
+def _add_running(parser: argparse.ArgumentParser) -> None:
+    """How a benchmark is run, and who fills its roles."""
     add_roles(parser)
     add_store(parser)
     help_ = "at most so many calls at a time an endpoint (default: 16)"
@@ -62,4 +67,5 @@ def add_run(parser: argparse.ArgumentParser) -> None:
 def add_teach(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos teach`: those of `tripos run`, and who teaches."""
     parser.add_argument("--name", metavar="NAME", required=True, help="who you are; your turns will say human/NAME")
-    add_run(parser)
+    add_spec(parser)
+    _add_running(parser)

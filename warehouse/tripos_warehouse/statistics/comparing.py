@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
@@ -181,13 +181,27 @@ def rank_groups(
     for model, given in by_item.items():
         groups = None if clusters is None else [clusters[item] for item in given]
         means[model] = mean(list(given.values()), groups, confidence=1 - level)
-    order = sorted(means, key=lambda model: (means[model].value is None, -(means[model].value or 0.0), model))
-    pairs = list(combinations(order, 2))
 
     def compared(first: str, second: str) -> Found:
         runs = by_item[first], by_item[second]
         return _compare(*runs, clusters, test, resamples, seed, 1 - level).difference
 
+    return rank_by(means, compared, level=level)
+
+
+def rank_by(means: Mapping[str, Found], compared: Callable[[str, str], Found], *, level: float = 0.05) -> Ranking:
+    """Models in groups as `rank_groups` has them, of figures of any kind: `compared` gives how a model differs from
+    another (first less second), with a p-value that is not corrected.
+
+    >>> values = {"good": Found(0.9, n=50), "fair": Found(0.85, n=50), "poor": Found(0.2, n=50)}
+    >>> def compared(first, second):
+    ...     found = values[first].value - values[second].value
+    ...     return Found(found, p=0.001 if abs(found) > 0.1 else 0.4)
+    >>> [(rank.model, rank.rank, rank.letters) for rank in rank_by(values, compared).ranks]
+    [('good', 1, 'a'), ('fair', 1, 'a'), ('poor', 3, 'b')]
+    """
+    order = sorted(means, key=lambda model: (means[model].value is None, -(means[model].value or 0.0), model))
+    pairs = list(combinations(order, 2))
     found = [compared(first, second) for first, second in pairs]
     corrected = holm([each.p for each in found])
     differences = {pair: replace(each, p=p) for pair, each, p in zip(pairs, found, corrected, strict=True)}

@@ -1,0 +1,177 @@
+"""`tripos leaderboard`: what stands for a benchmark, who is ahead, and who cannot be told apart."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Command
+
+ITEMS = 30
+NUMBERS = """\
+benchmark numbers "VERSION" { languages en }
+role candidate compared
+dataset item from "numbers.jsonl" { number integer, even bool secret }
+scenario parity {
+  over item
+  ask reply by candidate { prompt "{{ item.number }}" }
+  score right = contains(reply.text, "e")
+  score short = words(reply.text) < 3
+  measure accuracy = mean(right)
+}
+measure shortness = mean(parity.short)
+measure both      = (parity.accuracy + shortness) / 2
+measure doubled   = 2 * parity.accuracy
+"""
+
+
+def replies(model: str, right: int) -> str:
+    """Replies of a model of which the first are right."""
+    return "".join(
+        json.dumps({"number": n, "model": model, "reply": "e" if n < right else "o"}) + "\n" for n in range(ITEMS)
+    )
+
+
+@pytest.fixture
+def numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a benchmark of thirty items."""
+    rows = (json.dumps({"number": n, "even": n % 2 == 0}) for n in range(ITEMS))
+    (tmp_path / "numbers.jsonl").write_text("\n".join(rows), "utf-8")
+    (tmp_path / "numbers.tripos").write_text(NUMBERS.replace("VERSION", "1.0.0"), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    return tmp_path
+
+
+def bring(tripos: Command, **right: int) -> None:
+    """Puts replies of models into the store, so many of each right."""
+    for model, count in right.items():
+        Path("replies.jsonl").write_text(replies(f"lab/{model}", count), "utf-8")
+        done = tripos("import", "samples", "replies.jsonl", "--spec", "numbers.tripos", "--model", f"lab/{model}")
+        assert done.code == 0, done.err
+
+
+def board(tripos: Command, *more: str) -> dict[str, Any]:
+    done = tripos("leaderboard", "--json", *more)
+    assert done.code == 0, done.err
+    [found] = done.data["boards"]
+    return dict(found)
+
+
+def ranks(found: dict[str, Any]) -> list[tuple[str, int, str]]:
+    return [(each["model"], each["rank"], each["letters"]) for each in found["models"]]
+
+
+def test_models_that_the_items_do_not_tell_apart_share_a_rank(numbers: Path, tripos: Command) -> None:
+    bring(tripos, good=27, fair=26, poor=4)
+    found = board(tripos, "--measure", "numbers=parity.accuracy")
+    assert ranks(found) == [("lab/good", 1, "a"), ("lab/fair", 1, "a"), ("lab/poor", 3, "b")]
+    assert [each["tied"] for each in found["models"]] == [True, True, False]
+    assert found["models"][0]["value"] == pytest.approx(0.9)
+    assert found["models"][0]["low"] < 0.9 < found["models"][0]["high"]
+
+
+def test_a_formula_is_ranked_by_its_own_difference(numbers: Path, tripos: Command) -> None:
+    bring(tripos, good=27, poor=4)
+    found = board(tripos)
+    assert found["measure"] == "both"
+    assert ranks(found) == [("lab/good", 1, "a"), ("lab/poor", 2, "b")]
+
+
+def test_one_that_is_right_on_every_item_is_ahead_of_one_that_is_wrong_on_all(numbers: Path, tripos: Command) -> None:
+    bring(tripos, all=ITEMS, none=0)
+    assert ranks(board(tripos)) == [("lab/all", 1, "a"), ("lab/none", 2, "b")]
+
+
+def test_a_model_is_not_ranked_beside_those_of_another_major_version(numbers: Path, tripos: Command) -> None:
+    bring(tripos, old=27)
+    (numbers / "numbers.tripos").write_text(NUMBERS.replace("VERSION", "2.0.0"), "utf-8")
+    bring(tripos, new=26)
+    found = board(tripos)
+    assert (found["version"], found["left_out"]) == ("2.0.0", {"lab/old": ["1.0.0"]})
+    assert [model for model, *_ in ranks(found)] == ["lab/new"]
+    assert "left out: lab/old, which ran under version 1.0.0 only" in tripos("leaderboard").out
+
+
+def test_a_model_of_an_earlier_minor_version_is_ranked_with_the_others(numbers: Path, tripos: Command) -> None:
+    bring(tripos, old=27)
+    (numbers / "numbers.tripos").write_text(NUMBERS.replace("VERSION", "1.1.0"), "utf-8")
+    bring(tripos, new=4)
+    assert [model for model, *_ in ranks(board(tripos))] == ["lab/old", "lab/new"]
+
+
+def test_a_measure_called_overall_stands_for_its_benchmark(numbers: Path, tripos: Command) -> None:
+    spec = NUMBERS.replace("VERSION", "1.0.0") + "measure overall = mean(parity.short)\n"
+    (numbers / "numbers.tripos").write_text(spec, "utf-8")
+    bring(tripos, good=27)
+    assert board(tripos)["measure"] == "overall"
+
+
+def test_without_measures_of_the_whole_each_scenario_has_its_first(numbers: Path, tripos: Command) -> None:
+    spec = NUMBERS.replace("VERSION", "1.0.0").partition("measure shortness")[0]
+    (numbers / "numbers.tripos").write_text(spec, "utf-8")
+    bring(tripos, good=27)
+    assert board(tripos)["measure"] == "parity.accuracy"
+
+
+def test_a_measure_that_goes_by_something_is_refused(numbers: Path, tripos: Command) -> None:
+    spec = NUMBERS.replace("VERSION", "1.0.0") + "measure split = mean(parity.right) by item.even\n"
+    (numbers / "numbers.tripos").write_text(spec, "utf-8")
+    bring(tripos, good=27)
+    done = tripos("leaderboard", "--measure", "numbers=split")
+    assert done.code == 2
+    assert "does not come to one value for each model" in done.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("nambers",), "did you mean `numbers`?"),
+        (("--measure", "numbers=bot"), "did you mean `both`?"),
+        (("--measure", "both"), "write --measure BENCHMARK=MEASURE"),
+    ],
+)
+def test_a_name_that_is_not_there_is_told(numbers: Path, tripos: Command, arguments: list[str], told: str) -> None:
+    bring(tripos, good=27)
+    done = tripos("leaderboard", *arguments)
+    assert done.code == 2
+    assert told in done.err
+
+
+def test_a_board_has_room_in_80_columns(numbers: Path, tripos: Command) -> None:
+    bring(tripos, **{"a-model-with-a-name-that-is-longer-than-anybody-would-give-to-it": 27, "good": 26})
+    both = ("--measure", "numbers=both", *(each for _ in range(7) for each in ("--measure", "numbers=doubled")))
+    done = tripos("leaderboard", *both)
+    assert done.code == 0
+    assert "side by side" in done.out
+    assert max(map(len, done.out.splitlines())) <= 80
+
+
+def test_csv_has_a_row_for_every_model_and_board(numbers: Path, tripos: Command) -> None:
+    bring(tripos, good=27, poor=4)
+    rows = list(csv.DictReader(io.StringIO(tripos("leaderboard", "--format", "csv").out)))
+    assert [(row["model"], row["rank"], row["tied"]) for row in rows] == [
+        ("lab/good", "1", "false"),
+        ("lab/poor", "2", "false"),
+    ]
+
+
+def test_markdown_is_a_table(numbers: Path, tripos: Command) -> None:
+    bring(tripos, good=27)
+    lines = tripos("leaderboard", "--format", "markdown").out.splitlines()
+    assert lines[0] == "### numbers 1.0.0: both"
+    assert lines[4].startswith("| 1 | lab/good | ")
+
+
+def test_models_that_others_graded_are_not_told_apart(quiz: Path, tripos: Command) -> None:
+    for model, judge in (("mock/careful", "a"), ("mock/careless", "b")):
+        done = tripos("run", "quiz.tripos", "--model", model, "--role", f"judge=mock/careful:{judge}", "--json")
+        assert done.code == 0, done.err
+    found = tripos("leaderboard", "--json").data["boards"]
+    assert all(each["rank"] == 1 for board in found for each in board["models"])
+    assert "not all were graded by the same" in tripos("leaderboard").out

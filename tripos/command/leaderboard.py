@@ -1,0 +1,196 @@
+"""`tripos leaderboard`: models over the benchmarks of a store, with intervals and ranks that may be tied."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from argparse import Namespace
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+from tripos.command.harmless import fold, harmless
+from tripos.command.opening import open_store
+from tripos.command.terminal import columns
+from tripos.failure import GOOD, Failure
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.leaderboard import Board, Standing, leaderboard
+from tripos_warehouse.report import PROVING
+from tripos_warehouse.report_text import CAUTION
+from tripos_warehouse.runs import all_runs
+from tripos_warehouse.views import connect
+
+NOTHING = "—"
+LETTERS = "ranks: = is shared; models that share a letter cannot be told apart (Holm, 5 %)"
+HEAD = (
+    *("benchmark", "version", "measure", "rank", "tied", "letters", "model", "value", "low", "high"),
+    *("items", "coverage"),
+)
+"""The columns of CSV."""
+WIDEST_MODEL = 32
+"""Columns that the name of a model gets at most in a text; what is longer goes on in the next line."""
+
+
+def main(options: Namespace) -> int:
+    """Prints the boards of the benchmarks that were named, or of all. Raises `Failure`."""
+    wanted: dict[str, list[str]] = defaultdict(list)
+    for text in options.measure:
+        benchmark, equals, measure = text.partition("=")
+        if not (benchmark and equals and measure):
+            message = f"`--measure {text}` does not say which measure of which benchmark"
+            raise Failure("R0202", message, "write --measure BENCHMARK=MEASURE")
+        wanted[benchmark].append(measure)
+    try:
+        with connect(open_store(options)) as connection:
+            boards = leaderboard(connection, all_runs(connection), wanted, benchmarks=options.benchmarks)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    form = "json" if options.json else options.format
+    if form == "json":
+        data = {"format": "tripos.leaderboard/1", "boards": [board.to_json() for board in boards]}
+        print(json.dumps(data, ensure_ascii=False, indent=2))
+    elif form == "csv":
+        print(_csv(boards), end="")
+    elif form == "markdown":
+        print("\n".join(_markdown(boards)))
+    else:
+        print("\n".join(line.rstrip() for line in _text(boards, columns())))
+    return GOOD
+
+
+def _text(boards: Sequence[Board], width: int) -> list[str]:
+    lines: list[str] = []
+    if any(each.model.startswith(PROVING) for board in boards for each in board.standings):
+        lines += [*fold(CAUTION, width), ""]
+    for board in boards:
+        lines += [*fold(_title(board), width), *_table(_rows(board)), ""]
+        lines += [part for note in _notes(board) for part in _note(note, width)]
+        lines += [""] if _notes(board) else []
+    if len(boards) > 1:
+        lines += [*_side_by_side(boards, width), ""]
+    lines += fold(LETTERS, width)
+    return lines
+
+
+def _note(note: str, width: int) -> list[str]:
+    first, *rest = fold(harmless(note), width - 4)
+    return [f"  {first}", *(f"    {each}" for each in rest)]
+
+
+def _title(board: Board) -> str:
+    return harmless(f"{board.benchmark} {board.version}: {board.measure.name}")
+
+
+def _rows(board: Board) -> list[list[str]]:
+    head = ["rank", "model", "value", "95 % interval", "items", "group"]
+    return [head, *([_rank(each), each.model, *_figures(board, each), each.letters] for each in board.standings)]
+
+
+def _figures(board: Board, each: Standing) -> list[str]:
+    show = _shower(board)
+    interval = NOTHING if each.low is None or each.high is None else f"{show(each.low)} to {show(each.high)}"
+    return [show(each.value), interval, f"{each.items:,}"]
+
+
+def _rank(each: Standing) -> str:
+    return f"{each.rank}{'=' if each.tied else ''}"
+
+
+def _shower(board: Board) -> Callable[[float], str]:
+    """How values are written: with three decimals on a scale of no more than 1, else with two."""
+    measure = board.measure
+    narrow = measure.low is not None and measure.high is not None and measure.high - measure.low <= 1
+    return "{:.3f}".format if narrow else "{:.2f}".format
+
+
+def _notes(board: Board) -> list[str]:
+    notes = []
+    if not board.standings:
+        notes.append("no model has a value")
+    if board.graded_by_others:
+        by: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for each in board.standings:
+            by[each.graders].append(each.model)
+        told = "; ".join(f"{', '.join(models)} by {', '.join(graders) or 'nobody'}" for graders, models in by.items())
+        notes.append(f"! not all were graded by the same, and those are not told apart: {told}")
+    if len({each.items for each in board.standings}) > 1:
+        notes.append("! not all have the same items; two are compared over those that both have")
+    short = [each for each in board.standings if each.coverage is not None and each.coverage < 0.995]
+    notes += [f"! {each.model}: only {each.coverage:.0%} of its scores have a value" for each in short]
+    notes += [
+        f"! left out: {model}, which ran under version {', '.join(versions)} only: scores mean something else there"
+        for model, versions in board.left_out.items()
+    ]
+    return notes
+
+
+def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5)) -> list[str]:
+    """Rows under their head, in columns; a long name of a model goes on below."""
+    widths = [max(min(len(row[at]), WIDEST_MODEL) for row in rows) for at in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        first, *more = fold(harmless(row[1]), widths[1]) if len(row) > 1 else [""]
+        cells = [first if at == 1 else text for at, text in enumerate(row)]
+        lines.append("  ".join(_set(text, widths[at], at in left) for at, text in enumerate(cells)).rstrip())
+        lines += [" " * (widths[0] + 4) + each for each in more]
+    return [lines[0], "  ".join("─" * width for width in widths if width), *lines[1:]]
+
+
+def _set(text: str, width: int, left: bool) -> str:
+    return f"{text:<{width}}" if left else f"{text:>{width}}"
+
+
+def _side_by_side(boards: Sequence[Board], width: int) -> list[str]:
+    """Every model over all boards: its value and rank, as many boards beside each other as there is room for."""
+    models = list(dict.fromkeys(each.model for board in boards for each in board.standings))
+    first = max([len("model"), *(min(len(model), WIDEST_MODEL) for model in models)])
+    labels = [chr(ord("A") + at) if at < 26 else str(at + 1) for at in range(len(boards))]
+    found = [{each.model: each for each in board.standings} for board in boards]
+    cells = [
+        [f"{_shower(board)(each.value)} ({_rank(each)})" if (each := of.get(model)) else NOTHING for model in models]
+        for board, of in zip(boards, found, strict=True)
+    ]
+    sizes = [max([len(label), *map(len, column)]) for label, column in zip(labels, cells, strict=True)]
+    lines = ["side by side, with ranks:"]
+    lines += [f"  {label}  {_title(board)}" for label, board in zip(labels, boards, strict=True)]
+    lines = [part for line in lines for part in fold(line, width)]
+    at = 0
+    while at < len(boards):
+        end, used = at + 1, first + 2 + sizes[at]
+        while end < len(boards) and used + 2 + sizes[end] <= width:
+            used += 2 + sizes[end]
+            end += 1
+        head = "  ".join([f"{'model':<{first}}", *(f"{labels[i]:>{sizes[i]}}" for i in range(at, end))])
+        lines += ["", head, "  ".join("─" * each for each in [first, *sizes[at:end]])]
+        for place, model in enumerate(models):
+            name, *more = fold(harmless(model), first)
+            lines.append("  ".join([f"{name:<{first}}", *(f"{cells[i][place]:>{sizes[i]}}" for i in range(at, end))]))
+            lines += more
+        at = end
+    return lines
+
+
+def _csv(boards: Sequence[Board]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(HEAD)
+    for board in boards:
+        for each in board.standings:
+            place = [each.rank, str(each.tied).lower(), each.letters, each.model]
+            figures = [each.value, each.low, each.high, each.items, each.coverage]
+            writer.writerow([board.benchmark, board.version, board.measure.name, *place, *figures])
+    return out.getvalue()
+
+
+def _markdown(boards: Sequence[Board]) -> list[str]:
+    lines: list[str] = []
+    for board in boards:
+        head, *rows = _rows(board)
+        lines += [f"### {_title(board)}", "", _piped(head), "| --: | :-- | --: | --: | --: | :-- |"]
+        lines += [*map(_piped, rows), "", *(f"- {harmless(note)}" for note in _notes(board))]
+        lines += [""] if _notes(board) else []
+    return lines[:-1]
+
+
+def _piped(row: Sequence[str]) -> str:
+    return "| " + " | ".join(harmless(text).replace("|", "\\|") for text in row) + " |"

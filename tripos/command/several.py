@@ -1,0 +1,171 @@
+"""`tripos run` of one benchmark or of several: one after another, each a run of its own, under one budget."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tripos.command.aside import aside
+from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
+from tripos.project import holds_benchmark
+from tripos.settings import Chosen, chosen_settings
+from tripos_compiler.compile import Compilation
+from tripos_compiler.diagnostics import nearest
+from tripos_runtime.datasets import DataFolders
+
+WORST_FIRST = (INTERRUPTED, USAGE, SOME_FAILED, NOT_HELD)
+"""Exit codes of runs, of which the first that any of them has is that of all."""
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A benchmark as it was read from a path: compiled, or why it could not be."""
+
+    path: str
+    compiled: tuple[Compilation, DataFolders] | None = None
+    failure: Failure | None = None
+
+    @property
+    def roles(self) -> frozenset[str]:
+        """The names of its roles; none where it has no plan."""
+        plan = None if self.compiled is None else self.compiled[0].plan
+        return frozenset() if plan is None else frozenset(role.name for role in plan.roles)
+
+
+def main(options: Namespace) -> int:
+    """Runs every benchmark that was named. Exit codes are those of `run.main`, of several the worst: 130, 2, 1, 100.
+
+    Raises `Failure` where only one was named and it cannot be run."""
+    from tripos.command import run
+
+    if len(options.paths) == 1:
+        options.path = options.paths[0]
+        return run.main(options)
+    _refuse_shared_files(options)
+    chosen = chosen_settings(options)
+    benchmarks = [_read(options, path, chosen) for path in _with_benchmark(options.paths)]
+    if not benchmarks:
+        raise Failure("E0108", "none of the paths holds a benchmark", "give .tripos files, or folders that hold one")
+    _check_roles(options, benchmarks)
+    return _run_all(options, chosen, benchmarks)
+
+
+def _run_all(options: Namespace, chosen: Chosen, benchmarks: Sequence[_Read]) -> int:
+    from tripos_runtime.budget import Budget, BudgetError
+
+    try:
+        budget = Budget.parse(chosen.config.budget) if chosen.config.budget else None
+    except BudgetError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    every = frozenset().union(*(each.roles for each in benchmarks))
+    codes: list[tuple[str, int]] = []
+    for place, each in enumerate(benchmarks):
+        if not options.json:
+            aside(("\n" if place else "") + f"[{place + 1}/{len(benchmarks)}] {each.path}")
+        code = _one(each, _for(each, options), _settings_for(each, chosen, every), budget)
+        codes.append((each.path, code))
+        if code == INTERRUPTED:
+            break
+    worst = next((code for code in WORST_FIRST if any(code == had for _, had in codes)), GOOD)
+    if not options.json:
+        aside("\n" + "\n".join(_told(benchmarks, codes)))
+    return worst
+
+
+def _one(each: _Read, options: Namespace, chosen: Chosen, budget: Any) -> int:
+    """One of the runs; a failure of it is told, and is its exit code. As JSON it is told in one line."""
+    from tripos.command.main import show_failure
+    from tripos.command.run import run_compiled
+
+    printed, failure = io.StringIO(), each.failure
+    code = USAGE
+    with contextlib.redirect_stdout(printed) if options.json else contextlib.nullcontext():
+        if each.compiled is not None:
+            try:
+                code = run_compiled(options, chosen, *each.compiled, budget=budget)
+            except Failure as stopped:
+                failure = stopped
+    if failure is not None:
+        show_failure(failure)
+        code = failure.exit_code
+    if options.json:
+        summary = json.loads(printed.getvalue() or "{}")
+        print(json.dumps({"path": each.path, "exit_code": code, **summary}, ensure_ascii=False), flush=True)
+    return code
+
+
+def _told(benchmarks: Sequence[_Read], codes: Sequence[tuple[str, int]]) -> list[str]:
+    """What became of each, in a line each."""
+    words = {
+        GOOD: "good",
+        SOME_FAILED: "something failed",
+        NOT_HELD: "an `expect` did not hold",
+        USAGE: "not run",
+        INTERRUPTED: "interrupted",
+    }
+    width = max(len(each.path) for each in benchmarks)
+    lines = [f"{path:<{width}}  {words.get(code, f'exit code {code}')}" for path, code in codes]
+    return lines + [f"{each.path:<{width}}  not begun" for each in benchmarks[len(codes) :]]
+
+
+def _with_benchmark(paths: Sequence[str]) -> list[str]:
+    """The paths without those that a pattern of the shell brings along: folders and files of no benchmark, which are
+    told."""
+    kept = []
+    for path in dict.fromkeys(path.rstrip("/") or path for path in paths):
+        if Path(path).exists() and not holds_benchmark(Path(path)):
+            aside(f"passed over {path}: it holds no benchmark")
+        else:
+            kept.append(path)
+    return kept
+
+
+def _read(options: Namespace, path: str, chosen: Chosen) -> _Read:
+    from tripos.command.check import compile_given
+
+    try:
+        return _Read(path, compile_given(Namespace(**{**vars(options), "path": path}), chosen.config))
+    except Failure as failure:
+        return _Read(path, failure=failure)
+
+
+def _for(each: _Read, options: Namespace) -> Namespace:
+    """The options with those roles only that a benchmark has."""
+    role = [text for text in options.role if _role(text) in each.roles or not each.roles]
+    return Namespace(**{**vars(options), "path": each.path, "role": role})
+
+
+def _settings_for(each: _Read, chosen: Chosen, every: frozenset[str]) -> Chosen:
+    """The settings without the roles that only others of the benchmarks have."""
+    roles = {name: models for name, models in chosen.config.roles.items() if name not in every - each.roles}
+    return replace(chosen, config=chosen.config.model_copy(update={"roles": roles}))
+
+
+def _check_roles(options: Namespace, benchmarks: Sequence[_Read]) -> None:
+    """Raises `Failure` R0201 for a role that none of the benchmarks has."""
+    every = sorted(frozenset().union(*(each.roles for each in benchmarks)))
+    for name in map(_role, options.role):
+        if every and name not in every:
+            close = nearest(name, every)
+            hint = f"did you mean `{close}`?" if close else f"their roles are {', '.join(every)}"
+            raise Failure("R0201", f"none of the benchmarks has a role `{name}`", hint)
+
+
+def _role(text: str) -> str:
+    return str(text.partition("=")[0])
+
+
+def _refuse_shared_files(options: Namespace) -> None:
+    """Raises `Failure` R0202 for files that each run would write anew."""
+    for option, given in (("--junit", options.junit), ("--events", options.events)):
+        if given and given != "-":
+            message = f"`{option} {given}` holds what came of one run, and {len(options.paths)} paths are given"
+            raise Failure("R0202", message, "run one benchmark at a time with it")
+    if options.json and options.events:
+        raise Failure("R0202", "`--events -` and `--json` both write on standard output", "leave one of them out")

@@ -1,0 +1,261 @@
+"""Models over the benchmarks of a store: a measure that stands for each, and ranks that are tied where the items do not
+tell two models apart."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import duckdb
+
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Plan
+from tripos_warehouse import sql
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.made_of import aggregates
+from tripos_warehouse.measures import evaluate
+from tripos_warehouse.remeasuring import Half, remeasure_pairs
+from tripos_warehouse.runs import Run, get_plan
+from tripos_warehouse.statistics.comparing import rank_by
+from tripos_warehouse.statistics.found import Found
+
+WHOLE = "overall"
+"""What a measure is called that stands for its benchmark."""
+LEVEL = 0.05
+"""A corrected p-value below this tells two models apart."""
+OTHER_GRADERS = "others graded it"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a model stands in a benchmark: its value, the 95 % interval, the items behind it.
+
+    `rank` is 1 and one more for each model that is better, and significantly so; models that share one of the `letters`
+    cannot be told apart. `coverage` is the share of the scores that should count and do."""
+
+    model: str
+    value: float
+    low: float | None
+    high: float | None
+    items: int
+    coverage: float | None
+    rank: int
+    tied: bool
+    letters: str
+    graders: tuple[str, ...]
+    reason: str | None = None
+    """Why there is no interval."""
+
+
+@dataclass(frozen=True)
+class Board:
+    """Models from the best value to the worst by one measure of one benchmark."""
+
+    benchmark: str
+    version: str
+    measure: Measure
+    standings: tuple[Standing, ...]
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Models that ran under other major versions only, with these: their figures mean something else."""
+
+    @property
+    def graded_by_others(self) -> bool:
+        """Whether not all models were graded by the same judges."""
+        return len({each.graders for each in self.standings}) > 1
+
+    def to_json(self) -> dict[str, Any]:
+        """The board as JSON values."""
+        return {
+            "benchmark": self.benchmark,
+            "version": self.version,
+            "measure": self.measure.name,
+            "models": [
+                {
+                    "model": each.model,
+                    "rank": each.rank,
+                    "tied": each.tied,
+                    "letters": each.letters,
+                    "value": each.value,
+                    "low": each.low,
+                    "high": each.high,
+                    "items": each.items,
+                    "coverage": each.coverage,
+                    "graders": list(each.graders),
+                    "reason": each.reason,
+                }
+                for each in self.standings
+            ],
+            "left_out": {model: list(versions) for model, versions in self.left_out.items()},
+        }
+
+
+def leaderboard(
+    connection: duckdb.DuckDBPyConnection,
+    runs: Sequence[Run],
+    wanted: Mapping[str, Sequence[str]] = {},
+    *,
+    benchmarks: Sequence[str] = (),
+) -> list[Board]:
+    """A board for each measure that stands for a benchmark of `runs`, which are the latest first; `wanted` are measures
+    to take instead, by benchmark, and `benchmarks` those to show. `connection` shows what is current of each.
+
+    Raises `StoreError`: W0301 for a benchmark that has no run, W0602 for a measure that it has not, or that does not
+    come to one value for each model.
+    """
+    by_benchmark: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        by_benchmark[run.benchmark].append(run)
+    for name in (*benchmarks, *wanted):
+        if name not in by_benchmark:
+            close = nearest(name, by_benchmark)
+            hint = f"did you mean `{close}`?" if close else f"its benchmarks are {', '.join(sorted(by_benchmark))}"
+            raise StoreError("W0301", f"the store has no run of a benchmark `{name}`", hint)
+    boards = []
+    for name in benchmarks or sorted(by_benchmark):
+        of_it = by_benchmark[name]
+        newest = next((run for run in of_it if run.status not in ("stopped", "failed")), of_it[0])
+        plan = get_plan(connection, newest)
+        measures = [_measure(plan, each) for each in wanted[name]] if name in wanted else headlines(plan)
+        boards += [_board(connection, plan, newest, of_it, measure) for measure in measures]
+    return boards
+
+
+def headlines(plan: Plan) -> tuple[Measure, ...]:
+    """The measures that stand for a benchmark, of those that come to one value for each model: `overall`; else the
+    first of the benchmark that is made of others and that no other is made of; else the first of the benchmark; else
+    the first of each scenario."""
+    alone = [measure for measure in plan.measures if _is_alone(plan, measure)]
+    whole = [measure for measure in alone if measure.scenario is None]
+    used = {name for measure in plan.measures for name in _uses(measure.figure)}
+    made = [each for each in whole if _is_made_of_others(each.figure) and each.name not in used]
+    for found in ([each for each in whole if each.name == WHOLE], made, whole):
+        if found:
+            return (found[0],)
+    first: dict[str | None, Measure] = {}
+    for measure in alone:
+        first.setdefault(measure.scenario, measure)
+    return tuple(first.values())
+
+
+def _measure(plan: Plan, name: str) -> Measure:
+    known = {measure.name: measure for measure in plan.measures}
+    if name not in known:
+        close = nearest(name, known)
+        hint = f"did you mean `{close}`?" if close else f"its measures are {', '.join(known)}"
+        raise StoreError("W0602", f"`{plan.benchmark.name}` has no measure `{name}`", hint)
+    if not _is_alone(plan, known[name]):
+        message = f"`{name}` of `{plan.benchmark.name}` does not come to one value for each model"
+        those = [each.name for each in plan.measures if _is_alone(plan, each)]
+        raise StoreError("W0602", message, f"these do: {', '.join(those)}" if those else "none of its measures does")
+    return known[name]
+
+
+def _is_alone(plan: Plan, measure: Measure) -> bool:
+    """Whether it comes to one value for each model."""
+    together = any(each.of_all_models for each in aggregates(plan, measure.figure))
+    return measure.sql is not None and not measure.by and not together
+
+
+def _is_made_of_others(figure: Figure) -> bool:
+    return isinstance(figure, Formula) or (isinstance(figure, Aggregate) and figure.of is not None)
+
+
+def _uses(figure: Figure) -> list[str]:
+    match figure:
+        case Measured(measure=name):
+            return [name]
+        case Formula(values=values):
+            return [name for each in values for name in _uses(each)]
+        case Aggregate() | Constant():
+            return []
+
+
+def _board(
+    connection: duckdb.DuckDBPyConnection, plan: Plan, newest: Run, runs: Sequence[Run], measure: Measure
+) -> Board:
+    under: dict[str, list[str]] = defaultdict(list)
+    for run in runs:
+        for model in run.models:
+            if run.version not in under[model]:
+                under[model].append(run.version)
+    major = _major(newest.version)
+    gone = {model: tuple(each) for model, each in under.items() if all(_major(at) != major for at in each)}
+    rows = {row.model: row for row in evaluate(connection, plan, measure).rows if row.model in under}
+    there = {model: row for model, row in rows.items() if row.value is not None and model not in gone}
+    graders = _graders(connection, newest.benchmark, measure)
+    differences = _differences(connection, plan, measure, tuple(there), graders)
+
+    def compared(first: str, second: str) -> Found:
+        if (first, second) in differences:
+            return differences[first, second]
+        back = differences.get((second, first))
+        if back is None or back.value is None:
+            told = OTHER_GRADERS if graders.get(first) != graders.get(second) else "they share no item"
+            return Found.undefined(told)
+        return Found(-back.value, back.reason, p=back.p, n=back.n)
+
+    means = {model: Found(row.value, n=row.items) for model, row in there.items()}
+    ranks = rank_by(means, compared, level=LEVEL).ranks
+    often = [each.rank for each in ranks]
+    standings = []
+    for each in ranks:
+        row = there[each.model]
+        assert row.value is not None
+        ends = row.interval_low, row.interval_high
+        of_it = graders.get(each.model, ())
+        tied = often.count(each.rank) > 1
+        standing = Standing(
+            each.model, row.value, *ends, row.items, row.coverage, each.rank, tied, each.letters, of_it, row.reason
+        )
+        standings.append(standing)
+    return Board(newest.benchmark, newest.version, measure, tuple(standings), gone)
+
+
+def _differences(
+    connection: duckdb.DuckDBPyConnection,
+    plan: Plan,
+    measure: Measure,
+    models: Sequence[str],
+    graders: Mapping[str, tuple[str, ...]],
+) -> dict[tuple[str, str], Found]:
+    """How every two models that the same judges graded differ over the items that both have."""
+    items = _items(connection, plan, measure)
+    shared: dict[frozenset[str], set[str]] = defaultdict(set)
+    pairs: dict[frozenset[str], set[frozenset[str]]] = defaultdict(set)
+    for first, second in combinations(models, 2):
+        both = items.get(first, frozenset()) & items.get(second, frozenset())
+        if both and graders.get(first) == graders.get(second):
+            shared[both] |= {first, second}
+            pairs[both].add(frozenset((first, second)))
+    found = {}
+    for both, some in shared.items():  # once for all pairs that share the same items
+        half = Half(connection, plan.benchmark.name, tuple(sorted(some)))
+        for pair, difference in remeasure_pairs(half, plan, measure, sorted(both)).items():
+            if frozenset(pair) in pairs[both]:
+                found[pair] = difference
+    return found
+
+
+def _items(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) -> dict[str, frozenset[str]]:
+    """The items of every model, in the scenario of a measure where it has one."""
+    schema = sql.name(plan.benchmark.name)
+    there = "" if measure.scenario is None else f"where scenario = {sql.text(measure.scenario)}"
+    query = f"""select model, list(distinct item_id) from (
+      select model, item_id from {schema}.scores {there}
+      union all select model, item_id from {schema}.columns {there}) group by model"""
+    return {model: frozenset(items) for model, items in connection.execute(query).fetchall()}
+
+
+def _graders(connection: duckdb.DuckDBPyConnection, benchmark: str, measure: Measure) -> dict[str, tuple[str, ...]]:
+    """Who graded the replies of every model, in the scenario of a measure where it has one."""
+    there = "" if measure.scenario is None else f"and scenario = {sql.text(measure.scenario)}"
+    query = f"""select model, list_sort(list(distinct evaluator)) from {sql.name(benchmark)}.scores
+      where evaluator is not null and value is not null {there} group by model"""
+    return {model: tuple(found) for model, found in connection.execute(query).fetchall()}
+
+
+def _major(version: str) -> str:
+    return version.partition(".")[0]
