@@ -72,3 +72,26 @@ def test_a_sitting_that_looks_into_made_rows_is_found_by_its_lesson(tripos: Call
     }
     assert "by mock/student-40-30, ok: right " in tripos("show", names["talk"], "--store", "st").out
     assert "talk" in tripos("why", names["sat"], "--store", "st").out
+
+
+def test_rows_that_are_made_after_rows_of_another_author_are_made_anew(tripos: Callable[..., Any], spec: Path) -> None:
+    more = """role editor
+dataset summary by editor from leaves(syllabus) as point {
+  prompt "Sum up: {{ first(example.statement) }}"
+  returns { summed text }
+}
+scenario lessons {
+  over summary as q
+  ask plain by teacher { prompt "What is {{ q.summed }}?" }
+  score long = length(plain.text) > 3
+}
+measure long = mean(long)
+"""
+    (spec / "lessons.tripos").write_text(SPEC[: SPEC.index("scenario")].replace("role student\n", "") + more, "utf-8")
+    for author in ("mock/author", "mock/careful", "mock/careful"):
+        roles = ("--role", f"author={author}", "--role", "editor=mock/author")
+        assert tripos("run", ".", "--model", "mock/teacher", "--store", "st", *roles).code == 0
+    counts = {
+        row["step"]: row["n"] for row in rows(tripos, "select step, count(*) as n from main.samples group by all")
+    }
+    assert (counts["example"], counts["summary"]) == (2 * 2, 2 * 2)

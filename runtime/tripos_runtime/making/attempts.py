@@ -14,9 +14,10 @@ from tripos_runtime.binding import Binding
 from tripos_runtime.making.apart import Others
 from tripos_runtime.making.asked import Asker, Found, MadeCall, Unasked
 from tripos_runtime.making.due import Due
+from tripos_runtime.making.makers import makers_of
 from tripos_runtime.making.outcomes import place_of
 from tripos_runtime.making.rejections import Reason, Rejection, note, one_of_several
-from tripos_runtime.making.slots import Slot
+from tripos_runtime.making.slots import Slot, looked_into
 from tripos_runtime.making.walks import Path, among, levels_below, node_at, walk
 from tripos_runtime.models.base import Message
 from tripos_runtime.prompting import messages
@@ -86,6 +87,11 @@ class Attempts:
         """What rows must be distinct from."""
         return Others(self.made, self.sources)
 
+    @cached_property
+    def makers(self) -> tuple[str, ...]:
+        """Who made the data sets that are looked into, which is part of the name of every reply."""
+        return makers_of(self.sources.plan, looked_into(self.made), self.binding.models)
+
     def language(self, slot: Slot) -> str:
         """The language in which those who make the row are asked."""
         if "language" in slot.cell:
@@ -135,7 +141,7 @@ class Attempts:
             self.language(slot),
             number,
             model,
-            upstream,
+            (*upstream, *self.makers),
         )
 
 

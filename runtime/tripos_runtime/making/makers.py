@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
-from tripos_compiler.plan import Ask, Data, Expr, Made, Plan, Step
+from tripos_compiler.plan import Ask, Data, Expr, Plan, Step
 from tripos_compiler.semantics.names import exprs_of, parts_of
 
 
@@ -12,19 +12,22 @@ def made_by(plan: Plan, step: Step, models: Mapping[str, Sequence[str]]) -> tupl
     """The models, which fill `models` by role, that make the data sets a step takes as values or draws shots from, and
     those that these are made from; none where it takes no data set that is made. Who made the row itself is not among
     them: a row is named by what it says."""
-    known = {made.name: made for made in plan.made}
-    if not known:
-        return ()
     names = _taken(list(exprs_of(step)))
     if isinstance(step, Ask):
         names |= {shots.dataset for shots in step.shots}
+    return makers_of(plan, names, models)
+
+
+def makers_of(plan: Plan, datasets: Collection[str], models: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """The models that make these data sets, and those that they are made from, each with its role."""
+    known = {made.name: made for made in plan.made}
+    waiting = known.keys() & datasets
     found: set[str] = set()
     seen: set[str] = set()
-    waiting = names & known.keys()
     while waiting:
         name = waiting.pop()
         seen.add(name)
-        made: Made = known[name]
+        made = known[name]
         found.update(f"{ask.role} {model}" for ask in made.asks for model in models.get(ask.role, ()))
         waiting |= (_taken(list(exprs_of(made))) & known.keys()) - seen
     return tuple(sorted(found))
