@@ -197,3 +197,14 @@ def test_a_win_is_explained_by_the_rewards_of_the_reply_and_of_the_teachers_turn
     why = " ".join(tripos("why", score["score_id"], "--full").out.split())
     assert why.count("scorer reward: mock/reward") == 2
     assert "What happens to the crayons that she gives away?" in why
+
+
+def test_a_dry_run_knows_critics_and_the_folder_of_one_that_is_not_there(
+    tripos: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    asked = ("run", str(SPEC), "--scenario", "scaffolding", "--model", "mock/careful,baseline/echo", "--dry-run")
+    known = tripos(*asked, "--role", "critic=mock/reward")
+    assert (known.code, "unknown" in known.out) == (0, False), known.err
+    gone = tripos(*asked, "--role", "critic=reward/gone")
+    assert (gone.code, "error[R0234]" in gone.err) == (2, True)
