@@ -11,7 +11,7 @@ from rich.console import Console
 
 from tripos.command.pace import Pace
 from tripos.command.picture import Moment, picture, shown_lanes
-from tripos.command.progress import Lines, Screen, shown_progress
+from tripos.command.progress import Lines, Screen, line, shown_progress
 from tripos.command.summary import Ended, counts, shares, summary, summary_lines
 from tripos_runtime.budget import Budget
 from tripos_runtime.snapshot import Snapshot
@@ -313,3 +313,11 @@ def test_an_unknown_cost_is_null_for_machines_and_what_is_known_stands_beside_it
     assert (table["cost_usd"], table["cost_known_usd"]) == (None, 1.25)
     assert table["budget"] == {"calls": {"most": 9, "spent": 0}}
     assert table["calls_per_s"] == 160.0
+
+
+def test_no_run_is_done_more_than_whole_where_a_condition_rules_out_more_than_was_planned() -> None:
+    tally = Tally()
+    tally.planned["judge", "sums"] = tally.planned["candidate", "sums"] = 10
+    tally.asked["candidate", "sums"] = 5
+    tally.skipped["judge", "sums"] = 20
+    assert line(Moment(tally, Pace(), 10.0)).startswith("25 of 30 calls (83%)")

@@ -3,15 +3,15 @@ tell two models apart."""
 
 from __future__ import annotations
 
+import difflib
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
 
 import duckdb
 
-from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Plan
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
@@ -110,7 +110,7 @@ def leaderboard(
         by_benchmark[run.benchmark].append(run)
     for name in (*benchmarks, *wanted):
         if name not in by_benchmark:
-            close = nearest(name, by_benchmark)
+            close = _nearest(name, by_benchmark)
             hint = f"did you mean `{close}`?" if close else f"its benchmarks are {', '.join(sorted(by_benchmark))}"
             raise StoreError("W0301", f"the store has no run of a benchmark `{name}`", hint)
     boards = []
@@ -143,7 +143,7 @@ def headlines(plan: Plan) -> tuple[Measure, ...]:
 def _measure(plan: Plan, name: str) -> Measure:
     known = {measure.name: measure for measure in plan.measures}
     if name not in known:
-        close = nearest(name, known)
+        close = _nearest(name, known)
         hint = f"did you mean `{close}`?" if close else f"its measures are {', '.join(known)}"
         raise StoreError("W0602", f"`{plan.benchmark.name}` has no measure `{name}`", hint)
     if not _is_alone(plan, known[name]):
@@ -259,3 +259,7 @@ def _graders(connection: duckdb.DuckDBPyConnection, benchmark: str, measure: Mea
 
 def _major(version: str) -> str:
     return version.partition(".")[0]
+
+
+def _nearest(name: str, known: Iterable[str]) -> str | None:
+    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)), None)
