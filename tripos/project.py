@@ -9,6 +9,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tripos.failure import Failure
+from tripos.releases.opening import Release, is_release, open_release
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics.deny import deny
 from tripos_compiler.plan import Plan
@@ -24,6 +25,8 @@ class Spec:
 
     path: Path
     folders: DataFolders
+    release: Release | None = None
+    """The release that it was frozen in: then its plan is taken as it is, and nothing is compiled."""
 
     def compile(self, denied: Mapping[str, str] = NOTHING, against: Plan | None = None) -> Compilation:
         """Compiles the spec. Warnings whose code is in `denied`, with what denies it, are errors, so there is no plan.
@@ -31,6 +34,8 @@ class Spec:
 
         Raises `Failure` where its main file cannot be read.
         """
+        if self.release is not None and against is None:
+            return self.release.compilation()
         try:
             compilation = compile_spec(self.path.as_posix(), _read, self.folders, against=against)
         except (OSError, UnicodeDecodeError) as error:
@@ -60,6 +65,9 @@ def find_spec(path: str, data: Sequence[str] = (), standing: Sequence[str] = ())
             hint = "give a .tripos file or a folder that holds one"
             raise Failure("E0108", f"there is no spec at `{path}`", hint)
         given = shipped
+    if is_release(given):
+        release = open_release(given)
+        return Spec(release.main, release.data_folders(folders.folders), release)
     return Spec(given if given.is_file() else _main_file(given), folders)
 
 

@@ -31,6 +31,8 @@ VERBS = {
     "fmt": ("lay out spec files in the one way", "specs", "add_fmt"),
     "plan": ("show the contexts, items and model calls of a benchmark", "specs", "add_plan"),
     "run": ("run a benchmark", "specs", "add_run"),
+    "release": ("freeze a benchmark in a folder that can be checked, run and cited", "releases", "add_release"),
+    "verify": ("whether a release is what it says, and what was tampered with", "releases", "add_verify"),
     "report": ("the measures of a run, with intervals", "results", "add_report"),
     "compare": ("what differs between two runs, or two models of one, item by item", "results", "add_compare"),
     "export": ("training data, Every Eval Ever, and tables for other programs", "results", "add_export"),

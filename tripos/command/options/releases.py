@@ -1,0 +1,27 @@
+"""Options of the verbs about releases: release, verify, diff."""
+
+from __future__ import annotations
+
+import argparse
+
+from tripos.command.options.common import add_spec
+
+
+def add_release(parser: argparse.ArgumentParser) -> None:
+    """Options of `tripos release`."""
+    add_spec(parser)
+    help_ = "the folder that gets NAME-VERSION (default: releases)"
+    parser.add_argument("--to", metavar="DIR", default="releases", help=help_)
+    help_ = "the release that this one follows (default: the highest version of the benchmark in --to)"
+    parser.add_argument("--parent", metavar="DIR", help=help_)
+    help_ = "the day that it bears, as 2026-11-21 (default: that of SOURCE_DATE_EPOCH, or none)"
+    parser.add_argument("--date", metavar="DAY", help=help_)
+    parser.add_argument("--json", action="store_true", help="print what was released as JSON")
+
+
+def add_verify(parser: argparse.ArgumentParser) -> None:
+    """Options of `tripos verify`."""
+    parser.add_argument("path", metavar="DIR", help="the folder of a release")
+    parser.add_argument("--data", metavar="DIR", action="append", default=[], help="look for its data here too")
+    parser.add_argument("--digest", metavar="SHA256", help="the digest that it must have, as it was cited")
+    parser.add_argument("--json", action="store_true", help="print what was found as JSON")
