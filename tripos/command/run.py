@@ -27,6 +27,7 @@ from tripos.command.progress import shown_progress
 from tripos.command.report import make_report, show_report, write_junit
 from tripos.command.summary import Ended, summary, summary_lines
 from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
+from tripos.releases.origins import origin_of
 from tripos.running import Ending, Job
 from tripos.secrets import without_keys
 from tripos.settings import Chosen, chosen_settings
@@ -85,6 +86,7 @@ def main(options: Namespace) -> int:
         run_id=new_run_id(datetime.now(UTC)),
         limits=limits_of(config, models),
         budget=budget,
+        origin=origin_of(options.path, Path(compilation.sources[0].path)),
     )
     with contextlib.ExitStack() as stack:
         if cassette is not None:
@@ -153,7 +155,8 @@ class _Run:
             compact_if_needed(store)  # first: a report on few parts takes less memory and less time
         report = make_report(store, self.job.run_id)
         if report.measures:
-            store.append({"measures": report.to_measure_rows()})
+            release = {"release": self.job.origin.release}
+            store.append({"measures": [{**row, **release} for row in report.to_measure_rows()]})
         return report
 
     @property
