@@ -7,7 +7,7 @@ adds what no earlier figure takes in; `patch` where it is words about the benchm
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from tripos_compiler.changed_steps import step_changes
@@ -34,8 +34,12 @@ class Change:
 
     @property
     def text(self) -> str:
-        """All of it in words: `scenario sums: is new`."""
-        return f"{self.kind} `{self.name}` {self.what}"
+        """All of it in words.
+
+        >>> Change("minor", "measure", "by_level", "is new").text
+        'measure `by_level`: is new'
+        """
+        return f"{self.kind} `{self.name}`: {self.what}"
 
     @property
     def can_change_scores(self) -> bool:
@@ -45,24 +49,31 @@ class Change:
 
 def changes(before: Plan, after: Plan) -> list[Change]:
     """What changed between two plans, the weightiest first; empty where nothing but the version did."""
-    found = list(
-        dict.fromkeys(
-            [
-                *_benchmark(before, after),
-                *_roles(before, after),
-                *_scenarios(before, after),
-                *_items(before, after),
-                *_metrics(before, after),
-                *_measures(before, after),
-                *_outside(before, after),
-                *_axes(before, after),
-                *_rest(before, after),
-            ]
-        )
+    found = _merged(
+        [
+            *_benchmark(before, after),
+            *_roles(before, after),
+            *_scenarios(before, after),
+            *_items(before, after),
+            *_metrics(before, after),
+            *_measures(before, after),
+            *_outside(before, after),
+            *_axes(before, after),
+            *_rest(before, after),
+        ]
     )
     if not found and _without_version(before) != _without_version(after):
         found.append(Change("patch", "benchmark", after.benchmark.name, "is described in other words"))
     return sorted(found, key=lambda change: WEIGHTS.index(change.part))
+
+
+def _merged(found: Iterable[Change]) -> list[Change]:
+    """Changes that several treatments have in common, told once."""
+    told: dict[tuple[str, str, str, str], Change] = {}
+    for each in found:
+        key = (each.part, each.kind, each.name, each.what)
+        told[key] = replace(each, stale=each.stale | told[key].stale) if key in told else each
+    return list(told.values())
 
 
 def _benchmark(before: Plan, after: Plan) -> Iterator[Change]:

@@ -12,7 +12,9 @@ from pathlib import Path
 from tripos.command.check import compile_given
 from tripos.config import load_config
 from tripos.failure import GOOD, USAGE, Failure
+from tripos.releases.lineage import Lineage, find_parent, follow
 from tripos.releases.making import Made, Wanted, make_release
+from tripos.releases.opening import open_release
 
 EPOCH = "SOURCE_DATE_EPOCH"
 """The variable by which builds that can be repeated are given their date."""
@@ -24,7 +26,19 @@ def main(options: Namespace) -> int:
     plan = compilation.plan
     if plan is None:
         return USAGE
-    made = make_release(Wanted(compilation, plan, folders, day=_day(options.date, os.environ)), Path(options.to))
+    to = Path(options.to)
+    parent = open_release(Path(options.parent)) if options.parent is not None else find_parent(plan, to)
+    lineage = follow(parent, plan) if parent is not None else Lineage()
+    wanted = Wanted(
+        compilation,
+        plan,
+        folders,
+        parent=lineage.parent,
+        changes=tuple(f"{each.text} ({each.part})" for each in lineage.changes),
+        former=lineage.former,
+        day=_day(options.date, os.environ),
+    )
+    made = make_release(wanted, to)
     if options.json:
         print(json.dumps(_told(made), ensure_ascii=False, indent=2))
         return GOOD
@@ -33,6 +47,8 @@ def main(options: Namespace) -> int:
     items = sum(each.rows for each in manifest.items)
     print(f"{manifest.benchmark} {manifest.version} {said}: {made.path}")
     print(f"  digest  {made.digest}")
+    if manifest.parent is not None:
+        print(f"  follows {manifest.parent.version}, {manifest.parent.digest}")
     print(f"  holds   {len(manifest.files):,} files, {items:,} items, {manifest.license}")
     for each in manifest.external:
         print(f"  needs   {each.path}, which is not in it")

@@ -79,6 +79,7 @@ CODES: dict[str, str] = {
     "E0803": "conversation without bounds",
     # E09 releases
     "E0901": "version understates the change",
+    "E0902": "version not above the last",
     # R run
     "R0101": "endpoint unreachable",
     "R0102": "key missing or refused",
@@ -173,6 +174,16 @@ CODES: dict[str, str] = {
     "W0822": "test not apart",
     "W0823": "encoder not installed",
     "W0824": "a shortcut does as well",
+    "W0850": "release in the way",
+    "W0851": "not a release",
+    "W0852": "licence cannot be released",
+    "W0853": "data cannot be released",
+    "W0854": "items not made yet",
+    "W0855": "release damaged",
+    "W0856": "signature refused",
+    "W0857": "releasing is not installed",
+    "W0858": "release would not compile",
+    "W0859": "versions that differ in kind",
 }
 """Code to headline. A test requires a page for each, with a bad example and its mend."""
 

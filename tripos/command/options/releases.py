@@ -25,3 +25,15 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", metavar="DIR", action="append", default=[], help="look for its data here too")
     parser.add_argument("--digest", metavar="SHA256", help="the digest that it must have, as it was cited")
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
+
+
+def add_diff(parser: argparse.ArgumentParser) -> None:
+    """Options of `tripos diff`."""
+    help_ = "a spec, a release, a plan in JSON, or REVISION:PATH of git"
+    parser.add_argument("before", metavar="A", help=help_)
+    parser.add_argument("after", metavar="B", help="the later one, given in the same way")
+    parser.add_argument("--data", metavar="DIR", action="append", default=[], help="look for data files here too")
+    help_ = "say also what of this store the changes make stale, and what that cost"
+    parser.add_argument("--store", metavar="DIR", help=help_)
+    parser.add_argument("--profile", metavar="NAME", help="take the settings of [profiles.NAME] in tripos.toml")
+    parser.add_argument("--format", choices=("text", "json", "markdown"), default="text", help="how it is shown")
