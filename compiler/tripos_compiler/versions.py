@@ -14,9 +14,14 @@ from tripos_compiler.source import Span
 
 
 def check_version(before: Plan, after: Plan, span: Span, diagnostics: Diagnostics) -> None:
-    """Reports, at the place of the version, one that understates what changed since `before`."""
+    """Reports, at the place of the version, one that understates what changed since `before`, or is below it."""
     found = changes(before, after)
-    if not found or before.benchmark.name != after.benchmark.name:
+    if before.benchmark.name != after.benchmark.name:
+        return
+    if not found:
+        if numbers(after.benchmark.version) < numbers(before.benchmark.version):
+            message = f"version {after.benchmark.version} is below {before.benchmark.version}, which it is held against"
+            diagnostics.error("E0902", message, span, help="versions go up: nothing else changed, so leave it as it was")
         return
     wanted = least_version(before.benchmark.version, found[0].part)
     if numbers(after.benchmark.version) >= numbers(wanted):

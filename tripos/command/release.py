@@ -13,6 +13,7 @@ from tripos.command.check import compile_given
 from tripos.config import load_config
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.releases.lineage import Lineage, find_parent, follow
+from tripos.releases.manifest import SIGNATURES
 from tripos.releases.making import Made, Wanted, make_release
 from tripos.releases.opening import open_release
 
@@ -37,6 +38,7 @@ def main(options: Namespace) -> int:
         changes=tuple(f"{each.text} ({each.part})" for each in lineage.changes),
         former=lineage.former,
         day=_day(options.date, os.environ),
+        sign_key=None if options.sign_key is None else Path(options.sign_key),
     )
     made = make_release(wanted, to)
     if options.json:
@@ -52,7 +54,8 @@ def main(options: Namespace) -> int:
     print(f"  holds   {len(manifest.files):,} files, {items:,} items, {manifest.license}")
     for each in manifest.external:
         print(f"  needs   {each.path}, which is not in it")
-    print("  signed  no")
+    signed = [name for name in SIGNATURES if (made.path / name).exists()]
+    print(f"  signed  {', '.join(signed) or 'no'}")
     return GOOD
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from tripos.command.harmless import harmless
 from tripos.config import load_config
 from tripos.failure import GOOD, SOME_FAILED, Failure
+from tripos.releases.signing import signature_checks
 from tripos.releases.verifying import Verified, verify
 
 
@@ -22,7 +23,7 @@ def main(options: Namespace) -> int:
         raise Failure("R0202", f"`--digest {options.digest}` is no SHA-256", "it has 64 hexadecimal digits")
     outer = [Path(each) for each in (*options.data, *load_config(Path.cwd()).data)]
     digest = None if options.digest is None else options.digest.lower()
-    found = verify(folder, outer, digest)
+    found = verify(folder, outer, digest, signature_checks(folder, options.key))
     if options.json:
         print(json.dumps(found.to_json(), ensure_ascii=False, indent=2))
     else:

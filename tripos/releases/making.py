@@ -24,6 +24,7 @@ from tripos.releases.licences import check_license
 from tripos.releases.manifest import (
     CHECKSUM,
     MANIFEST,
+    SIGNATURES,
     Manifest,
     Parent,
     ReleasedFile,
@@ -34,6 +35,7 @@ from tripos.releases.manifest import (
     spec_digest,
 )
 from tripos.releases.opening import open_release, recompiled_digest
+from tripos.releases.signing import sign
 from tripos_compiler.compile import Compilation
 from tripos_compiler.data import DataError
 from tripos_compiler.plan import Plan
@@ -56,6 +58,8 @@ class Wanted:
     former: str = ""
     """The change log of the release before."""
     day: date | None = None
+    sign_key: Path | None = None
+    """The secret key that it is signed with, if any."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +98,8 @@ def make_release(wanted: Wanted, to: Path) -> Made:
         (building / MANIFEST).write_bytes(written)
         (building / CHECKSUM).write_bytes(checksum_line(written))
         _check(building, wanted)
+        if wanted.sign_key is not None:
+            sign(building, wanted.sign_key, f"{manifest.name} {digest_of(written)}", os.environ)
         return _put(building, to / manifest.name, manifest)
     except OSError as error:
         raise _unwritable(to, error) from error
@@ -210,6 +216,9 @@ def _put(building: Path, target: Path, manifest: Manifest) -> Made:
         except OSError:
             there = None
         if there == digest:
+            for name in SIGNATURES:  # what was unsigned, or signed with another key, may be signed later
+                if (building / name).exists():
+                    os.replace(building / name, target / name)  # noqa: PTH105
             return Made(target, digest, manifest, was_there=True)
         raise Failure(
             "W0850",

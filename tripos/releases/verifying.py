@@ -71,7 +71,7 @@ def verify(
         raw = (folder / MANIFEST).read_bytes()
     except OSError:
         return Verified(folder, folder.name, None, (Check(MANIFEST, "wrong", "is missing"),))
-    checks = [*_of_manifest(folder, raw, expected), *signed]
+    checks = list(_of_manifest(folder, raw, expected))
     digest = digest_of(raw)
     try:
         manifest = Manifest.model_validate_json(raw)
@@ -79,11 +79,11 @@ def verify(
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "it"
         checks.append(Check(MANIFEST, "wrong", f"does not fit its schema: `{place}`: {first['msg'].lower()}"))
-        return Verified(folder, folder.name, digest, tuple(checks))
+        return Verified(folder, folder.name, digest, (*checks, *signed))
     checks += _of_files(folder, manifest)
     touched = any(each.outcome == "wrong" for each in checks)
     checks += _of_content(Release(folder, manifest, digest), outer, touched)
-    return Verified(folder, manifest.name, digest, tuple(checks))
+    return Verified(folder, manifest.name, digest, (*checks, *signed))
 
 
 def _of_manifest(folder: Path, raw: bytes, expected: str | None) -> Iterator[Check]:

@@ -16,6 +16,8 @@ def add_release(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--parent", metavar="DIR", help=help_)
     help_ = "the day that it bears, as 2026-11-21 (default: that of SOURCE_DATE_EPOCH, or none)"
     parser.add_argument("--date", metavar="DAY", help=help_)
+    help_ = "sign it with this secret key, of minisign or SSH; a password is taken from TRIPOS_KEY_PASSWORD"
+    parser.add_argument("--sign-key", metavar="FILE", help=help_)
     parser.add_argument("--json", action="store_true", help="print what was released as JSON")
 
 
@@ -24,6 +26,8 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="DIR", help="the folder of a release")
     parser.add_argument("--data", metavar="DIR", action="append", default=[], help="look for its data here too")
     parser.add_argument("--digest", metavar="SHA256", help="the digest that it must have, as it was cited")
+    help_ = "the public key that it must be signed with: a file of minisign or SSH, or what stands in it"
+    parser.add_argument("--key", metavar="KEY", help=help_)
     parser.add_argument("--json", action="store_true", help="print what was found as JSON")
 
 
