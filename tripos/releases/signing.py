@@ -55,7 +55,7 @@ def _sign_minisign(folder: Path, key: Path, name: str, environ: Mapping[str, str
         signature = secret.sign((folder / MANIFEST).read_bytes(), trusted_comment=name)
     except minisign.Error as error:
         raise _refused(f"the key `{key}` cannot sign: {error}", "check the key and its password") from error
-    (folder / MINISIG).write_bytes(bytes(signature))
+    (folder / MINISIG).write_bytes(bytes(signature) + b"\n")
     return MINISIG
 
 
@@ -93,8 +93,9 @@ def _check_minisign(path: Path, raw: bytes, public: str | None) -> Check:
     import minisign
 
     try:
-        signature = minisign.Signature.from_bytes(_bytes(path))
-        if bytes(signature) != _bytes(path).rstrip(b"\n"):
+        written = _bytes(path)
+        signature = minisign.Signature.from_bytes(written)
+        if written not in (bytes(signature), bytes(signature) + b"\n"):
             return Check(path.name, "wrong", "is not as minisign writes a signature: it was changed")
     except (minisign.Error, ValueError) as error:
         return Check(path.name, "wrong", f"is no signature of minisign: {error}")
