@@ -94,7 +94,7 @@ def _read(path: str) -> str:
 
 
 def earlier_plan(path: str, data: Sequence[str] = (), standing: Sequence[str] = ()) -> Plan:
-    """The plan of an earlier version: a spec, a release, or what `tripos plan --json` printed of one. Raises `Failure`."""
+    """The plan of an earlier version: a spec, a release, or what `tripos plan --json` printed. Raises `Failure`."""
     if not path.endswith(".json"):
         plan = find_spec(path, data, standing).compile().plan
         if plan is None:

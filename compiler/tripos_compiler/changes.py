@@ -1,7 +1,7 @@
 """What changed between two plans of a benchmark, and what each change does to figures that are compared.
 
-A change is `major` where it can change a score, a figure that there was before, or the items behind it; `minor` where it
-adds what no earlier figure takes in; `patch` where it is words about the benchmark.
+A change is `major` where it can change a score, a figure that there was before, or the items behind it; `minor` where
+it adds what no earlier figure takes in; `patch` where it is words about the benchmark.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ def _scenario(old: Scenario, new: Scenario, before: Plan, after: Plan) -> Iterat
     was = {_arms(each.arms): each for each in old.treatments}
     now = {_arms(each.arms): each for each in new.treatments}
     for arms in was.keys() - now.keys():
-        stale = {step.fingerprint for step in was[arms].steps} - new.fingerprints
-        yield Change("major", "treatment", f"{new.name} {arms}".strip(), "is gone", frozenset(stale))
+        lost = {step.fingerprint for step in was[arms].steps} - new.fingerprints
+        yield Change("major", "treatment", f"{new.name} {arms}".strip(), "is gone", frozenset(lost))
     for arms in now.keys() - was.keys():
         yield Change("major", "treatment", f"{new.name} {arms}".strip(), "is new, and counts in its measures")
     for arms in sorted(now.keys() & was.keys()):
@@ -139,8 +139,8 @@ def _items(before: Plan, after: Plan) -> Iterator[Change]:
             yield Change("major", "data set", new.name, "has another key: other rows belong together")
     for made_before, made in _both(before.made, after.made):
         if made_before.fingerprint != made.fingerprint or made_before.rows != made.rows:
-            stale = frozenset(made_before.fingerprints - made.fingerprints)
-            yield Change("major", "data set", made.name, "is made another way", stale)
+            lost = frozenset(made_before.fingerprints - made.fingerprints)
+            yield Change("major", "data set", made.name, "is made another way", lost)
     for old_tree, tree in _both(before.trees, after.trees):
         if old_tree.sha256 != tree.sha256:
             yield Change("major", "tree", tree.name, "has other branches")

@@ -7,6 +7,7 @@ raises. Below 1.0.0 the `minor` stands for the `major`.
 from __future__ import annotations
 
 import re
+
 from tripos_compiler.changes import Weight, changes
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.plan import Plan
@@ -21,7 +22,9 @@ def check_version(before: Plan, after: Plan, span: Span, diagnostics: Diagnostic
     if not found:
         if numbers(after.benchmark.version) < numbers(before.benchmark.version):
             message = f"version {after.benchmark.version} is below {before.benchmark.version}, which it is held against"
-            diagnostics.error("E0902", message, span, help="versions go up: nothing else changed, so leave it as it was")
+            diagnostics.error(
+                "E0902", message, span, help="versions go up: nothing else changed, so leave it as it was"
+            )
         return
     wanted = least_version(before.benchmark.version, found[0].part)
     if numbers(after.benchmark.version) >= numbers(wanted):

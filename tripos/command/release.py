@@ -13,8 +13,8 @@ from tripos.command.check import compile_given
 from tripos.config import load_config
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.releases.lineage import Lineage, find_parent, follow
-from tripos.releases.manifest import SIGNATURES
 from tripos.releases.making import Made, Wanted, make_release
+from tripos.releases.manifest import SIGNATURES
 from tripos.releases.opening import open_release
 
 EPOCH = "SOURCE_DATE_EPOCH"

@@ -18,7 +18,9 @@ def main(options: Namespace) -> int:
     """Checks a release; exit code 1 where anything in it is not as it was released."""
     folder = Path(options.path)
     if not folder.is_dir():
-        raise Failure("W0851", f"there is no release at `{options.path}`", "give the folder that `tripos release` wrote")
+        raise Failure(
+            "W0851", f"there is no release at `{options.path}`", "give the folder that `tripos release` wrote"
+        )
     if options.digest is not None and not re.fullmatch("[0-9a-f]{64}", options.digest.lower()):
         raise Failure("R0202", f"`--digest {options.digest}` is no SHA-256", "it has 64 hexadecimal digits")
     outer = [Path(each) for each in (*options.data, *load_config(Path.cwd()).data)]

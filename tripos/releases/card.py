@@ -74,12 +74,16 @@ def _body(
     yield from ("", "## Measures", "")
     for measure in plan.measures:
         by = f" by {', '.join(measure.by)}" if measure.by else ""
-        bounds = f", {measure.low:g} to {measure.high:g}" if measure.low is not None and measure.high is not None else ""
+        bounds = (
+            f", {measure.low:g} to {measure.high:g}" if measure.low is not None and measure.high is not None else ""
+        )
         yield f"- `{measure.name}`{by}{bounds}"
     yield from _list("Known limits", about.limits, "None were stated by those who released it.")
     yield from _list("Baselines", about.baselines, "None were stated by those who released it.")
     reveals = [f"`{each.scenario}`, `{each.step}`: {each.text}" for each in plan.reveals]
-    yield from _list("What is revealed", reveals, "Nothing that the spec marks as secret is shown to a model under test.")
+    yield from _list(
+        "What is revealed", reveals, "Nothing that the spec marks as secret is shown to a model under test."
+    )
     needed = [
         f"`{each.path}` from `{each.source}`, SHA-256 `{each.sha256}`" + (f", {each.license}" if each.license else "")
         for each in external

@@ -67,7 +67,7 @@ def croissant_of(
             license=[license_],
             in_language=list(plan.benchmark.languages),
             cite_as="; ".join(plan.benchmark.cites) or None,
-            date_published=None if day is None else datetime(day.year, day.month, day.day),  # noqa: DTZ001
+            date_published=None if day is None else datetime(day.year, day.month, day.day),
             data_limitations=list(limits) or None,
             distribution=distribution,
             record_sets=records,

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
-import orjson
-
 from tripos import __version__
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.about import About, read_about
@@ -187,7 +185,9 @@ def _license_text(wanted: Wanted, about: About, license_: str) -> bytes:
 
 def _change_log(wanted: Wanted, about: About) -> str:
     """The changes of this version, on top of those of the versions before."""
-    told = [*about.changes, *wanted.changes] or (["first release"] if wanted.parent is None else ["no change was found"])
+    told = [*about.changes, *wanted.changes] or (
+        ["first release"] if wanted.parent is None else ["no change was found"]
+    )
     day = f" ({wanted.day.isoformat()})" if wanted.day is not None else ""
     head = f"## {wanted.plan.benchmark.version}{day}\n\n" + "".join(f"- {each}\n" for each in told)
     _, _, former = wanted.former.partition("\n\n")
@@ -235,7 +235,9 @@ def _put(building: Path, target: Path, manifest: Manifest) -> Made:
 
 
 def _unwritable(to: Path, error: OSError) -> Failure:
-    return Failure("W0850", f"cannot write to `{to}`: {error.strerror or error}", "release to another folder", SOME_FAILED)
+    return Failure(
+        "W0850", f"cannot write to `{to}`: {error.strerror or error}", "release to another folder", SOME_FAILED
+    )
 
 
 __all__ = ["CHANGELOG", "LICENSE", "PLAN", "SPEC", "Made", "Wanted", "make_release"]

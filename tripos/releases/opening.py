@@ -112,7 +112,9 @@ def _sources(release: Release) -> list[Source]:
 
 
 def _damaged(folder: Path, what: str) -> Failure:
-    return Failure("W0855", f"the release `{folder}` is damaged: {what}", f"see all of it: tripos verify {folder}", SOME_FAILED)
+    return Failure(
+        "W0855", f"the release `{folder}` is damaged: {what}", f"see all of it: tripos verify {folder}", SOME_FAILED
+    )
 
 
 __all__ = ["Release", "is_release", "open_release", "recompile", "recompiled_digest"]

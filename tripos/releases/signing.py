@@ -133,7 +133,9 @@ def _public(key: str) -> str:
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("untrusted comment:")]
     if len(lines) != 1 or not (lines[0].startswith(_SSH_KEYS) or len(lines[0].split()) == 1):
-        raise _refused(f"`{key}` is no public key", "give that of minisign (`minisign.pub`) or of SSH (`id_ed25519.pub`)")
+        raise _refused(
+            f"`{key}` is no public key", "give that of minisign (`minisign.pub`) or of SSH (`id_ed25519.pub`)"
+        )
     return lines[0]
 
 
@@ -141,7 +143,9 @@ def _ssh_keygen(arguments: list[str], raw: bytes) -> subprocess.CompletedProcess
     """What ssh-keygen says. Raises `Failure` W0856 where there is none."""
     environ = {**os.environ, "LC_ALL": "C", "SSH_ASKPASS_REQUIRE": "never"}
     try:
-        return subprocess.run(["ssh-keygen", *arguments], input=raw, capture_output=True, timeout=SSH_S, env=environ)
+        return subprocess.run(
+            ["ssh-keygen", *arguments], input=raw, capture_output=True, timeout=SSH_S, env=environ, check=False
+        )
     except (OSError, subprocess.SubprocessError) as error:
         raise _refused("ssh-keygen cannot be run", "install OpenSSH, or sign with minisign") from error
 

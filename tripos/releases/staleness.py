@@ -37,9 +37,9 @@ def stale_in(store: Path, fingerprints: Collection[str]) -> Stale:
         connection = connect(Store.open(store, create=False))
         with connection:
             counts = {
-                table: connection.execute(f"select count(*) from main.{table} where fingerprint in ({listed})").fetchall()[
-                    0
-                ][0]
+                table: connection.execute(
+                    f"select count(*) from main.{table} where fingerprint in ({listed})"
+                ).fetchall()[0][0]
                 for table in ("samples", "judgements", "scores")
             }
             cost, unknown = connection.execute(

@@ -50,8 +50,10 @@ class Table:
 
 
 CIRCUMSTANCES = frozenset(
-    ("run_id", "items_of", "source", "created_at", "started_at", "finished_at", "latency_s", "attempts")
-    + ("release", "git_commit", "git_dirty")
+    (
+        *("run_id", "items_of", "source", "created_at", "started_at", "finished_at", "latency_s", "attempts"),
+        *("release", "git_commit", "git_dirty"),
+    )
 )
 
 
