@@ -10,12 +10,12 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from tripos.command.check import compile_given
-from tripos.config import load_config
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.releases.lineage import Lineage, find_parent, follow
 from tripos.releases.making import Made, Wanted, make_release
 from tripos.releases.manifest import SIGNATURES
 from tripos.releases.opening import open_release
+from tripos.settings import chosen_settings
 
 EPOCH = "SOURCE_DATE_EPOCH"
 """The variable by which builds that can be repeated are given their date."""
@@ -23,7 +23,8 @@ EPOCH = "SOURCE_DATE_EPOCH"
 
 def main(options: Namespace) -> int:
     """Writes a release; exit code 2 where the spec does not compile, 1 where another release is in the way."""
-    compilation, folders = compile_given(options, load_config(Path.cwd()))
+    config = chosen_settings(options).config
+    compilation, folders = compile_given(options, config)
     plan = compilation.plan
     if plan is None:
         return USAGE
@@ -38,6 +39,7 @@ def main(options: Namespace) -> int:
         changes=tuple(f"{each.text} ({each.part})" for each in lineage.changes),
         former=lineage.former,
         day=_day(options.date, os.environ),
+        store=Path(config.store),
         sign_key=None if options.sign_key is None else Path(options.sign_key),
     )
     made = make_release(wanted, to)

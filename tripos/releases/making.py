@@ -17,6 +17,7 @@ from tripos.releases.card import CARD, card_of, what_it_measures
 from tripos.releases.contents import SPEC, Contents, contents_of, spec_root
 from tripos.releases.croissant import CROISSANT, croissant_of
 from tripos.releases.extra import need
+from tripos.releases.freezing import freeze, gather
 from tripos.releases.items import canary_of, frozen_items, write_items
 from tripos.releases.licences import check_license
 from tripos.releases.manifest import (
@@ -56,6 +57,8 @@ class Wanted:
     former: str = ""
     """The change log of the release before."""
     day: date | None = None
+    store: Path | None = None
+    """Where the items are that models wrote."""
     sign_key: Path | None = None
     """The secret key that it is signed with, if any."""
 
@@ -116,7 +119,9 @@ def _write(wanted: Wanted, folder: Path, contents: Contents, about: About, licen
             rows[copied.path] = copied.rows
     (folder / PLAN).write_text(plan.to_json(), "utf-8")
     canary = canary_of(plan.benchmark.name)
-    items = _items(wanted, contents, folder, canary)
+    source = CaseSource(plan, wanted.folders, tuple(each.path for each in wanted.compilation.sources))
+    rows |= freeze(source, folder, gather(plan, source, wanted.store or Path("results")), canary)
+    items = _items(wanted, source, contents, folder, canary)
     rows |= {each.path: each.rows for each in items if each.path is not None}
     (folder / LICENSE).write_bytes(_license_text(wanted, about, license_))
     (folder / CHANGELOG).write_text(_change_log(wanted, about), "utf-8")
@@ -144,10 +149,9 @@ def _write(wanted: Wanted, folder: Path, contents: Contents, about: About, licen
     )
 
 
-def _items(wanted: Wanted, contents: Contents, folder: Path, canary: str) -> list[ReleasedItems]:
+def _items(wanted: Wanted, source: CaseSource, contents: Contents, folder: Path, canary: str) -> list[ReleasedItems]:
     """Writes the items of every scenario whose data may be copied."""
     plan = wanted.plan
-    source = CaseSource(plan, wanted.folders, tuple(each.path for each in wanted.compilation.sources))
     outer = {each.sha256 for each in contents.external}
     kept_back = {each.name for each in plan.datasets if outer & {file.sha256 for file in each.files}}
     over = {each.name: each.rows.dataset if each.rows is not None else None for each in plan.scenarios}

@@ -27,6 +27,7 @@ from tripos.releases.manifest import (
     spec_digest,
 )
 from tripos.releases.opening import Release, recompile
+from tripos.releases.thawing import thaw
 from tripos_compiler.data import DataError
 from tripos_runtime.cases import CaseSource
 
@@ -172,6 +173,7 @@ def _of_content(release: Release, outer: Sequence[Path], touched: bool) -> Itera
         return
     yield Check("plan", "good", "the sources compile to it")
     source = CaseSource(plan, release.data_folders(outer), tuple(each.path for each in compilation.sources))
+    thaw(source, release.folder)
     listed = {each.scenario: each for each in manifest.items}
     try:
         for frozen in frozen_items(source, manifest.canary):

@@ -55,6 +55,8 @@ class DataMaker:
         )
         asker.on_reused, asker.on_unasked = self.reused, self.unasked
         for name in choice.order:
+            if name in sources.made.frozen:
+                continue
             made = slots.by_name[name]
             attempts = Attempts(made, asker, sources, self.binding)
             maker = self.makers[name] = Maker(
@@ -62,7 +64,7 @@ class DataMaker:
             )
             await maker.make(choice.places(name))
         for scenario in self.selection.chosen(self.plan):
-            if scenario.rows is not None and scenario.rows.dataset in self.makers:
+            if scenario.rows is not None and scenario.rows.dataset in self.makers.keys() | sources.made.frozen:
                 chosen = choice.chosen(scenario)
                 if chosen is not None:
                     sources.made.chosen[scenario.name] = chosen

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-from tripos.command.options.common import add_spec
+from tripos.command.options.common import add_spec, add_store
 
 
 def add_release(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos release`."""
     add_spec(parser)
     help_ = "the folder that gets NAME-VERSION (default: releases)"
+    add_store(parser)
     parser.add_argument("--to", metavar="DIR", default="releases", help=help_)
     help_ = "the release that this one follows (default: the highest version of the benchmark in --to)"
     parser.add_argument("--parent", metavar="DIR", help=help_)
