@@ -9,7 +9,8 @@ from pathlib import Path
 from types import MappingProxyType
 
 from tripos.failure import Failure
-from tripos.releases.opening import Release, is_release, open_release
+from tripos.releases.opening import Release, open_release
+from tripos.releases.places import find_release
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics.deny import deny
 from tripos_compiler.plan import Plan
@@ -56,6 +57,10 @@ def find_spec(path: str, data: Sequence[str] = (), standing: Sequence[str] = ())
         if not Path(folder).is_dir():
             raise Failure("E0307", f"there is no data folder `{folder}`", "give a folder that exists with --data DIR")
     folders = DataFolders(tuple(Path(folder) for folder in (*data, *standing)))
+    released = find_release(path)
+    if released is not None:
+        release = open_release(released)
+        return Spec(release.main, release.data_folders(folders.folders), release)
     given = Path(path)
     if not given.exists():
         name = path.removeprefix("specs/")
@@ -65,9 +70,6 @@ def find_spec(path: str, data: Sequence[str] = (), standing: Sequence[str] = ())
             hint = "give a .tripos file or a folder that holds one"
             raise Failure("E0108", f"there is no spec at `{path}`", hint)
         given = shipped
-    if is_release(given):
-        release = open_release(given)
-        return Spec(release.main, release.data_folders(folders.folders), release)
     return Spec(given if given.is_file() else _main_file(given), folders)
 
 

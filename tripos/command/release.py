@@ -15,6 +15,7 @@ from tripos.releases.lineage import Lineage, find_parent, follow
 from tripos.releases.making import Made, Wanted, make_release
 from tripos.releases.manifest import SIGNATURES
 from tripos.releases.opening import open_release
+from tripos.releases.places import find_release, pack, push
 from tripos.settings import chosen_settings
 
 EPOCH = "SOURCE_DATE_EPOCH"
@@ -29,7 +30,7 @@ def main(options: Namespace) -> int:
     if plan is None:
         return USAGE
     to = Path(options.to)
-    parent = open_release(Path(options.parent)) if options.parent is not None else find_parent(plan, to)
+    parent = open_release(_given(options.parent)) if options.parent is not None else find_parent(plan, to)
     lineage = follow(parent, plan) if parent is not None else Lineage()
     wanted = Wanted(
         compilation,
@@ -43,6 +44,12 @@ def main(options: Namespace) -> int:
         sign_key=None if options.sign_key is None else Path(options.sign_key),
     )
     made = make_release(wanted, to)
+    elsewhere = []
+    try:
+        elsewhere += [str(pack(made.path))] if options.zip else []
+    except OSError as error:
+        raise Failure("W0850", f"cannot write the zip: {error.strerror}", "release to another folder") from error
+    elsewhere += [push(made.path, options.push)] if options.push is not None else []
     if options.json:
         print(json.dumps(_told(made), ensure_ascii=False, indent=2))
         return GOOD
@@ -50,6 +57,8 @@ def main(options: Namespace) -> int:
     manifest = made.manifest
     items = sum(each.rows for each in manifest.items)
     print(f"{manifest.benchmark} {manifest.version} {said}: {made.path}")
+    for place in elsewhere:
+        print(f"  also    {place}")
     print(f"  digest  {made.digest}")
     if manifest.parent is not None:
         print(f"  follows {manifest.parent.version}, {manifest.parent.digest}")
@@ -59,6 +68,10 @@ def main(options: Namespace) -> int:
     signed = [name for name in SIGNATURES if (made.path / name).exists()]
     print(f"  signed  {', '.join(signed) or 'no'}")
     return GOOD
+
+
+def _given(parent: str) -> Path:
+    return find_release(parent) or Path(parent)
 
 
 def _told(made: Made) -> dict[str, object]:

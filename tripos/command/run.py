@@ -28,7 +28,7 @@ from tripos.command.report import make_report, show_report, write_junit
 from tripos.command.summary import Ended, summary, summary_lines
 from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
 from tripos.releases.origins import origin_of
-from tripos.releases.thawing import thaw
+from tripos.releases.thawing import thaw_given
 from tripos.running import Ending, Job
 from tripos.secrets import without_keys
 from tripos.settings import Chosen, chosen_settings
@@ -59,7 +59,7 @@ def main(options: Namespace) -> int:
         return USAGE
     binding, cassette = chosen_binding(options, config, plan)
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
-    thaw(source, Path(options.path))
+    thaw_given(source, options.path)
     selection = with_subset(options, source, chosen_cases(options, plan))
     try:
         check_runnable(plan, selection.chosen(plan))

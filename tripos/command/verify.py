@@ -10,13 +10,14 @@ from pathlib import Path
 from tripos.command.harmless import harmless
 from tripos.config import load_config
 from tripos.failure import GOOD, SOME_FAILED, Failure
+from tripos.releases.places import find_release
 from tripos.releases.signing import signature_checks
 from tripos.releases.verifying import Verified, verify
 
 
 def main(options: Namespace) -> int:
     """Checks a release; exit code 1 where anything in it is not as it was released."""
-    folder = Path(options.path)
+    folder = find_release(options.path) or Path(options.path)
     if not folder.is_dir():
         raise Failure(
             "W0851", f"there is no release at `{options.path}`", "give the folder that `tripos release` wrote"

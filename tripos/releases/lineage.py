@@ -7,7 +7,8 @@ from pathlib import Path
 
 from tripos.failure import Failure
 from tripos.releases.manifest import Parent
-from tripos.releases.opening import Release, is_release, open_release
+from tripos.releases.opening import Release, open_release
+from tripos.releases.places import is_release
 from tripos_compiler.changes import Change, changes
 from tripos_compiler.plan import Plan
 from tripos_compiler.versions import least_version, numbers

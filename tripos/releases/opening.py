@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.contents import DATA
-from tripos.releases.manifest import FORMAT, MANIFEST, Manifest, digest_of, file_digest
+from tripos.releases.manifest import MANIFEST, Manifest, digest_of, file_digest
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.plan import Plan
 from tripos_compiler.source import Source
@@ -63,14 +63,6 @@ class Release:
                     raise _damaged(self.folder, f"`{file.path}` was changed")
 
 
-def is_release(path: Path) -> bool:
-    """Whether a path is the folder of a release."""
-    try:
-        return FORMAT.encode().split(b"/")[0] in (path / MANIFEST).read_bytes()
-    except OSError:
-        return False
-
-
 def open_release(folder: Path) -> Release:
     """The release in a folder. Raises `Failure` W0851 where its manifest is none, or of a newer Tripos."""
     try:
@@ -117,4 +109,4 @@ def _damaged(folder: Path, what: str) -> Failure:
     )
 
 
-__all__ = ["Release", "is_release", "open_release", "recompile", "recompiled_digest"]
+__all__ = ["Release", "open_release", "recompile", "recompiled_digest"]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tripos.releases.opening import is_release, open_release
+from tripos.releases.opening import open_release
+from tripos.releases.places import find_release
 
 GIT_S = 10
 """Seconds after which git is not waited for any longer."""
@@ -34,8 +35,9 @@ WORKING_TREE = Origin()
 
 def origin_of(given: str, main: Path) -> Origin:
     """What a command was given: a release, or the spec whose main file is `main`."""
-    if is_release(Path(given)):
-        return Origin(open_release(Path(given)).digest)
+    released = find_release(given)
+    if released is not None:
+        return Origin(open_release(released).digest)
     folder = main.resolve().parent
     commit = _git(folder, "rev-parse", "HEAD")
     if commit is None:

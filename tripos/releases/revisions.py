@@ -20,7 +20,7 @@ GIT_S = 60
 def plan_of(given: str, data: Sequence[str] = (), standing: Sequence[str] = ()) -> Plan:
     """The plan of a spec, a release, a plan in JSON, or `REVISION:PATH`. Raises `Failure`."""
     revision, colon, path = given.partition(":")
-    if not colon or not revision or Path(given).exists():
+    if not colon or not revision or path.startswith("//") or Path(given).exists():
         return earlier_plan(given, data, standing)
     with tempfile.TemporaryDirectory(prefix="tripos-") as folder:
         _check_out(revision, path or ".", Path(folder))

@@ -8,12 +8,20 @@ from typing import Any
 
 import orjson
 
+from tripos.releases.places import find_release
 from tripos_runtime.cases import CaseSource
 from tripos_runtime.making.kept import MadeRow, Origins, RowFile
 
 MADE = "made"
 """The folder of a release for the rows that were made."""
 _SET = "$set"
+
+
+def thaw_given(source: CaseSource, given: str) -> None:
+    """As `thaw`, where what a command was given is a release."""
+    folder = find_release(given)
+    if folder is not None:
+        thaw(source, folder)
 
 
 def thaw(source: CaseSource, folder: Path) -> None:

@@ -19,12 +19,15 @@ def add_release(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--date", metavar="DAY", help=help_)
     help_ = "sign it with this secret key, of minisign or SSH; a password is taken from TRIPOS_KEY_PASSWORD"
     parser.add_argument("--sign-key", metavar="FILE", help=help_)
+    parser.add_argument("--zip", action="store_true", help="write it as a zip too, beside the folder")
+    help_ = "copy it there too, such as s3://bucket/releases or file:///srv/releases"
+    parser.add_argument("--push", metavar="URL", help=help_)
     parser.add_argument("--json", action="store_true", help="print what was released as JSON")
 
 
 def add_verify(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos verify`."""
-    parser.add_argument("path", metavar="DIR", help="the folder of a release")
+    parser.add_argument("path", metavar="DIR", help="a release: its folder, its zip, or its URL")
     parser.add_argument("--data", metavar="DIR", action="append", default=[], help="look for its data here too")
     parser.add_argument("--digest", metavar="SHA256", help="the digest that it must have, as it was cited")
     help_ = "the public key that it must be signed with: a file of minisign or SSH, or what stands in it"
