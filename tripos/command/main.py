@@ -34,6 +34,7 @@ VERBS = {
     "release": ("freeze a benchmark in a folder that can be checked, run and cited", "releases", "add_release"),
     "verify": ("whether a release is what it says, and what was tampered with", "releases", "add_verify"),
     "diff": ("what changed between two versions, and what of it can change a score", "releases", "add_diff"),
+    "lock": ("pin what a run depends on outside of its spec", "releases", "add_lock"),
     "report": ("the measures of a run, with intervals", "results", "add_report"),
     "compare": ("what differs between two runs, or two models of one, item by item", "results", "add_compare"),
     "export": ("training data, Every Eval Ever, and tables for other programs", "results", "add_export"),

@@ -23,6 +23,7 @@ from tripos.command.aside import aside, to_nowhere
 from tripos.command.check import compile_given
 from tripos.command.choices import chosen_binding, chosen_cases, warn_of_kin, with_subset
 from tripos.command.events import Events
+from tripos.command.held import check_served_in, locked
 from tripos.command.progress import shown_progress
 from tripos.command.report import make_report, show_report, write_junit
 from tripos.command.summary import Ended, summary, summary_lines
@@ -65,6 +66,7 @@ def main(options: Namespace) -> int:
         check_runnable(plan, selection.chosen(plan))
         binding = with_majority(binding, plan, source, selection)
         budget = Budget.parse(config.budget) if config.budget else None
+        lock = locked(options, config, plan, binding)
         if options.dry_run:
             from tripos.command.forecasts import check_names, dry_run
 
@@ -94,7 +96,10 @@ def main(options: Namespace) -> int:
         if cassette is not None:
             stack.callback(cassette.close)
         events = stack.enter_context(Events.open(options.events, chosen.secrets)) if options.events else None
-        return _Run(job, options, chosen, events).go(models)
+        code = _Run(job, options, chosen, events).go(models)
+    if lock is not None:
+        check_served_in(lock, store, job.run_id)
+    return code
 
 
 @dataclass(frozen=True)

@@ -111,6 +111,8 @@ CODES: dict[str, str] = {
     "R0237": "another reward model than named",
     "R0238": "reward model needs libraries",
     "R0239": "reward model cannot be loaded",
+    "R0260": "drifted from the lock",
+    "R0261": "another snapshot served",
     "R0301": "Python function not loaded",
     "R0302": "Python function changed",
     "R0401": "not a budget",

@@ -45,3 +45,14 @@ def add_diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--store", metavar="DIR", help=help_)
     parser.add_argument("--profile", metavar="NAME", help="take the settings of [profiles.NAME] in tripos.toml")
     parser.add_argument("--format", choices=("text", "json", "markdown"), default="text", help="how it is shown")
+
+
+def add_lock(parser: argparse.ArgumentParser) -> None:
+    """Options of `tripos lock`."""
+    add_spec(parser)
+    parser.add_argument("--model", metavar="A[,B]", action="append", default=[], help="fills the compared role")
+    help_ = "fills another role; without it a role takes the compared model"
+    parser.add_argument("--role", metavar="NAME=A[,B]", action="append", default=[], help=help_)
+    add_store(parser)
+    help_ = "the file to write (default: tripos.lock)"
+    parser.add_argument("-o", "--output", metavar="FILE", default="tripos.lock", help=help_)
