@@ -175,8 +175,11 @@ def _outside(before: Plan, after: Plan) -> Iterator[Change]:
     for subset in _new(before.subsets, after.subsets):
         yield Change("minor", "subset", subset.name, "is new")
     for old, new in _both(before.subsets, after.subsets):
-        if old != new:
+        if old.model_copy(update={"withheld": new.withheld}) != new:
             yield Change("major", "subset", new.name, "is drawn another way")
+        elif old.withheld != new.withheld:
+            what = "is withheld now" if new.withheld else "is withheld no longer"
+            yield Change("minor", "subset", new.name, what)
     gates = [{each.shown for each in plan.expectations} for plan in (before, after)]
     yield from (Change("minor", "expect", each, "is gone") for each in sorted(gates[0] - gates[1]))
     yield from (Change("minor", "expect", each, "is new") for each in sorted(gates[1] - gates[0]))

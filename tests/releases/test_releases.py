@@ -377,3 +377,46 @@ def test_a_folder_that_is_no_release_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(Failure) as caught:
         open_release(tmp_path)
     assert caught.value.code == "W0851"
+
+
+def withholding(folder: Path) -> Path:
+    """A spec that withholds two of its three items, over which a second scenario runs too."""
+    shutil.copytree(LESSONS, folder)
+    spec = folder / "spec.tripos"
+    more = 'scenario again {\n  over items\n  context level\n  ask reply by candidate { prompt "{{ items.question }}" }\n  score short = words(reply.text) < 9\n}\n'
+    text = spec.read_text("utf-8").replace("seed 7", "seed 7\n  withheld")
+    spec.write_text(
+        text.replace("measure accuracy", f"{more}\nmeasure accuracy").replace(
+            "take 1 per level", "take 1 per scenario, level"
+        ),
+        "utf-8",
+    )
+    return folder
+
+
+def test_no_text_of_a_withheld_item_is_in_a_release(tmp_path: Path) -> None:
+    made = release(withholding(tmp_path / "spec"), tmp_path / "to")
+    held = {item for each in made.manifest.items for item in each.withheld}
+    rows = pq.read_table(made.path / "items/explain.parquet").to_pylist()
+    assert held and not held & {row["item_id"] for row in rows}
+    assert [(each.rows, len(each.withheld) + len(rows)) for each in made.manifest.items] == [(3, 3), (3, 3)]
+    texts = [json.loads(line)["question"] for line in (tmp_path / "spec/items.jsonl").read_text("utf-8").splitlines()]
+    hidden = [text for text in texts if text not in {row["question"] for row in rows}]
+    assert len(hidden) == len(held)
+    for name in contents(made.path):
+        shown = str(pq.read_table(made.path / name).to_pylist()) if name.endswith(".parquet") else ""
+        raw = (made.path / name).read_bytes().decode(errors="replace")
+        assert not [text for text in hidden if text in raw or text in shown], name
+
+
+def test_whoever_has_the_withheld_items_proves_that_they_are_unchanged(tmp_path: Path) -> None:
+    made = release(withholding(tmp_path / "spec"), tmp_path / "to")
+    assert "plan" in {check.what for check in verify(made.path).checks if check.outcome == "unchecked"}
+    found = verify(made.path, [tmp_path / "spec"])
+    assert wrong(found) == []
+    assert "items of explain" in {check.what for check in found.checks if check.outcome == "good"}
+    data = tmp_path / "spec/items.jsonl"
+    data.write_text(data.read_text("utf-8").replace("42", "43"), "utf-8")
+    assert "plan" in {
+        check.what for check in verify(made.path, [tmp_path / "spec"]).checks if check.outcome == "unchecked"
+    }

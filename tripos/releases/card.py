@@ -69,7 +69,8 @@ def _body(
     yield from ("## Items", "", "| scenario | items | what is asked |", "| --- | ---: | --- |")
     titles = {scenario.name: scenario.title for scenario in plan.scenarios}
     for each in items:
-        held = "" if each.path is not None else " (not in this folder)"
+        hidden = f" ({len(each.withheld):,} withheld)" if each.withheld else ""
+        held = hidden if each.path is not None else " (not in this folder)"
         yield f"| `{each.scenario}` | {each.rows:,}{held} | {_cell(titles[each.scenario])} |"
     yield from ("", "## Measures", "")
     for measure in plan.measures:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -15,6 +15,8 @@ from tripos_compiler.data import DataError, FoundFile
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets import DataFolders, files_of
 
+WITHHELD = "withheld"
+"""The source of a file that nobody is to have."""
 SPEC, DATA = "spec", "data"
 """The folders of a release for the spec with what lies beside it, and for data files from elsewhere."""
 
@@ -53,9 +55,11 @@ def spec_root(compilation: Compilation, plan: Plan) -> Path:
     return Path(os.path.commonpath([path.resolve().parent for path in (*sources, *plugins)]))
 
 
-def contents_of(compilation: Compilation, plan: Plan, folders: DataFolders, about: About) -> Contents:
+def contents_of(
+    compilation: Compilation, plan: Plan, folders: DataFolders, about: About, held: Collection[str] = ()
+) -> Contents:
     """What goes into a release of a plan. Data that lie in the spec's folder are copied; of others only what
-    `release.toml` allows.
+    `release.toml` allows; and none of the files, by SHA-256, that have items which are `held` back.
 
     Raises `Failure` W0853 for data that a release cannot find again.
     """
@@ -69,7 +73,11 @@ def contents_of(compilation: Compilation, plan: Plan, folders: DataFolders, abou
             message = f"data by an absolute path cannot be released: `{used.source}`"
             raise Failure("W0853", message, "name it relative to the spec or to a data folder")
         terms = about.data.get(used.found.path) or about.data.get(used.source)
-        if location.is_relative_to(root):
+        if used.found.sha256 in held:
+            external.append(
+                ExternalFile(path=used.found.path, source=WITHHELD, sha256=used.found.sha256, rows=used.rows)
+            )
+        elif location.is_relative_to(root):
             copied[location] = Copied(location, _inside(location, root), used.rows)
         elif terms is not None and terms.copy_it:
             copied[location] = Copied(location, f"{DATA}/{used.found.path}", used.rows)

@@ -27,6 +27,9 @@ class Frozen:
     scenario: str
     table: pa.Table
     digest: str
+    rows: int
+    withheld: tuple[str, ...] = ()
+    """The ids of those that are not in the table."""
 
 
 def canary_of(benchmark: str) -> str:
@@ -42,10 +45,22 @@ def canary_of(benchmark: str) -> str:
 
 def frozen_items(source: CaseSource, canary: str) -> Iterator[Frozen]:
     """The items of every scenario of a plan. Raises `DataError` where they are yet to be made."""
+    held = withheld_of(source)
     for scenario in source.plan.scenarios:
         cases = list(source.of(scenario, Selection()))
+        hidden = [case.item_id for case in cases if case.item_id in held]
+        open_ = [case for case in cases if case.item_id not in held]
         names = [f"{case.item_id} {orjson.dumps(dict(sorted(case.context.items()))).decode()}" for case in cases]
-        yield Frozen(scenario.name, _table(source.plan, scenario, cases, canary), list_digest(names))
+        table = _table(source.plan, scenario, open_, canary)
+        yield Frozen(scenario.name, table, list_digest(names), len(cases), tuple(sorted(set(hidden))))
+
+
+def withheld_of(source: CaseSource) -> frozenset[str]:
+    """The ids of the items of subsets that are withheld. A row that another scenario runs over too has the same id
+    there, and so is withheld there as well."""
+    names = [subset.name for subset in source.plan.subsets if subset.withheld]
+    drawn = source.drawn() if names else {}
+    return frozenset(item for name in names for _, item in drawn[name])
 
 
 def write_items(frozen: Frozen, folder: Path) -> str:

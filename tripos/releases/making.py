@@ -14,11 +14,11 @@ from tripos import __version__
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.about import About, read_about
 from tripos.releases.card import CARD, card_of, what_it_measures
-from tripos.releases.contents import SPEC, Contents, contents_of, spec_root
+from tripos.releases.contents import SPEC, WITHHELD, Contents, contents_of, spec_root
 from tripos.releases.croissant import CROISSANT, croissant_of
 from tripos.releases.extra import need
 from tripos.releases.freezing import freeze, gather
-from tripos.releases.items import canary_of, frozen_items, write_items
+from tripos.releases.items import canary_of, frozen_items, withheld_of, write_items
 from tripos.releases.licences import check_license
 from tripos.releases.manifest import (
     CHECKSUM,
@@ -38,8 +38,8 @@ from tripos.releases.signing import sign
 from tripos_compiler.compile import Compilation
 from tripos_compiler.data import DataError
 from tripos_compiler.plan import Plan
-from tripos_runtime.cases import CaseSource
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.cases import CaseSource, Selection
+from tripos_runtime.datasets import SHIPPED, DataFolders
 
 PLAN, LICENSE, CHANGELOG = "plan.json", "LICENSE", "CHANGELOG.md"
 
@@ -84,7 +84,9 @@ def make_release(wanted: Wanted, to: Path) -> Made:
     benchmark = wanted.plan.benchmark
     about = read_about(Path(wanted.compilation.sources[0].path).parent)
     license_ = check_license(benchmark.license, f"`{benchmark.name}`")
-    contents = contents_of(wanted.compilation, wanted.plan, wanted.folders, about)
+    source = CaseSource(wanted.plan, wanted.folders, tuple(each.path for each in wanted.compilation.sources))
+    held = _held_files(wanted.plan, source)
+    contents = contents_of(wanted.compilation, wanted.plan, wanted.folders, about, held)
     for each in contents.external:
         if each.license is not None:
             check_license(each.license, f"`{each.path}`")
@@ -94,11 +96,11 @@ def make_release(wanted: Wanted, to: Path) -> Made:
     except OSError as error:
         raise _unwritable(to, error) from error
     try:
-        manifest = _write(wanted, building, contents, about, license_)
+        manifest = _write(wanted, source, building, contents, about, license_)
         written = manifest.to_bytes()
         (building / MANIFEST).write_bytes(written)
         (building / CHECKSUM).write_bytes(checksum_line(written))
-        _check(building, wanted)
+        _check(building, wanted, contents)
         if wanted.sign_key is not None:
             sign(building, wanted.sign_key, f"{manifest.name} {digest_of(written)}", os.environ)
         return _put(building, to / manifest.name, manifest)
@@ -108,7 +110,32 @@ def make_release(wanted: Wanted, to: Path) -> Made:
         shutil.rmtree(building, ignore_errors=True)
 
 
-def _write(wanted: Wanted, folder: Path, contents: Contents, about: About, license_: str) -> Manifest:
+def _held_files(plan: Plan, source: CaseSource) -> set[str]:
+    """The data files, by SHA-256, that have items which are withheld."""
+    if not any(subset.withheld for subset in plan.subsets):
+        return set()
+    if plan.made:
+        message = "items that models write cannot be withheld yet"
+        raise Failure("W0853", message, "withhold items that are read from files")
+    return {file.sha256 for dataset in plan.datasets if dataset.name in _held_sets(source) for file in dataset.files}
+
+
+def _held_sets(source: CaseSource) -> set[str]:
+    """The data sets that have items which are withheld."""
+    try:
+        held = withheld_of(source)
+        return {
+            scenario.rows.dataset
+            for scenario in source.plan.scenarios
+            if scenario.rows is not None and any(case.item_id in held for case in source.of(scenario, Selection()))
+        }
+    except DataError as error:
+        raise Failure("W0853", error.message, error.help) from error
+
+
+def _write(
+    wanted: Wanted, source: CaseSource, folder: Path, contents: Contents, about: About, license_: str
+) -> Manifest:
     plan = wanted.plan
     rows: dict[str, int] = {}
     for copied in contents.copied:
@@ -119,10 +146,9 @@ def _write(wanted: Wanted, folder: Path, contents: Contents, about: About, licen
             rows[copied.path] = copied.rows
     (folder / PLAN).write_text(plan.to_json(), "utf-8")
     canary = canary_of(plan.benchmark.name)
-    source = CaseSource(plan, wanted.folders, tuple(each.path for each in wanted.compilation.sources))
     rows |= freeze(source, folder, gather(plan, source, wanted.store or Path("results")), canary)
     items = _items(wanted, source, contents, folder, canary)
-    rows |= {each.path: each.rows for each in items if each.path is not None}
+    rows |= {each.path: each.rows - len(each.withheld) for each in items if each.path is not None}
     (folder / LICENSE).write_bytes(_license_text(wanted, about, license_))
     (folder / CHANGELOG).write_text(_change_log(wanted, about), "utf-8")
     (folder / CARD).write_text(card_of(plan, license_, items, contents.external, about), "utf-8")
@@ -153,14 +179,23 @@ def _items(wanted: Wanted, source: CaseSource, contents: Contents, folder: Path,
     """Writes the items of every scenario whose data may be copied."""
     plan = wanted.plan
     outer = {each.sha256 for each in contents.external}
-    kept_back = {each.name for each in plan.datasets if outer & {file.sha256 for file in each.files}}
+    # Of a file with items that are withheld, only a data set that knows which ones they are may publish the others.
+    known = _held_sets(source) if any(each.source == WITHHELD for each in contents.external) else set()
+    kept_back = {each.name for each in plan.datasets if outer & {file.sha256 for file in each.files}} - known
     over = {each.name: each.rows.dataset if each.rows is not None else None for each in plan.scenarios}
     made = []
     try:
         for frozen in frozen_items(source, canary):
             path = None if over[frozen.scenario] in kept_back else write_items(frozen, folder)
-            rows = frozen.table.num_rows
-            made.append(ReleasedItems(scenario=frozen.scenario, rows=rows, digest=frozen.digest, path=path))
+            made.append(
+                ReleasedItems(
+                    scenario=frozen.scenario,
+                    rows=frozen.rows,
+                    digest=frozen.digest,
+                    path=path,
+                    withheld=frozen.withheld,
+                )
+            )
     except DataError as error:
         raise Failure("W0854", f"cannot freeze the items: {error.message}", error.help) from error
     return made
@@ -198,9 +233,13 @@ def _change_log(wanted: Wanted, about: About) -> str:
     return f"# Changes\n\n{head}" + (f"\n{former}" if former else "")
 
 
-def _check(folder: Path, wanted: Wanted) -> None:
+def _check(folder: Path, wanted: Wanted, contents: Contents) -> None:
     """Sees that what was written compiles to the plan that it says."""
-    found = recompiled_digest(open_release(folder), _outer(wanted))
+    outer = list(_outer(wanted))
+    if any(each.source == WITHHELD for each in contents.external):
+        beside = [Path(source.path).resolve().parent for source in wanted.compilation.sources]
+        outer += [*beside, *(each / SHIPPED for each in beside)]
+    found = recompiled_digest(open_release(folder), outer)
     if found != wanted.plan.digest:
         message = "the release would not compile to its own plan"
         raise Failure("W0858", message, "see that every data file lies in the spec's folder or in one data folder")

@@ -52,6 +52,8 @@ class ReleasedItems(_Entry):
     rows: int
     digest: Digest
     path: str | None = None
+    withheld: tuple[str, ...] = ()
+    """The ids of items whose text is in no file of the release; an id is a digest of what the item says."""
 
 
 class Parent(_Entry):

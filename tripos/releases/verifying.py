@@ -14,12 +14,13 @@ from pydantic import ValidationError
 from tripos.failure import Failure
 from tripos.releases.croissant import CROISSANT, croissant_faults
 from tripos.releases.extra import lacking
-from tripos.releases.items import canary_of, frozen_items
+from tripos.releases.items import Frozen, canary_of, frozen_items
 from tripos.releases.manifest import (
     CHECKSUM,
     MANIFEST,
     UNLISTED,
     Manifest,
+    ReleasedItems,
     canonical,
     checksum_line,
     digest_of,
@@ -178,12 +179,16 @@ def _of_content(release: Release, outer: Sequence[Path], touched: bool) -> Itera
     try:
         for frozen in frozen_items(source, manifest.canary):
             said_of = listed.get(frozen.scenario)
-            if said_of is None or (said_of.rows, said_of.digest) != (frozen.table.num_rows, frozen.digest):
+            if said_of is None or not _same(said_of, frozen):
                 yield Check(f"items of {frozen.scenario}", "wrong", "are not those of the manifest")
             else:
-                yield Check(f"items of {frozen.scenario}", "good", f"{frozen.table.num_rows:,}")
+                yield Check(f"items of {frozen.scenario}", "good", f"{frozen.rows:,}")
     except DataError as error:
         yield Check("items", "wrong", error.message)
+
+
+def _same(said: ReleasedItems, found: Frozen) -> bool:
+    return (said.rows, said.digest, said.withheld) == (found.rows, found.digest, found.withheld)
 
 
 def _missing(release: Release, outer: Sequence[Path]) -> list[str]:
