@@ -7,14 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from tripos.failure import Failure
-from tripos.releases.opening import Release, open_release
 from tripos.releases.places import find_release
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics.deny import deny
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets import DataFolders
+
+if TYPE_CHECKING:
+    from tripos.releases.opening import Release
 
 BENCHMARK = re.compile(r"^\s*benchmark\s", re.MULTILINE)
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -59,6 +62,8 @@ def find_spec(path: str, data: Sequence[str] = (), standing: Sequence[str] = ())
     folders = DataFolders(tuple(Path(folder) for folder in (*data, *standing)))
     released = find_release(path)
     if released is not None:
+        from tripos.releases.opening import open_release
+
         release = open_release(released)
         return Spec(release.main, release.data_folders(folders.folders), release)
     given = Path(path)

@@ -13,7 +13,7 @@ from tripos.command.check import compile_given
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.releases.lineage import Lineage, find_parent, follow
 from tripos.releases.making import Made, Wanted, make_release
-from tripos.releases.manifest import SIGNATURES
+from tripos.releases.names import SIGNATURES
 from tripos.releases.opening import open_release
 from tripos.releases.places import find_release, pack, push
 from tripos.settings import chosen_settings

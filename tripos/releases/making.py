@@ -21,9 +21,6 @@ from tripos.releases.freezing import freeze, gather
 from tripos.releases.items import canary_of, frozen_items, withheld_of, write_items
 from tripos.releases.licences import check_license
 from tripos.releases.manifest import (
-    CHECKSUM,
-    MANIFEST,
-    SIGNATURES,
     Manifest,
     Parent,
     ReleasedFile,
@@ -33,6 +30,7 @@ from tripos.releases.manifest import (
     file_digest,
     spec_digest,
 )
+from tripos.releases.names import CHECKSUM, MANIFEST, SIGNATURES
 from tripos.releases.opening import open_release, recompiled_digest
 from tripos.releases.signing import sign
 from tripos_compiler.compile import Compilation

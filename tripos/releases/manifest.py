@@ -8,14 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-FORMAT: Literal["tripos.release/1"] = "tripos.release/1"
-MANIFEST = "manifest.json"
-CHECKSUM = "manifest.sha256"
-"""The digest of the manifest, as `sha256sum -c` reads it."""
-SIGNATURES = ("manifest.json.minisig", "manifest.json.sig")
-"""Signatures of the manifest by minisign and by `ssh-keygen -Y sign`."""
-UNLISTED = (MANIFEST, CHECKSUM, *SIGNATURES)
-"""The files of a release that its manifest cannot list."""
+from tripos.releases.names import FORMAT, MANIFEST
 
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 

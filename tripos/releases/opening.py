@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.contents import DATA
-from tripos.releases.manifest import MANIFEST, Manifest, digest_of, file_digest
+from tripos.releases.manifest import Manifest, digest_of, file_digest
+from tripos.releases.names import MANIFEST
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.plan import Plan
 from tripos_compiler.source import Source

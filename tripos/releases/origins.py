@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tripos.releases.opening import open_release
 from tripos.releases.places import find_release
 
 GIT_S = 10
@@ -37,6 +36,8 @@ def origin_of(given: str, main: Path) -> Origin:
     """What a command was given: a release, or the spec whose main file is `main`."""
     released = find_release(given)
     if released is not None:
+        from tripos.releases.opening import open_release
+
         return Origin(open_release(released).digest)
     folder = main.resolve().parent
     commit = _git(folder, "rev-parse", "HEAD")

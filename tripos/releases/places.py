@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
-import shutil
-import tempfile
-import zipfile
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from pydantic import ValidationError
-
 from tripos.failure import SOME_FAILED, Failure
-from tripos.releases.manifest import FORMAT, MANIFEST, UNLISTED, Manifest
+from tripos.releases.names import FORMAT, MANIFEST, UNLISTED
 
 ZIP = ".zip"
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
@@ -48,6 +42,8 @@ def find_release(given: str) -> Path | None:
 
 def pack(folder: Path) -> Path:
     """Writes a release as a zip beside its folder: the same release, the same bytes. Raises `OSError`."""
+    import zipfile
+
     target = folder.with_name(folder.name + ZIP)
     new = target.with_name(f".{target.name}.new")
     with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
@@ -88,6 +84,9 @@ def push(folder: Path, url: str) -> str:
 def _fetched(url: str) -> Path:
     import obstore
     from obstore.exceptions import BaseError
+    from pydantic import ValidationError
+
+    from tripos.releases.manifest import Manifest
 
     try:
         store = _store(url.rstrip("/"))
@@ -119,6 +118,8 @@ def _fetched(url: str) -> Path:
 
 def _unpacked(path: Path) -> Path:
     """What lies in a zip: the release itself, or one folder with it."""
+    import zipfile
+
     try:
         with zipfile.ZipFile(path) as archive:
             tops = {PurePosixPath(name).parts[0] for name in archive.namelist() if PurePosixPath(name).parts}
@@ -131,6 +132,10 @@ def _unpacked(path: Path) -> Path:
 
 
 def _temporary(name: str) -> Path:
+    import atexit
+    import shutil
+    import tempfile
+
     around = Path(tempfile.mkdtemp(prefix="tripos-"))
     atexit.register(shutil.rmtree, around, ignore_errors=True)
     (around / (name or "release")).mkdir()

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tripos.failure import Failure
-from tripos.releases.manifest import MANIFEST, SIGNATURES
+from tripos.releases.names import MANIFEST, SIGNATURES
 from tripos.releases.verifying import Check
 
 MINISIG, SSHSIG = SIGNATURES

@@ -16,9 +16,6 @@ from tripos.releases.croissant import CROISSANT, croissant_faults
 from tripos.releases.extra import lacking
 from tripos.releases.items import Frozen, canary_of, frozen_items
 from tripos.releases.manifest import (
-    CHECKSUM,
-    MANIFEST,
-    UNLISTED,
     Manifest,
     ReleasedItems,
     canonical,
@@ -27,6 +24,7 @@ from tripos.releases.manifest import (
     file_digest,
     spec_digest,
 )
+from tripos.releases.names import CHECKSUM, MANIFEST, UNLISTED
 from tripos.releases.opening import Release, recompile
 from tripos.releases.thawing import thaw
 from tripos_compiler.data import DataError
