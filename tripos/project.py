@@ -7,12 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import TYPE_CHECKING
 
 from tripos.failure import Failure
+from tripos.releases.places import find_release
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics.deny import deny
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets import DataFolders
+
+if TYPE_CHECKING:
+    from tripos.releases.opening import Release
 
 BENCHMARK = re.compile(r"^\s*benchmark\s", re.MULTILINE)
 NOTHING: Mapping[str, str] = MappingProxyType({})
@@ -24,6 +29,8 @@ class Spec:
 
     path: Path
     folders: DataFolders
+    release: Release | None = None
+    """The release that it was frozen in: then its plan is taken as it is, and nothing is compiled."""
 
     def compile(self, denied: Mapping[str, str] = NOTHING, against: Plan | None = None) -> Compilation:
         """Compiles the spec. Warnings whose code is in `denied`, with what denies it, are errors, so there is no plan.
@@ -31,6 +38,8 @@ class Spec:
 
         Raises `Failure` where its main file cannot be read.
         """
+        if self.release is not None and against is None:
+            return self.release.compilation()
         try:
             compilation = compile_spec(self.path.as_posix(), _read, self.folders, against=against)
         except (OSError, UnicodeDecodeError) as error:
@@ -51,6 +60,12 @@ def find_spec(path: str, data: Sequence[str] = (), standing: Sequence[str] = ())
         if not Path(folder).is_dir():
             raise Failure("E0307", f"there is no data folder `{folder}`", "give a folder that exists with --data DIR")
     folders = DataFolders(tuple(Path(folder) for folder in (*data, *standing)))
+    released = find_release(path)
+    if released is not None:
+        from tripos.releases.opening import open_release
+
+        release = open_release(released)
+        return Spec(release.main, release.data_folders(folders.folders), release)
     given = Path(path)
     if not given.exists():
         name = path.removeprefix("specs/")
@@ -93,7 +108,7 @@ def _read(path: str) -> str:
 
 
 def earlier_plan(path: str, data: Sequence[str] = (), standing: Sequence[str] = ()) -> Plan:
-    """The plan of an earlier version: a spec, or what `tripos plan --json` printed of one. Raises `Failure`."""
+    """The plan of an earlier version: a spec, a release, or what `tripos plan --json` printed. Raises `Failure`."""
     if not path.endswith(".json"):
         plan = find_spec(path, data, standing).compile().plan
         if plan is None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from tripos import __version__
 from tripos.failure import SOME_FAILED, Failure
+from tripos.releases.origins import WORKING_TREE, Origin
 from tripos_compiler.data import DataError
 from tripos_compiler.plan import Plan
 from tripos_runtime.binding import Binding
@@ -54,6 +55,8 @@ class Job:
     run_id: str
     limits: Limits
     budget: Budget | None
+    origin: Origin = WORKING_TREE
+    """The release, or the state of the working tree, that the plan is of."""
     tally: Tally = field(default_factory=Tally)
     callers: Mapping[str, Caller] = field(default_factory=dict)
     """How each model is called, once the run is under way."""
@@ -72,7 +75,7 @@ class Job:
 
     async def run(self, models: Mapping[str, Model], around: Callable[[Job], Any]) -> Ending:
         """Runs to an ending. `around` gives the context in which calls are made, such as one that shows progress."""
-        ledger = open_ledger(self.store, _fingerprints(self.plan))
+        ledger = open_ledger(self.store, _fingerprints(self.plan), self.origin.release)
         ending: Ending | None = None
         try:
             done = self._done(ledger)
@@ -150,7 +153,7 @@ class Job:
             chosen["drawn"] = drawn
         scenarios = [scenario.name for scenario in selection.chosen(self.plan)]
         row = run_row(self.plan, self.binding, self.run_id, items_of, scenarios, chosen, datetime.now(UTC))
-        self.store.append({"runs": [row]})
+        self.store.append({"runs": [row | self.origin.columns]})
 
     def _end(self, ending: Ending) -> None:
         """Commits how the run ended; where the store cannot be written the first failure is the one to tell."""

@@ -138,6 +138,14 @@ def test_another_benchmark_is_refused(quiz: Path, tripos: Command) -> None:
     assert done.code == 2 and "W0611" in done.err
 
 
+def test_versions_that_say_that_they_differ_in_kind_are_compared_only_when_told_to(quiz: Path, tripos: Command) -> None:
+    one, two = run(tripos), run(tripos, spec=QUIZ.replace('"1.0.0"', '"2.0.0"'))
+    done = tripos("compare", one, two)
+    assert done.code == 2
+    assert "W0859" in done.err and "versions 1.0.0 and 2.0.0 of `quiz`" in done.err
+    assert tripos("compare", one, two, "--anyway").code == 0
+
+
 def test_runs_without_a_shared_item_are_refused(quiz: Path, tripos: Command) -> None:
     one = run(tripos)
     Path("items.jsonl").write_text(json.dumps({"question": "3 + 3", "answer": "6"}), "utf-8")

@@ -51,6 +51,7 @@ def sample(number: object, **changes: Any) -> dict[str, Any]:
         "tokens_reasoning": None,
         "cost_usd": 0.001,
         "latency_s": 0.5,
+        "release": None,
         "created_at": AT,
     }
     return row | changes
@@ -73,6 +74,7 @@ def score(number: object, **changes: Any) -> dict[str, Any]:
         "value": 1.0,
         "status": "scored",
         "fingerprint": SCORED,
+        "release": None,
         "created_at": AT,
     }
     return row | changes

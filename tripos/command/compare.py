@@ -18,6 +18,7 @@ from tripos.failure import GOOD, Failure
 from tripos.spec_changes import Change, spec_changes
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
+from tripos_compiler.versions import comparable
 from tripos_warehouse.comparing import Comparison, Side, check_comparable, compare
 from tripos_warehouse.comparison_text import render, verdicts
 from tripos_warehouse.errors import StoreError
@@ -43,6 +44,7 @@ def main(options: Namespace) -> int:
             judges = _judges(one.run, two.run)
             changed = spec_changes(one.plan, two.plan) + judges
             if not options.anyway:
+                _refuse_majors(one.run, two.run)
                 _refuse(changed)
             found = compare(one, two, by_judge=not judges)
     except StoreError as error:
@@ -105,6 +107,13 @@ def _judges(one: Run, two: Run) -> list[Change]:
     names = [name for name in dict.fromkeys((*before, *after)) if set(before.get(name, ())) != set(after.get(name, ()))]
     told = [(name, ", ".join(before.get(name, ())), ", ".join(after.get(name, ()))) for name in names]
     return [Change(name, f"{was or 'nobody'} → {now or 'nobody'}", True) for name, was, now in told]
+
+
+def _refuse_majors(one: Run, two: Run) -> None:
+    """Raises `StoreError` W0859 where the versions of a benchmark say themselves that their figures differ in kind."""
+    if not comparable(one.version, two.version):
+        message = f"the runs are of versions {one.version} and {two.version} of `{two.benchmark}`, which differ in kind"
+        raise StoreError("W0859", message, "see what changed: tripos diff A B; compare all the same with --anyway")
 
 
 def _refuse(changed: list[Change]) -> None:

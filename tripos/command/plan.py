@@ -14,6 +14,7 @@ from tripos.command.terminal import columns
 from tripos.command.walked import walk_lines
 from tripos.config import Config
 from tripos.failure import GOOD, USAGE, Failure
+from tripos.releases.thawing import thaw_given
 from tripos.settings import chosen_settings
 from tripos_compiler.plan import Plan, Scenario
 from tripos_runtime.binding import Binding, BindingError
@@ -41,6 +42,7 @@ def main(options: Namespace) -> int:
         print(plan.to_json(), end="")
         return GOOD
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
+    thaw_given(source, options.path)
     selection = with_subset(options, source, chosen_cases(options, plan))
     if not has_models(options, config):
         show_plan(plan, source.counts(selection), {role.name: 1 for role in plan.roles}, source.slot_counts(selection))

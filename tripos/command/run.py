@@ -23,10 +23,13 @@ from tripos.command.aside import aside, to_nowhere
 from tripos.command.check import compile_given
 from tripos.command.choices import check_people, chosen_binding, chosen_cases, warn_of_kin, with_subset
 from tripos.command.events import Events
+from tripos.command.held import check_served_in, locked
 from tripos.command.progress import shown_progress
 from tripos.command.report import make_report, show_report, write_junit
 from tripos.command.summary import Ended, summary, summary_lines, wrapped
 from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
+from tripos.releases.origins import origin_of
+from tripos.releases.thawing import thaw_given
 from tripos.running import Ending, Job
 from tripos.secrets import without_keys
 from tripos.settings import Chosen, chosen_settings
@@ -79,6 +82,7 @@ def run_compiled(
     binding, cassette = chosen_binding(options, config, plan)
     check_people(people.keys(), binding, options)
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
+    thaw_given(source, options.path)
     selection = with_subset(options, source, chosen_cases(options, plan))
     try:
         check_approved(plan)
@@ -86,6 +90,7 @@ def run_compiled(
         binding = with_majority(binding, plan, source, selection)
         if budget is None and config.budget:
             budget = Budget.parse(config.budget)
+        lock = locked(options, config, plan, binding)
         if options.dry_run:
             from tripos.command.forecasts import check_names, dry_run
 
@@ -109,12 +114,16 @@ def run_compiled(
         run_id=new_run_id(datetime.now(UTC)),
         limits=limits_of(config, models),
         budget=budget,
+        origin=origin_of(options.path, Path(compilation.sources[0].path)),
     )
     with contextlib.ExitStack() as stack:
         if cassette is not None:
             stack.callback(cassette.close)
         events = stack.enter_context(Events.open(options.events, chosen.secrets)) if options.events else None
-        return _Run(job, options, chosen, events, talking=bool(people)).go(models)
+        code = _Run(job, options, chosen, events, talking=bool(people)).go(models)
+    if lock is not None:
+        check_served_in(lock, store, job.run_id)
+    return code
 
 
 @dataclass(frozen=True)
@@ -179,7 +188,8 @@ class _Run:
             compact_if_needed(store)  # first: a report on few parts takes less memory and less time
         report = make_report(store, self.job.run_id)
         if report.measures:
-            store.append({"measures": report.to_measure_rows()})
+            release = {"release": self.job.origin.release}
+            store.append({"measures": [{**row, **release} for row in report.to_measure_rows()]})
         return report
 
     @property

@@ -23,7 +23,7 @@ from tripos_warehouse.locks import SEGMENT, Locks, place_of
 from tripos_warehouse.lookup import Lookup
 from tripos_warehouse.parts import check_part
 from tripos_warehouse.rows import Row, check_columns, get_table, to_arrow
-from tripos_warehouse.schemas import DRAFTS, JUDGEMENTS, RUN_ITEMS, SAMPLES, TABLES
+from tripos_warehouse.schemas import DRAFTS, JUDGEMENTS, RELEASE, RUN_ITEMS, SAMPLES, TABLES
 from tripos_warehouse.store import WORKS, Store, new_name, unwritable
 from tripos_warehouse.works import WorkList
 
@@ -43,8 +43,9 @@ class _Batch:
     tried: bool = False
 
 
-def open_ledger(store: Store, fingerprints: Collection[str]) -> RunLedger:
-    """The ledger of a store for a run that can use results of these `fingerprints`.
+def open_ledger(store: Store, fingerprints: Collection[str], release: str | None = None) -> RunLedger:
+    """The ledger of a store for a run that can use results of these `fingerprints`. Rows that it keeps bear `release`,
+    the digest of the release that is run, if any.
 
     What processes that died had kept is committed first. Raises `StoreError`: W0102 where the store cannot be written,
     W0103 and W0104 as `Store.files` does.
@@ -55,14 +56,16 @@ def open_ledger(store: Store, fingerprints: Collection[str]) -> RunLedger:
     ...         ledger.claim("case 1"), ledger.statuses("samples", ["00" * 16])
     (True, [None])
     """
-    return RunLedger(store, fingerprints)
+    return RunLedger(store, fingerprints, release)
 
 
 class RunLedger:
     """Keeps rows by the names of results. One process may have several; threads need one each."""
 
-    def __init__(self, store: Store, fingerprints: Collection[str]) -> None:
+    def __init__(self, store: Store, fingerprints: Collection[str], release: str | None = None) -> None:
         self._store = store
+        self._release = {RELEASE: release}
+        self._released = frozenset(table.name for table in TABLES.values() if RELEASE in table.schema.names)
         self._fingerprints = frozenset(fingerprints)
         self._batch = _Batch()
         self._closed: list[_Batch] = []
@@ -185,6 +188,10 @@ class RunLedger:
         Raises `StoreError`: W0105 for a row with wrong columns, which is not taken; W0102 where the disk refuses: the
         rows stay in memory then, and a later `flush` may succeed.
         """
+        rows = {
+            table: [{**self._release, **row} for row in some] if table in self._released else some
+            for table, some in rows.items()
+        }
         for table, some in rows.items():
             names = self._names.get(table) or frozenset(get_table(table).schema.names)
             for row in some:

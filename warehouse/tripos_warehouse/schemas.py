@@ -20,6 +20,9 @@ COMPRESSION_LEVEL = 3
 HUMAN = "human/"
 """What the evaluator's name of a person begins with."""
 
+RELEASE = "release"
+"""The column for the release that a row was made for."""
+
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 CONTEXT = pa.map_(pa.string(), pa.string())
 TEXTS = pa.list_(pa.field("element", pa.string(), nullable=False))
@@ -47,12 +50,16 @@ class Table:
 
 
 CIRCUMSTANCES = frozenset(
-    ("run_id", "items_of", "source", "created_at", "started_at", "finished_at", "latency_s", "attempts")
+    (
+        *("run_id", "items_of", "source", "created_at", "started_at", "finished_at", "latency_s", "attempts"),
+        *("release", "git_commit", "git_dirty"),
+    )
 )
 
 
 def _table(name: str, version: int, key: str, repeating: str, *fields: pa.Field[Any]) -> Table:
-    return Table(name, version, pa.schema(fields), tuple(key.split()), tuple(repeating.split()))
+    released = [each.name for each in fields if each.name == RELEASE]
+    return Table(name, version, pa.schema(fields), tuple(key.split()), (*repeating.split(), *released))
 
 
 def _need(name: str, type: pa.DataType) -> pa.Field[Any]:
@@ -80,9 +87,12 @@ _CALL = (
     _need("created_at", TIMESTAMP),
 )
 
+_RELEASE = _may(RELEASE, pa.string())
+"""The digest of the release that a run was of; null where it was of a working tree. The ledger fills it in."""
+
 RUNS = _table(
     "runs",
-    2,
+    3,
     "run_id",
     "items_of benchmark version plan_digest compared_role tool_version",
     _need("run_id", pa.string()),
@@ -99,6 +109,10 @@ RUNS = _table(
     _need("options", pa.string()),  # JSON
     _need("tool_version", pa.string()),
     _need("started_at", TIMESTAMP),
+    _RELEASE,
+    # Of a working tree in a git repository: the commit, and whether the spec's folder differs from it.
+    _may("git_commit", pa.string()),
+    _may("git_dirty", pa.bool_()),
 )
 
 RUN_ENDS = _table(
@@ -148,7 +162,7 @@ ITEMS = _table(
 # The places that data sets which are made have for items, with what became of each.
 SLOTS = _table(
     "slots",
-    1,
+    2,
     "slot_id",
     f"run_id benchmark scenario dataset fingerprint status written_by rejections {_CONTEXT_LEAVES}",
     _need("slot_id", pa.string()),
@@ -165,12 +179,13 @@ SLOTS = _table(
     _need("attempts", pa.int64()),
     _need("rejections", pa.string()),  # JSON
     _need("created_at", TIMESTAMP),
+    _RELEASE,
 )
 
 # `messages` repeats from model to model; where it does not, the encoder falls back by itself.
 SAMPLES = _table(
     "samples",
-    2,
+    3,
     "sample_id",
     "run_id benchmark scenario step fingerprint item_id role model model_served messages status finish_reason "
     + _CONTEXT_LEAVES,
@@ -190,13 +205,14 @@ SAMPLES = _table(
     _may("reply", pa.string()),
     _may("parsed", pa.string()),  # JSON
     *_CALL,
+    _RELEASE,
 )
 
 # A turn of a conversation. The conversation itself is a row of `samples`, made when it is over: its `sample_id` is the
 # `conversation_id`, and what it took is the sum of what its turns took.
 TURNS = _table(
     "turns",
-    1,
+    2,
     "turn_id",
     "conversation_id run_id benchmark scenario step fingerprint item_id role model model_served status finish_reason",
     _need("turn_id", pa.string()),
@@ -215,12 +231,13 @@ TURNS = _table(
     _may("text", pa.string()),
     _need("left_out", pa.int64()),  # turns that were not shown to the model, since they would have passed its context
     *_CALL,
+    _RELEASE,
 )
 
 # Judgements and scores that were imported have a `round`, from 1 on; those of runs have none.
 JUDGEMENTS = _table(
     "judgements",
-    4,
+    5,
     "judgement_id",
     "run_id benchmark scenario scorer fingerprint evaluator source model_served status finish_reason",
     _need("judgement_id", pa.string()),
@@ -239,6 +256,7 @@ JUDGEMENTS = _table(
     _may("reply", pa.string()),
     _may("parsed", pa.string()),  # JSON, {metric: {"score": 7, "reason": "…"}}
     *_CALL,
+    _RELEASE,
 )
 
 # A reply that could not be read, kept on its way to being asked once more: what it cost is in the sample or judgement.
@@ -265,7 +283,7 @@ DRAFTS = _table(
 
 SCORES = _table(
     "scores",
-    2,
+    3,
     "score_id",
     "sample_id judgement_id run_id benchmark scenario item_id model scorer metric evaluator status fingerprint",
     _need("score_id", pa.string()),
@@ -285,6 +303,7 @@ SCORES = _table(
     _need("status", pa.string()),  # as runtime/tripos_runtime/statuses.py has them
     _need("fingerprint", pa.string()),
     _need("created_at", TIMESTAMP),
+    _RELEASE,
 )
 
 # A text as an embedding model sees it. It is named by the model and the text alone, so every run may use it.
@@ -306,7 +325,7 @@ VECTORS = _table(
 # What a judge said of two replies that it saw side by side, once for either order.
 COMPARISONS = _table(
     "comparisons",
-    1,
+    2,
     "comparison_id",
     "judgement_id run_id benchmark scenario item_id step scorer evaluator first_model second_model first_sample_id "
     "second_sample_id status fingerprint",
@@ -328,11 +347,12 @@ COMPARISONS = _table(
     _need("status", pa.string()),
     _need("fingerprint", pa.string()),
     _need("created_at", TIMESTAMP),
+    _RELEASE,
 )
 
 MEASURES = _table(
     "measures",
-    2,
+    3,
     "run_id measure model dims",
     "run_id benchmark measure model method reason",
     _need("run_id", pa.string()),
@@ -349,6 +369,7 @@ MEASURES = _table(
     _need("total", pa.int64()),
     _may("method", pa.string()),  # how the interval was found: wilson, t, jackknife or bootstrap
     _may("reason", pa.string()),  # why there is no value, or no interval
+    _RELEASE,
 )
 
 TABLES: Mapping[str, Table] = MappingProxyType(

@@ -46,6 +46,8 @@ def type_of(type: pa.DataType) -> str:
         return "BIGINT"
     if pa.types.is_float64(type):
         return "DOUBLE"
+    if pa.types.is_boolean(type):
+        return "BOOLEAN"
     if pa.types.is_timestamp(type):
         return "TIMESTAMP"
     if pa.types.is_list(type):

@@ -227,6 +227,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "spread", ("subset",), "spread over DIMS...", "over what the items of a stratum are spread evenly", once=True
     ),
     Construct("seed", ("subset",), "seed COUNT", "the seed of the draw", once=True),
+    Construct("withheld", ("subset",), "withheld", "the items are kept out of public releases", once=True),
     Construct(
         "export",
         (FILE,),

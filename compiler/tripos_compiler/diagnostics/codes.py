@@ -82,6 +82,7 @@ CODES: dict[str, str] = {
     "E0803": "conversation without bounds",
     # E09 releases
     "E0901": "version understates the change",
+    "E0902": "version not above the last",
     # R run
     "R0101": "endpoint unreachable",
     "R0102": "key missing or refused",
@@ -119,6 +120,8 @@ CODES: dict[str, str] = {
     "R0255": "no embedding model",
     "R0256": "embedding models and others",
     "R0257": "not a vector",
+    "R0260": "drifted from the lock",
+    "R0261": "another snapshot served",
     "R0301": "Python function not loaded",
     "R0302": "Python function changed",
     "R0401": "not a budget",
@@ -188,6 +191,16 @@ CODES: dict[str, str] = {
     "W0836": "tree file unreadable",
     "W0837": "tree would be overwritten",
     "W0838": "no draft in the store",
+    "W0850": "release in the way",
+    "W0851": "not a release",
+    "W0852": "licence cannot be released",
+    "W0853": "data cannot be released",
+    "W0854": "items not made yet",
+    "W0855": "release damaged",
+    "W0856": "signature refused",
+    "W0857": "releasing is not installed",
+    "W0858": "release would not compile",
+    "W0859": "versions that differ in kind",
 }
 """Code to headline. A test requires a page for each, with a bad example and its mend."""
 

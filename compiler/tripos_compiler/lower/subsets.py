@@ -52,11 +52,12 @@ def _subset(program: Program, statement: Statement) -> Subset | None:
     written = seed.syntax("count") if seed is not None else None
     number = int(written.value) if isinstance(written, Number) else 0
     _warn_of_small_strata(program, take, int(count.value), per)
-    return Subset(name=name, take=int(count.value), per=per, spread=over, seed=number)
+    held = statement.one_of("withheld") is not None
+    return Subset(name=name, take=int(count.value), per=per, spread=over, seed=number, withheld=held)
 
 
 def _dimensions(program: Program, statement: Statement) -> tuple[str, ...] | None:
-    if not own_line(program, statement.many("dims"), ("take", "spread", "seed")):
+    if not own_line(program, statement.many("dims"), ("take", "spread", "seed", "withheld")):
         return None
     if len(program.scenarios) < len(program.declared.get("scenario", {})):
         return None  # a scenario that was reported may have what is named

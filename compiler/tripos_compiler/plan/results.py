@@ -94,13 +94,15 @@ class Expectation(Part):
 
 
 class Subset(Part):
-    """A stratified sample: `take` items for every combination of `per`, spread evenly over `spread`."""
+    """A stratified sample: `take` items for every combination of `per`, spread evenly over `spread`. The text of items
+    that are `withheld` is kept out of public releases."""
 
     name: str
     take: int
     per: tuple[str, ...]
     spread: tuple[str, ...]
     seed: int
+    withheld: bool = False
 
 
 class Export(Part):

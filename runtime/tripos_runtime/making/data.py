@@ -56,6 +56,8 @@ class DataMaker:
         )
         asker.on_reused, asker.on_unasked, asker.on_deeper = self.reused, self.unasked, self.deeper
         for name in choice.order:
+            if name in sources.made.frozen:
+                continue
             made = slots.by_name[name]
             attempts = Attempts(made, asker, sources, self.binding)
             maker = self.makers[name] = Maker(
@@ -65,7 +67,7 @@ class DataMaker:
             if self.callers is None and maker.open:
                 choice.unsure.add(name)
         for scenario in self.selection.chosen(self.plan):
-            if scenario.rows is not None and scenario.rows.dataset in self.makers:
+            if scenario.rows is not None and scenario.rows.dataset in self.makers.keys() | sources.made.frozen:
                 chosen = choice.chosen(scenario)
                 if chosen is not None:
                     sources.made.chosen[scenario.name] = chosen

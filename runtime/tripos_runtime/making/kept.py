@@ -75,11 +75,12 @@ class RowFile:
 
 @dataclass
 class MadeData:
-    """The rows of every data set that was made, by its name; and the places of the slots that a scenario runs over,
-    by its name, where those are not all."""
+    """The rows of every data set that was made, by its name; the places of the slots that a scenario runs over, by its
+    name, where those are not all; and the data sets whose rows were there before the run, so that it makes none."""
 
     rows: dict[str, RowFile] = field(default_factory=dict)
     chosen: dict[str, frozenset[int]] = field(default_factory=dict)
+    frozen: set[str] = field(default_factory=set)
 
     def of(self, dataset: str, scenario: str | None = None) -> Iterator[MadeRow]:
         """The rows of a data set, or those of them that a scenario runs over. Raises `DataError` where none were made

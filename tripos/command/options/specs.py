@@ -55,6 +55,8 @@ def _add_running(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeout", type=seconds, metavar="S", help=help_)
     help_ = "how long an endpoint may be silent before its calls fail (default: 900)"
     parser.add_argument("--patience", type=seconds, metavar="S", help=help_)
+    help_ = "refuse to run with other data, models, prices or functions than the lock pins (default: tripos.lock)"
+    parser.add_argument("--locked", metavar="FILE", nargs="?", const="tripos.lock", help=help_)
     parser.add_argument("--dry-run", action="store_true", help="show what would be asked and reused; ask nothing")
     help_ = "write how the run goes as JSON Lines to a file, or to standard output for `-`"
     parser.add_argument("--events", metavar="FILE", help=help_)

@@ -1,0 +1,109 @@
+"""What changed of the steps of a treatment, each in a few words, with the results that count no longer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tripos_compiler.plan import Grade, Judging, Plan, Scorer, Settings, Step, Treatment
+
+_KINDS = {
+    "prompt": "prompt",
+    "system": "prompt",
+    "chat": "prompt",
+    "continues": "prompt",
+    "shots": "prompt",
+    "returns": "prompt",
+    "settings": "settings",
+    "samples": "settings",
+    "repeat": "settings",
+    "limit": "settings",
+    "metrics": "allocation",
+    "weights": "allocation",
+}
+"""The kind of change that a field of a step is; of any other field it is the step's own."""
+_HIDDEN = frozenset(("step", "name", "fingerprint", "judgement", "needs"))
+
+Told = tuple[str, str, str, frozenset[str]]
+"""The kind, the step, what of it, and the fingerprints of results that count no longer."""
+
+
+def step_changes(was: Treatment, now: Treatment, before: Plan, after: Plan) -> Iterator[Told]:
+    """What changed between two versions of a treatment. A step that changed only with what it builds on is told where
+    nothing else explains it."""
+    old, new = ({step.name: step for step in each.steps} for each in (was, now))
+    for name in old.keys() - new.keys():
+        yield old[name].step, name, "is gone", _prints(old[name])
+    for name in new.keys() - old.keys():
+        yield new[name].step, name, "is new", frozenset()
+    explained = old.keys() != new.keys()
+    stale: dict[str, frozenset[str]] = {}
+    for name in (name for name in old if name in new):
+        told = list(_changed(old[name], new[name], before, after))
+        lost = _prints(old[name]) - _prints(new[name])
+        explained = explained or bool(told)
+        for kind, what in told:
+            yield kind, name, what, lost
+        if lost and not told:
+            stale[name] = lost
+    for name, lost in stale.items():
+        what = "follows what it builds on" if explained else "depends on data, labels or functions that changed"
+        yield new[name].step, name, what, lost
+
+
+def _changed(old: Step, new: Step, before: Plan, after: Plan) -> Iterator[tuple[str, str]]:
+    if old.step != new.step:
+        yield new.step, f"is a {new.step} now, and was a {old.step}"
+        return
+    was, now = (each.model_dump(mode="json", exclude=set(_HIDDEN)) for each in (old, new))
+    for field in was:
+        if was[field] != now[field]:
+            yield _KINDS.get(field, new.step), _told(field, was[field], now[field], getattr(new, field))
+    if isinstance(old, Judging) and isinstance(new, Judging) and old.scorer == new.scorer:
+        yield from _scorer(before.scorer(old.scorer), after.scorer(new.scorer))
+    if isinstance(old, Grade) and isinstance(new, Grade):
+        for name in (each for each in old.metrics if each in new.metrics):
+            if _rubric(before, name) != _rubric(after, name):
+                yield "metric", f"grades `{name}` by another rubric"
+
+
+def _scorer(old: Scorer, new: Scorer) -> Iterator[tuple[str, str]]:
+    was, now = (each.model_dump(mode="json") for each in (old, new))
+    for field in was:
+        if was[field] != now[field]:
+            told = _told(field, was[field], now[field], getattr(new, field))
+            yield "scorer", f"is graded by `{new.name}`, of which {told}"
+
+
+def _told(field: str, was: Any, now: Any, value: Any) -> str:
+    """A change of one field in words.
+
+    >>> _told("samples", 1, 4, 4)
+    'samples 1 → 4'
+    """
+    if isinstance(value, Settings):
+        parts = [f"{name} {_shown(was[name])} → {_shown(now[name])}" for name in was if was[name] != now[name]]
+        return ", ".join(parts)
+    if field in ("prompt", "system") and was and now:
+        changed = sorted(language for language in {*was, *now} if was.get(language) != now.get(language))
+        return f"the {field} ({', '.join(changed)}) is other than before"
+    if isinstance(now, int | float | str) and isinstance(was, int | float | str):
+        return f"{field} {_shown(was)} → {_shown(now)}"
+    if field == "metrics":
+        told = [*(f"+ {each}" for each in now if each not in was), *(f"- {each}" for each in was if each not in now)]
+        return f"metrics {', '.join(told) or 'in another order'}"
+    words = {"when": "the condition", "value": "the expression", "args": "what the scorer is given"}
+    return f"{words.get(field, field)} is other than before"
+
+
+def _shown(value: Any) -> str:
+    text = "unset" if value is None or value == [] else str(value)
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
+def _rubric(plan: Plan, name: str) -> Any:
+    return plan.metric(name).model_dump(mode="json", exclude={"dimension"})
+
+
+def _prints(step: Step) -> frozenset[str]:
+    return frozenset((step.fingerprint, *([step.judgement] if isinstance(step, Judging) else [])))

@@ -1,0 +1,264 @@
+"""What changed between two plans of a benchmark, and what each change does to figures that are compared.
+
+A change is `major` where it can change a score, a figure that there was before, or the items behind it; `minor` where
+it adds what no earlier figure takes in; `patch` where it is words about the benchmark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar
+
+from tripos_compiler.changed_steps import step_changes
+from tripos_compiler.plan import Aggregate, Dataset, Figure, Formula, Measure, Plan, Scenario
+from tripos_compiler.plan.base import Named, Part
+
+Weight = Literal["major", "minor", "patch"]
+WEIGHTS: tuple[Weight, ...] = ("major", "minor", "patch")
+"""From the weightiest."""
+
+N = TypeVar("N", bound=Named)
+
+
+@dataclass(frozen=True)
+class Change:
+    """What is different: of what kind of thing, which one, what of it, and the part of the version that it raises.
+    `stale` are the fingerprints whose stored results count no longer."""
+
+    part: Weight
+    kind: str
+    name: str
+    what: str
+    stale: frozenset[str] = frozenset()
+
+    @property
+    def text(self) -> str:
+        """All of it in words.
+
+        >>> Change("minor", "measure", "by_level", "is new").text
+        'measure `by_level`: is new'
+        """
+        return f"{self.kind} `{self.name}`: {self.what}"
+
+    @property
+    def can_change_scores(self) -> bool:
+        """Whether figures before and after it may not be compared."""
+        return self.part == "major"
+
+
+def changes(before: Plan, after: Plan) -> list[Change]:
+    """What changed between two plans, the weightiest first; empty where nothing but the version did."""
+    found = _merged(
+        [
+            *_benchmark(before, after),
+            *_roles(before, after),
+            *_scenarios(before, after),
+            *_items(before, after),
+            *_metrics(before, after),
+            *_measures(before, after),
+            *_outside(before, after),
+            *_axes(before, after),
+            *_rest(before, after),
+        ]
+    )
+    if not found and _without_version(before) != _without_version(after):
+        found.append(Change("patch", "benchmark", after.benchmark.name, "is described in other words"))
+    return sorted(found, key=lambda change: WEIGHTS.index(change.part))
+
+
+def _merged(found: Iterable[Change]) -> list[Change]:
+    """Changes that several treatments have in common, told once."""
+    told: dict[tuple[str, str, str, str], Change] = {}
+    for each in found:
+        key = (each.part, each.kind, each.name, each.what)
+        told[key] = replace(each, stale=each.stale | told[key].stale) if key in told else each
+    return list(told.values())
+
+
+def _benchmark(before: Plan, after: Plan) -> Iterator[Change]:
+    old, new = before.benchmark, after.benchmark
+    if old.name != new.name:
+        yield Change("major", "benchmark", new.name, f"was called `{old.name}`")
+    for field in ("title", "license", "cites"):
+        if getattr(old, field) != getattr(new, field):
+            yield Change("patch", "text", field, "is other than before")
+    gone = [each for each in old.languages if each not in new.languages]
+    added = [each for each in new.languages if each not in old.languages]
+    yield from (Change("major", "language", each, "is gone") for each in gone)
+    yield from (Change("minor", "language", each, "is new") for each in added)
+
+
+def _roles(before: Plan, after: Plan) -> Iterator[Change]:
+    for old, new in _both(before.roles, after.roles):
+        if old.kind != new.kind:
+            yield Change("major", "role", new.name, f"is {new.kind} and was {old.kind}")
+
+
+def _scenarios(before: Plan, after: Plan) -> Iterator[Change]:
+    for scenario in _gone(before.scenarios, after.scenarios):
+        yield Change("major", "scenario", scenario.name, "is gone", frozenset(scenario.fingerprints))
+    for scenario in _new(before.scenarios, after.scenarios):
+        into = next((measure.name for measure in before.measures if _takes_in(measure, before, scenario)), None)
+        if into is None:
+            yield Change("minor", "scenario", scenario.name, "is new, and in no earlier measure")
+        else:
+            yield Change("major", "scenario", scenario.name, f"is new, and counts in measure `{into}`")
+    for old, new in _both(before.scenarios, after.scenarios):
+        yield from _scenario(old, new, before, after)
+
+
+def _scenario(old: Scenario, new: Scenario, before: Plan, after: Plan) -> Iterator[Change]:
+    if old.title != new.title:
+        yield Change("patch", "text", f"title of {new.name}", "is other than before")
+    if old.axes != new.axes or old.cells != new.cells:
+        yield Change("major", "cells", new.name, f"are {new.cells:,}, and were {old.cells:,}")
+    if old.rows != new.rows:
+        yield Change("major", "items", new.name, "are taken from other rows")
+    elif old.row_count != new.row_count:
+        yield Change("major", "items", new.name, f"are {new.row_count:,}, and were {old.row_count:,}")
+    was = {_arms(each.arms): each for each in old.treatments}
+    now = {_arms(each.arms): each for each in new.treatments}
+    for arms in was.keys() - now.keys():
+        lost = {step.fingerprint for step in was[arms].steps} - new.fingerprints
+        yield Change("major", "treatment", f"{new.name} {arms}".strip(), "is gone", frozenset(lost))
+    for arms in now.keys() - was.keys():
+        yield Change("major", "treatment", f"{new.name} {arms}".strip(), "is new, and counts in its measures")
+    for arms in sorted(now.keys() & was.keys()):
+        for kind, name, what, stale in step_changes(was[arms], now[arms], before, after):
+            yield Change("major", kind, f"{new.name}.{name}", what, stale - new.fingerprints)
+
+
+def _items(before: Plan, after: Plan) -> Iterator[Change]:
+    for old, new in _both(before.datasets, after.datasets):
+        if _content(old) != _content(new):
+            was, now = (sum(file.rows for file in each.files) for each in (old, new))
+            what = f"has {now:,} rows, and had {was:,}" if was != now else "has other rows, or reads them differently"
+            yield Change("major", "data set", new.name, what)
+        elif old.key != new.key:
+            yield Change("major", "data set", new.name, "has another key: other rows belong together")
+    for made_before, made in _both(before.made, after.made):
+        if made_before.fingerprint != made.fingerprint or made_before.rows != made.rows:
+            lost = frozenset(made_before.fingerprints - made.fingerprints)
+            yield Change("major", "data set", made.name, "is made another way", lost)
+    for old_tree, tree in _both(before.trees, after.trees):
+        if old_tree.sha256 != tree.sha256:
+            yield Change("major", "tree", tree.name, "has other branches")
+
+
+def _metrics(before: Plan, after: Plan) -> Iterator[Change]:
+    for old, new in _both(before.metrics, after.metrics):
+        if old.dimension != new.dimension:
+            yield Change("major", "metric", new.name, f"counts in `{new.dimension}`, and did in `{old.dimension}`")
+        elif (old.low, old.high, old.asks, old.levels) != (new.low, new.high, new.asks, new.levels):
+            yield Change("major", "metric", new.name, "has another rubric")
+        elif old.title != new.title:
+            yield Change("major", "metric", new.name, "is called otherwise in the rubric")
+
+
+def _measures(before: Plan, after: Plan) -> Iterator[Change]:
+    for measure in _gone(before.measures, after.measures):
+        yield Change("major", "measure", measure.name, "is gone")
+    for measure in _new(before.measures, after.measures):
+        yield Change("minor", "measure", measure.name, "is new")
+    for old, new in _both(before.measures, after.measures):
+        if old.figure != new.figure or old.by != new.by or old.missing != new.missing:
+            yield Change("major", "measure", new.name, "is computed another way")
+        elif old != new:
+            yield Change("major", "measure", new.name, "is taken over other scores")
+
+
+def _outside(before: Plan, after: Plan) -> Iterator[Change]:
+    """What no score depends on: gates, samples, training data."""
+    for subset in _gone(before.subsets, after.subsets):
+        yield Change("major", "subset", subset.name, "is gone")
+    for subset in _new(before.subsets, after.subsets):
+        yield Change("minor", "subset", subset.name, "is new")
+    for old, new in _both(before.subsets, after.subsets):
+        if old.model_copy(update={"withheld": new.withheld}) != new:
+            yield Change("major", "subset", new.name, "is drawn another way")
+        elif old.withheld != new.withheld:
+            what = "is withheld now" if new.withheld else "is withheld no longer"
+            yield Change("minor", "subset", new.name, what)
+    gates = [{each.shown for each in plan.expectations} for plan in (before, after)]
+    yield from (Change("minor", "expect", each, "is gone") for each in sorted(gates[0] - gates[1]))
+    yield from (Change("minor", "expect", each, "is new") for each in sorted(gates[1] - gates[0]))
+    yield from (Change("minor", "export", each.name, "is gone") for each in _gone(before.exports, after.exports))
+    yield from (Change("minor", "export", each.name, "is new") for each in _new(before.exports, after.exports))
+    for was, now in _both(before.exports, after.exports):
+        if was != now:
+            yield Change("minor", "export", now.name, "is other than before")
+
+
+def _axes(before: Plan, after: Plan) -> Iterator[Change]:
+    for old, new in _both(before.axes, after.axes):
+        was, now = ({value.name: value for value in axis.values} for axis in (old, new))
+        for name in was.keys() & now.keys():
+            if was[name].group != now[name].group:
+                yield Change("major", "axis", f"{new.name}.{name}", "is in another group")
+            elif was[name].labels != now[name].labels:
+                yield Change("patch", "text", f"label of {new.name}.{name}", "is other than before")
+    for old_arm, arm in _both(before.arms, after.arms):
+        labels = {value.name: value.labels for value in old_arm.values}
+        for value in arm.values:
+            if labels.get(value.name, value.labels) != value.labels:
+                yield Change("patch", "text", f"label of {arm.name}.{value.name}", "is other than before")
+
+
+def _rest(before: Plan, after: Plan) -> Iterator[Change]:
+    for old, new in _both(before.plugins, after.plugins):
+        if (old.version, old.function) != (new.version, new.function):
+            yield Change("major", "function", new.name, "has another text or version")
+
+
+def _takes_in(measure: Measure, plan: Plan, scenario: Scenario) -> bool:
+    """Whether a measure of an earlier plan takes scores of a scenario that is new: it names no scenario, and a score,
+    scorer or column that the scenario has."""
+    if measure.scenario is not None:
+        return False
+    names = {name for step in scenario.steps for name in (step.name, getattr(step, "scorer", None))}
+    return any(part.scenario is None and names & set(part.values) for part in _aggregates(measure.figure, plan, ()))
+
+
+def _aggregates(figure: Figure, plan: Plan, seen: tuple[str, ...]) -> Iterator[Aggregate]:
+    """The aggregates that a figure is made of, those of other measures that it uses among them."""
+    match figure:
+        case Aggregate():
+            yield figure
+            if figure.of is not None:
+                yield from _aggregates(figure.of, plan, seen)
+        case Formula():
+            for value in figure.values:
+                yield from _aggregates(value, plan, seen)
+        case _:
+            name = getattr(figure, "measure", None)
+            for each in plan.measures:
+                if each.name == name and each.name not in seen and each.scenario is None:
+                    yield from _aggregates(each.figure, plan, (*seen, each.name))
+
+
+def _content(dataset: Dataset) -> object:
+    return [(file.sha256, file.captures, file.repeats) for file in dataset.files], dataset.fields
+
+
+def _arms(arms: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}: {value}" for name, value in sorted(arms.items()))
+
+
+def _gone(before: Iterable[N], after: Iterable[N]) -> list[N]:
+    names = {each.name for each in after}
+    return [each for each in before if each.name not in names]
+
+
+def _new(before: Iterable[N], after: Iterable[N]) -> list[N]:
+    return _gone(after, before)
+
+
+def _both(before: Iterable[N], after: Iterable[N]) -> list[tuple[N, N]]:
+    now = {each.name: each for each in after}
+    return [(each, now[each.name]) for each in before if each.name in now]
+
+
+def _without_version(plan: Plan) -> Any:
+    benchmark: Part = plan.benchmark.model_copy(update={"version": ""})
+    return plan.model_copy(update={"benchmark": benchmark}).model_dump(mode="json")

@@ -1,0 +1,43 @@
+"""Pairs of versions of a benchmark, and the bump that each demands."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tripos.project import find_spec
+from tripos_compiler.changes import WEIGHTS, changes
+from tripos_compiler.plan import Plan
+
+COMPAT = Path(__file__).parents[1] / "compat"
+DEMANDED = tomllib.loads((COMPAT / "demanded.toml").read_text("utf-8"))
+
+
+def plan_in(side: str, name: str) -> Plan:
+    compilation = find_spec(str(COMPAT / side / name)).compile()
+    assert compilation.plan is not None, [each.message for each in compilation.diagnostics]
+    return compilation.plan
+
+
+def test_every_pair_says_what_it_demands() -> None:
+    for side in ("previous", "current"):
+        assert {path.name for path in (COMPAT / side).iterdir()} == DEMANDED.keys()
+    assert {each["part"] for each in DEMANDED.values()} == {*WEIGHTS, "none"}
+
+
+@pytest.mark.parametrize("name", DEMANDED)
+def test_a_change_demands_the_bump_of_its_kind(name: str) -> None:
+    found = changes(plan_in("previous", name), plan_in("current", name))
+    wanted = DEMANDED[name]
+    assert (found[0].part if found else "none") == wanted["part"], [each.text for each in found]
+    weightiest = {each.kind for each in found if each.part == wanted["part"]}
+    assert wanted["kind"] in weightiest | ({""} if not found else set()), [each.text for each in found]
+
+
+@pytest.mark.parametrize("name", [name for name, each in DEMANDED.items() if each["part"] != "major"])
+def test_no_result_becomes_stale_where_figures_may_be_compared(name: str) -> None:
+    before, after = plan_in("previous", name), plan_in("current", name)
+    assert before.fingerprints <= after.fingerprints
+    assert not [each for each in changes(before, after) if each.stale]

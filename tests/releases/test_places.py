@@ -1,0 +1,95 @@
+"""A folder, a zip and a URL of a release are the same to every command."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from tests.releases.test_releases import LESSONS, contents, release, wrong
+from tripos.failure import Failure
+from tripos.project import find_spec
+from tripos.releases.making import Made
+from tripos.releases.origins import origin_of
+from tripos.releases.places import find_release, pack, push
+from tripos.releases.verifying import verify
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
+    return release(LESSONS, tmp_path_factory.mktemp("places"))
+
+
+class _Silent(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+@pytest.fixture
+def url(made: Made) -> Iterator[str]:
+    """Where a web server on this machine has the release."""
+    handler = partial(_Silent, directory=str(made.path.parent))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_address[1]}/{made.path.name}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+def same(found: Path | None, made: Made) -> bool:
+    return found is not None and contents(found) == contents(made.path)
+
+
+def test_a_zip_is_the_release_and_has_the_same_bytes_each_time(made: Made) -> None:
+    first = pack(made.path).read_bytes()
+    target = pack(made.path)
+    assert target.read_bytes() == first
+    assert same(find_release(str(target)), made)
+    assert origin_of(str(target), Path()).release == made.digest
+    plan = find_spec(str(target)).compile().plan
+    assert plan is not None and plan.digest == made.manifest.plan
+
+
+def test_a_pushed_release_is_read_back_and_not_written_over(made: Made, tmp_path: Path) -> None:
+    place = push(made.path, f"file://{tmp_path}/store")
+    assert push(made.path, f"file://{tmp_path}/store") == place
+    assert same(find_release(place), made)
+    (tmp_path / "store" / made.path.name / "README.md").write_text("mine")
+    with pytest.raises(Failure) as caught:
+        push(made.path, f"file://{tmp_path}/store")
+    assert caught.value.code == "W0850"
+
+
+def test_what_was_tampered_with_in_a_store_is_named(made: Made, tmp_path: Path) -> None:
+    place = push(made.path, f"file://{tmp_path}/store")
+    folder = tmp_path / "store" / made.path.name
+    (folder / "LICENSE").write_text("mine")
+    (folder / "spec/added.tripos").write_text("")
+    found = find_release(place)
+    assert found is not None
+    named = {each.split()[0] for each in wrong(verify(found))}
+    assert named == {"LICENSE", "spec/added.tripos"}
+
+
+def test_a_release_on_a_web_server_is_read(url: str, made: Made) -> None:
+    assert same(find_release(url), made)
+
+
+@pytest.mark.parametrize("given", ["http://127.0.0.1:1/x-1.0.0", "file:///nowhere/x-1.0.0"])
+def test_a_place_without_a_release_is_told_so(given: str) -> None:
+    with pytest.raises(Failure) as caught:
+        find_release(given)
+    assert caught.value.code == "W0851"
+
+
+def test_a_zip_that_is_none_is_told_so(tmp_path: Path) -> None:
+    (tmp_path / "x.zip").write_text("no zip")
+    with pytest.raises(Failure) as caught:
+        find_release(str(tmp_path / "x.zip"))
+    assert caught.value.code == "W0851"

@@ -1,0 +1,99 @@
+"""`tripos release`: freezes a benchmark in a folder that can be checked, run and cited."""
+
+from __future__ import annotations
+
+import json
+import os
+from argparse import Namespace
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from tripos.command.check import compile_given
+from tripos.failure import GOOD, USAGE, Failure
+from tripos.releases.lineage import Lineage, find_parent, follow
+from tripos.releases.making import Made, Wanted, make_release
+from tripos.releases.names import SIGNATURES
+from tripos.releases.opening import open_release
+from tripos.releases.places import find_release, pack, push
+from tripos.settings import chosen_settings
+
+EPOCH = "SOURCE_DATE_EPOCH"
+"""The variable by which builds that can be repeated are given their date."""
+
+
+def main(options: Namespace) -> int:
+    """Writes a release; exit code 2 where the spec does not compile, 1 where another release is in the way."""
+    config = chosen_settings(options).config
+    compilation, folders = compile_given(options, config)
+    plan = compilation.plan
+    if plan is None:
+        return USAGE
+    to = Path(options.to)
+    parent = open_release(_given(options.parent)) if options.parent is not None else find_parent(plan, to)
+    lineage = follow(parent, plan) if parent is not None else Lineage()
+    wanted = Wanted(
+        compilation,
+        plan,
+        folders,
+        parent=lineage.parent,
+        changes=tuple(f"{each.text} ({each.part})" for each in lineage.changes),
+        former=lineage.former,
+        day=_day(options.date, os.environ),
+        store=Path(config.store),
+        sign_key=None if options.sign_key is None else Path(options.sign_key),
+    )
+    made = make_release(wanted, to)
+    elsewhere = []
+    try:
+        elsewhere += [str(pack(made.path))] if options.zip else []
+    except OSError as error:
+        raise Failure("W0850", f"cannot write the zip: {error.strerror}", "release to another folder") from error
+    elsewhere += [push(made.path, options.push)] if options.push is not None else []
+    if options.json:
+        print(json.dumps(_told(made), ensure_ascii=False, indent=2))
+        return GOOD
+    said = "is there already, the same" if made.was_there else "was released"
+    manifest = made.manifest
+    items = sum(each.rows for each in manifest.items)
+    print(f"{manifest.benchmark} {manifest.version} {said}: {made.path}")
+    for place in elsewhere:
+        print(f"  also    {place}")
+    print(f"  digest  {made.digest}")
+    if manifest.parent is not None:
+        print(f"  follows {manifest.parent.version}, {manifest.parent.digest}")
+    print(f"  holds   {len(manifest.files):,} files, {items:,} items, {manifest.license}")
+    for each in manifest.external:
+        print(f"  needs   {each.path}, which is not in it")
+    signed = [name for name in SIGNATURES if (made.path / name).exists()]
+    print(f"  signed  {', '.join(signed) or 'no'}")
+    return GOOD
+
+
+def _given(parent: str) -> Path:
+    return find_release(parent) or Path(parent)
+
+
+def _told(made: Made) -> dict[str, object]:
+    return {
+        "path": made.path.as_posix(),
+        "digest": made.digest,
+        "was_there": made.was_there,
+        "manifest": made.manifest.model_dump(mode="json"),
+    }
+
+
+def _day(given: str | None, environ: Mapping[str, str]) -> date | None:
+    """The day that a release bears.
+
+    >>> _day(None, {EPOCH: "1780000000"}), _day("2026-11-21", {}), _day(None, {})
+    (datetime.date(2026, 5, 28), datetime.date(2026, 11, 21), None)
+    """
+    try:
+        if given is not None:
+            return date.fromisoformat(given)
+        epoch = environ.get(EPOCH, "").strip()
+        return datetime.fromtimestamp(int(epoch), UTC).date() if epoch else None
+    except (ValueError, OverflowError, OSError) as error:
+        what = f"`--date {given}`" if given is not None else f"`{EPOCH}`"
+        raise Failure("R0202", f"{what} is no day", "write it as 2026-11-21") from error

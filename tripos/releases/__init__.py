@@ -1,0 +1,1 @@
+"""Releases: benchmarks frozen in a folder that can be checked, run and cited."""

@@ -1,0 +1,125 @@
+"""What of a benchmark goes into its release: the spec, its plug-ins, and those of its data that may be copied."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+
+from tripos.failure import Failure
+from tripos.releases.about import ABOUT, About
+from tripos.releases.manifest import ExternalFile
+from tripos_compiler.compile import Compilation
+from tripos_compiler.data import DataError, FoundFile
+from tripos_compiler.plan import Plan
+from tripos_runtime.datasets import DataFolders, files_of
+
+WITHHELD = "withheld"
+"""The source of a file that nobody is to have."""
+SPEC, DATA = "spec", "data"
+"""The folders of a release for the spec with what lies beside it, and for data files from elsewhere."""
+
+
+@dataclass(frozen=True)
+class Copied:
+    """A file that is copied: where it lies, and its path in the release."""
+
+    location: Path
+    path: str
+    rows: int | None = None
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What is copied, what is only named, and the path of the spec's main file in the release."""
+
+    main: str
+    copied: tuple[Copied, ...]
+    external: tuple[ExternalFile, ...]
+
+
+@dataclass(frozen=True)
+class _Used:
+    """A data file that a plan was compiled from."""
+
+    found: FoundFile
+    source: str
+    rows: int | None
+
+
+def spec_root(compilation: Compilation, plan: Plan) -> Path:
+    """The folder that holds every file of a spec, its plug-ins too."""
+    sources = [Path(source.path).resolve() for source in compilation.sources]
+    plugins = [sources[0].parent / plugin.path for plugin in plan.plugins if plugin.path is not None]
+    return Path(os.path.commonpath([path.resolve().parent for path in (*sources, *plugins)]))
+
+
+def contents_of(
+    compilation: Compilation, plan: Plan, folders: DataFolders, about: About, held: Collection[str] = ()
+) -> Contents:
+    """What goes into a release of a plan. Data that lie in the spec's folder are copied; of others only what
+    `release.toml` allows; and none of the files, by SHA-256, that have items which are `held` back.
+
+    Raises `Failure` W0853 for data that a release cannot find again.
+    """
+    root = spec_root(compilation, plan)
+    main = Path(compilation.sources[0].path).resolve()
+    copied = {path: Copied(path, _inside(path, root)) for path in _own_files(compilation, plan, main)}
+    external = []
+    for used in _data_of(compilation, plan, folders):
+        location = Path(used.found.location).resolve()
+        if Path(used.source).is_absolute():
+            message = f"data by an absolute path cannot be released: `{used.source}`"
+            raise Failure("W0853", message, "name it relative to the spec or to a data folder")
+        terms = about.data.get(used.found.path) or about.data.get(used.source)
+        if used.found.sha256 in held:
+            external.append(
+                ExternalFile(path=used.found.path, source=WITHHELD, sha256=used.found.sha256, rows=used.rows)
+            )
+        elif location.is_relative_to(root):
+            copied[location] = Copied(location, _inside(location, root), used.rows)
+        elif terms is not None and terms.copy_it:
+            copied[location] = Copied(location, f"{DATA}/{used.found.path}", used.rows)
+        else:
+            external.append(
+                ExternalFile(
+                    path=used.found.path,
+                    source=(terms.source if terms is not None else None) or used.source,
+                    sha256=used.found.sha256,
+                    rows=used.rows,
+                    license=terms.license if terms is not None else None,
+                )
+            )
+    listed = sorted(copied.values(), key=lambda each: each.path)
+    outer = {(each.path, each.sha256): each for each in external}
+    return Contents(_inside(main, root), tuple(listed), tuple(outer[key] for key in sorted(outer)))
+
+
+def _own_files(compilation: Compilation, plan: Plan, main: Path) -> Iterator[Path]:
+    for source in compilation.sources:
+        yield Path(source.path).resolve()
+    for plugin in plan.plugins:
+        if plugin.path is not None:
+            yield (main.parent / plugin.path).resolve()
+    if (main.parent / ABOUT).is_file():
+        yield main.parent / ABOUT
+
+
+def _data_of(compilation: Compilation, plan: Plan, folders: DataFolders) -> Iterator[_Used]:
+    spec_files = tuple(source.path for source in compilation.sources)
+    try:
+        for dataset in plan.datasets:
+            rows = {file.path: file.rows for file in dataset.files}
+            wanted = {file.path: file.sha256 for file in dataset.files}
+            for found in files_of(folders, dataset.source, spec_files, wanted):
+                yield _Used(found, dataset.source, rows[found.path])
+        for tree in plan.trees:
+            for found in files_of(folders, tree.source, spec_files, {tree.path: tree.sha256}):
+                yield _Used(found, tree.source, None)
+    except DataError as error:
+        raise Failure("W0853", error.message, error.help) from error
+
+
+def _inside(path: Path, root: Path) -> str:
+    return (PurePosixPath(SPEC) / path.relative_to(root).as_posix()).as_posix()

@@ -1,0 +1,113 @@
+"""Data sets that models write, frozen: their rows as a run made them, with who wrote each and when."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import datetime
+from pathlib import Path
+
+import orjson
+
+from tripos.failure import Failure
+from tripos.releases.thawing import MADE, plain, whole
+from tripos_compiler.plan import Plan
+from tripos_compiler.semantics.rows import item_id
+from tripos_runtime.binding import Binding, BindingError, bind
+from tripos_runtime.cases import CaseSource, Selection
+from tripos_runtime.making.foreseen import data_maker
+from tripos_runtime.making.kept import MadeRow
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect
+
+
+def gather(plan: Plan, source: CaseSource, store: Path) -> dict[str, dict[str, datetime]]:
+    """Puts the rows of all data sets that are made where `source` finds them, as the last run of a store that asked
+    for them left them; by data set, when each item was made.
+
+    Raises `Failure` W0854 where the store has no such run, or some rows are yet to be made.
+    """
+    if not plan.made:
+        return {}
+    try:
+        kept = Store.open(store, create=False)
+        with connect(kept) as connection:
+            query = "select roles, models, fingerprints from main.runs where benchmark = ? order by started_at desc"
+            runs = connection.execute(query, [plan.benchmark.name]).fetchall()
+            query = "select dataset, item_id, max(created_at) from main.slots where item_id is not null group by all"
+            times: dict[str, dict[str, datetime]] = {}
+            for name, item, at in connection.execute(query).fetchall():
+                times.setdefault(name, {})[item] = at
+    except StoreError as error:
+        raise Failure("W0854", f"the items are made by models: {error.message}", _HINT) from error
+    needed = set().union(*(made.fingerprints for made in plan.made))
+    found = next(((roles, models) for roles, models, prints in runs if needed <= set(prints)), None)
+    if found is None:
+        raise Failure("W0854", f"the items are made by models, and no run in `{store}` made them", _HINT)
+    _make(plan, source, _binding(plan, found[0], found[1]), kept)
+    return times
+
+
+_HINT = "run the benchmark first, and give its store with --store DIR"
+
+
+def _binding(plan: Plan, roles: str, models: list[str]) -> Binding:
+    known = {role.name for role in plan.roles}
+    compared = next(role.name for role in plan.roles if role.kind == "compared")
+    others = {name: tuple(each) for name, each in orjson.loads(roles).items() if name in known and name != compared}
+    try:
+        return bind(plan, tuple(models), others)
+    except BindingError as error:
+        raise Failure("W0854", f"the run that made the items does not fit: {error.message}", _HINT) from error
+
+
+def _make(plan: Plan, source: CaseSource, binding: Binding, store: Store) -> None:
+    """Goes through what a store has, without asking anybody."""
+    from tripos.command.forecasts import Committed
+    from tripos_runtime.plugins import PluginError, load_plugins
+
+    maker = data_maker(plan, source, Selection(), binding, Committed(store, plan.fingerprints))
+    try:
+        maker.functions = load_plugins(plan, Path(source.spec_files[0]).parent)
+        asyncio.run(maker.make())
+    except (PluginError, StoreError) as error:
+        raise Failure("W0854", error.message, error.hint) from error
+    for name, each in maker.makers.items():
+        if each.open:
+            message = f"{len(each.open):,} rows of `{name}` are yet to be made"
+            raise Failure("W0854", message, "finish the run that makes them, without --limit")
+
+
+def freeze(
+    source: CaseSource, folder: Path, times: Mapping[str, Mapping[str, datetime]], canary: str
+) -> dict[str, int]:
+    """Writes the rows that were made below a release's folder; how many, by path. Raises `Failure` W0854 for a value
+    that cannot be written so that it is read back as it is."""
+    counts = {}
+    for name, rows in sorted(source.sources.made.rows.items()):
+        path = f"{MADE}/{name}.jsonl"
+        (folder / MADE).mkdir(exist_ok=True)
+        with (folder / path).open("wb") as file:
+            for row in rows:
+                item = item_id(row.values)
+                at = times.get(name, {}).get(item)
+                file.write(_line(row, item, at, canary))
+        counts[path] = len(rows)
+    return counts
+
+
+def _line(row: MadeRow, item: str, at: datetime | None, canary: str) -> bytes:
+    values = plain(row.values)
+    if item_id(whole(orjson.loads(orjson.dumps(values)))) != item:
+        raise Failure("W0854", f"item `{item}` has a value that cannot be frozen", "report this as a bug of Tripos")
+    said = {
+        "place": row.place,
+        "values": values,
+        "written_by": row.origins.written_by,
+        "written_at": None if at is None else at.isoformat(),
+        "attempts": row.origins.attempts,
+        "rejections": [dict(each) for each in row.origins.rejections],
+        "canary": canary,
+    }
+    return orjson.dumps(said, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)

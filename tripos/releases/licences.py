@@ -1,0 +1,28 @@
+"""Licences of a release, as SPDX expressions."""
+
+from __future__ import annotations
+
+from tripos.failure import Failure
+
+OWN = "LicenseRef-"
+"""What the name of a licence begins with that is not of SPDX' list."""
+
+
+def check_license(expression: str | None, what: str) -> str:
+    """The expression as SPDX writes it. Raises `Failure` W0852 where there is none, or SPDX knows no such licence.
+
+    >>> check_license("Apache-2.0 or mit", "the benchmark")
+    'Apache-2.0 OR MIT'
+    """
+    if not expression:
+        raise Failure("W0852", f"{what} has no licence", 'say it in the spec, such as `license "CC-BY-4.0"`')
+    from license_expression import get_spdx_licensing
+
+    spdx = get_spdx_licensing()
+    found = spdx.validate(expression)
+    unknown = [each for each in found.invalid_symbols if not each.startswith(OWN)]
+    if unknown or (found.errors and not found.invalid_symbols):
+        named = ", ".join(f"`{each}`" for each in unknown) or f"`{expression}`"
+        hint = "use the names of spdx.org/licenses, joined with AND, OR and WITH; LicenseRef-NAME for one of your own"
+        raise Failure("W0852", f"the licence of {what} is no SPDX expression: {named}", hint)
+    return str(spdx.parse(expression).render())

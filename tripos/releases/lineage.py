@@ -1,0 +1,79 @@
+"""The release that another follows, and whether the new version's number tells the truth about what changed since."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from tripos.failure import Failure
+from tripos.releases.manifest import Parent
+from tripos.releases.opening import Release, open_release
+from tripos.releases.places import is_release
+from tripos_compiler.changes import Change, changes
+from tripos_compiler.plan import Plan
+from tripos_compiler.versions import least_version, numbers
+
+MOST_TOLD = 5
+"""So many of the changes that demand a version are named; the rest are counted."""
+
+
+@dataclass(frozen=True)
+class Lineage:
+    """The release before, what changed since, and its change log. Without one, it is the first."""
+
+    parent: Parent | None = None
+    changes: tuple[Change, ...] = ()
+    former: str = ""
+
+
+def find_parent(plan: Plan, among: Path) -> Release | None:
+    """The release of the benchmark in a folder with the highest version below that of a plan."""
+    if not among.is_dir():
+        return None
+    found = [open_release(path) for path in sorted(among.iterdir()) if is_release(path)]
+    mine = [each for each in found if each.manifest.benchmark == plan.benchmark.name]
+    below = [each for each in mine if _order(each.manifest.version) < _order(plan.benchmark.version)]
+    return max(below, key=lambda each: _order(each.manifest.version), default=None)
+
+
+def follow(parent: Release, plan: Plan) -> Lineage:
+    """The lineage of a plan that follows a release.
+
+    Raises `Failure`: E0901 where the version understates what changed, E0902 where it is not above that of the parent.
+    """
+    before = parent.plan()
+    manifest, version = parent.manifest, plan.benchmark.version
+    if manifest.benchmark != plan.benchmark.name:
+        message = f"`{plan.benchmark.name}` cannot follow a release of `{manifest.benchmark}`"
+        raise Failure("E0902", message, "give a release of the same benchmark with --parent")
+    found = changes(before, plan)
+    least = least_version(manifest.version, found[0].part if found else "patch")
+    if numbers(version) < numbers(least):
+        if not found:
+            message = f"nothing changed since {manifest.version}, and {version} is not above it"
+            raise Failure("E0902", message, f"call it {least} or higher, or cite the release that there is")
+        demanding = [each.text for each in found if each.part == found[0].part]
+        more = f"; and {len(demanding) - MOST_TOLD} more" if len(demanding) > MOST_TOLD else ""
+        told = "; ".join(demanding[:MOST_TOLD]) + more
+        message = f"version {version} understates what changed since {manifest.version}: {told}"
+        raise Failure("E0901", message, f"call it {least} or higher; see `tripos diff {parent.folder} SPEC`")
+    if found and _order(version) <= _order(manifest.version):
+        raise Failure("E0902", f"version {version} is not above {manifest.version}", f"call it {least} or higher")
+    return Lineage(Parent(version=manifest.version, digest=parent.digest), tuple(found), _change_log(parent))
+
+
+def _change_log(release: Release) -> str:
+    try:
+        return (release.folder / "CHANGELOG.md").read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _order(version: str) -> tuple[tuple[int, int, int], bool, str]:
+    """Versions in order: `2.0.0-rc1` comes before `2.0.0`.
+
+    >>> _order("2.0.0-rc1") < _order("2.0.0") < _order("2.0.1-rc1")
+    True
+    """
+    early = version.partition("+")[0].partition("-")[2]
+    return numbers(version), not early, early

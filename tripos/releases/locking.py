@@ -1,0 +1,156 @@
+"""A lock: all that a run depends on outside of its spec, pinned in a file, so that a later run can be held to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from tripos.failure import SOME_FAILED, Failure
+from tripos_compiler.plan import Plan
+from tripos_runtime.binding import Binding
+from tripos_runtime.models.base import Price
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect
+
+LOCK = "tripos.lock"
+MOST_TOLD = 4
+
+
+class LockedModel(BaseModel):
+    """A model: its price in USD a token, where it is known, and the names under which endpoints served it so far."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    price: dict[str, float | int | None] | None = None
+    served: tuple[str, ...] = ()
+
+
+class Lock(BaseModel):
+    """What is pinned. `data` is from path to SHA-256, `functions` from name to version, `roles` from role to models."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    format: Literal["tripos.lock/1"] = "tripos.lock/1"
+    benchmark: str
+    version: str
+    plan: str
+    data: dict[str, str]
+    functions: dict[str, str]
+    roles: dict[str, tuple[str, ...]]
+    models: dict[str, LockedModel]
+
+    def to_text(self) -> str:
+        """The lock as a file has it, so that a change of one thing is a change of one line."""
+        return json.dumps(self.model_dump(mode="json"), ensure_ascii=False, indent=2, sort_keys=True) + "\n"
+
+
+def lock_of(
+    plan: Plan, binding: Binding, prices: Mapping[str, Price | None], served: Mapping[str, Sequence[str]]
+) -> Lock:
+    """The lock of a plan run by these models now."""
+    data = {file.path: file.sha256 for dataset in plan.datasets for file in dataset.files}
+    data |= {tree.path: tree.sha256 for tree in plan.trees}
+    return Lock(
+        benchmark=plan.benchmark.name,
+        version=plan.benchmark.version,
+        plan=plan.digest,
+        data=data,
+        functions={plugin.name: plugin.version for plugin in plan.plugins},
+        roles={role: tuple(models) for role, models in binding.models.items()},
+        models={
+            name: LockedModel(
+                price=None if (price := prices.get(name)) is None else asdict(price),
+                served=tuple(sorted(served.get(name, ()))),
+            )
+            for name in sorted(binding.every)
+        },
+    )
+
+
+def served_in(store: Path, run_id: str | None = None) -> dict[str, list[str]]:
+    """By model, the names under which endpoints served it: in a run, or in all of a store. Empty without a store.
+
+    Raises `StoreError` for a store that cannot be read.
+    """
+    try:
+        kept = Store.open(store, create=False)
+    except StoreError as error:
+        if error.code == "W0101":
+            return {}
+        raise
+    only = "" if run_id is None else "and run_id = ?"
+    values = [] if run_id is None else [run_id, run_id]
+    with connect(kept) as connection:
+        rows = connection.execute(
+            f"""select distinct * from (
+              select model, model_served from main.samples where model_served is not null {only}
+              union all select evaluator, model_served from main.judgements where model_served is not null {only})
+            order by all""",
+            values,
+        ).fetchall()
+    found: dict[str, list[str]] = {}
+    for model, name in rows:
+        found.setdefault(model, []).append(name)
+    return found
+
+
+def read_lock(path: Path) -> Lock:
+    """The lock in a file. Raises `Failure` R0260 where there is none."""
+    try:
+        return Lock.model_validate_json(path.read_bytes())
+    except (OSError, ValidationError) as error:
+        reason = getattr(error, "strerror", None) or "it is no lock of this version of Tripos"
+        raise Failure("R0260", f"cannot read the lock `{path}`: {reason}", "write one: tripos lock PATH") from error
+
+
+def check_lock(lock: Lock, now: Lock) -> None:
+    """Raises `Failure` R0260 where what a run would depend on is not what was pinned."""
+    told = list(_drift(lock, now))
+    if told:
+        more = f"; and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
+        hint = "go back to what was pinned, or pin what there is now: tripos lock"
+        raise Failure("R0260", f"the run would drift from its lock: {'; '.join(told[:MOST_TOLD])}{more}", hint)
+
+
+def check_served(lock: Lock, served: Mapping[str, Sequence[str]]) -> None:
+    """Raises `Failure` R0261 where an endpoint served another model than when the lock was written. Of a model that
+    nobody had asked by then nothing was pinned."""
+    for model, names in sorted(served.items()):
+        pinned = lock.models[model].served if model in lock.models else ()
+        other = [name for name in names if pinned and name not in pinned]
+        if other:
+            message = f"`{model}` was served as `{other[0]}`, and `{pinned[0]}` is pinned"
+            hint = "the replies are kept; their figures are of another model than those before"
+            raise Failure("R0261", message, hint, SOME_FAILED)
+
+
+def _drift(lock: Lock, now: Lock) -> Iterator[str]:
+    if (lock.benchmark, lock.version) != (now.benchmark, now.version):
+        yield f"it is {now.benchmark} {now.version}, and {lock.benchmark} {lock.version} is pinned"
+    yield from _entries("data", lock.data, now.data)
+    yield from _entries("function", lock.functions, now.functions)
+    for role in sorted(lock.roles.keys() | now.roles.keys()):
+        was, here = lock.roles.get(role, ()), now.roles.get(role, ())
+        if was != here:
+            yield f"role `{role}` is filled by {', '.join(here) or 'nobody'}, not {', '.join(was) or 'nobody'}"
+    for name in sorted(lock.models.keys() & now.models.keys()):
+        if lock.models[name].price != now.models[name].price:
+            yield f"`{name}` has another price"
+    if lock.plan != now.plan:
+        yield "the spec compiles to another plan"
+
+
+def _entries(noun: str, was: Mapping[str, str], now: Mapping[str, str]) -> Iterator[str]:
+    for name in sorted(was.keys() | now.keys()):
+        if name not in now:
+            yield f"{noun} `{name}` is gone"
+        elif name not in was:
+            yield f"{noun} `{name}` is not pinned"
+        elif was[name] != now[name]:
+            yield f"{noun} `{name}` changed"

@@ -1,0 +1,284 @@
+"""Makes a release: a folder that is written whole or not at all, and never changed after."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+from tripos import __version__
+from tripos.failure import SOME_FAILED, Failure
+from tripos.releases.about import About, read_about
+from tripos.releases.card import CARD, card_of, what_it_measures
+from tripos.releases.contents import SPEC, WITHHELD, Contents, contents_of, spec_root
+from tripos.releases.croissant import CROISSANT, croissant_of
+from tripos.releases.extra import need
+from tripos.releases.freezing import freeze, gather
+from tripos.releases.items import canary_of, frozen_items, withheld_of, write_items
+from tripos.releases.licences import check_license
+from tripos.releases.manifest import (
+    Manifest,
+    Parent,
+    ReleasedFile,
+    ReleasedItems,
+    checksum_line,
+    digest_of,
+    file_digest,
+    spec_digest,
+)
+from tripos.releases.names import CHECKSUM, MANIFEST, SIGNATURES
+from tripos.releases.opening import open_release, recompiled_digest
+from tripos.releases.signing import sign
+from tripos_compiler.compile import Compilation
+from tripos_compiler.data import DataError
+from tripos_compiler.plan import Plan
+from tripos_runtime.cases import CaseSource, Selection
+from tripos_runtime.datasets import SHIPPED, DataFolders
+
+PLAN, LICENSE, CHANGELOG = "plan.json", "LICENSE", "CHANGELOG.md"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is released: a compiled spec, where its data lie, and the release that it follows, with what changed since
+    in words. `day` is the date that it bears, if any."""
+
+    compilation: Compilation
+    plan: Plan
+    folders: DataFolders
+    parent: Parent | None = None
+    changes: tuple[str, ...] = ()
+    former: str = ""
+    """The change log of the release before."""
+    day: date | None = None
+    store: Path | None = None
+    """Where the items are that models wrote."""
+    sign_key: Path | None = None
+    """The secret key that it is signed with, if any."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A release that was written, or was there already with the same content."""
+
+    path: Path
+    digest: str
+    manifest: Manifest
+    was_there: bool
+
+
+def make_release(wanted: Wanted, to: Path) -> Made:
+    """Writes `to/NAME-VERSION`.
+
+    Raises `Failure`: W0850 where something else is there, W0852 for a licence, W0853 for data that cannot be released,
+    W0854 for items that nobody has made yet, W0857 where libraries lack, W0858 where the release would not compile to
+    its own plan.
+    """
+    need()
+    benchmark = wanted.plan.benchmark
+    about = read_about(Path(wanted.compilation.sources[0].path).parent)
+    license_ = check_license(benchmark.license, f"`{benchmark.name}`")
+    source = CaseSource(wanted.plan, wanted.folders, tuple(each.path for each in wanted.compilation.sources))
+    held = _held_files(wanted.plan, source)
+    contents = contents_of(wanted.compilation, wanted.plan, wanted.folders, about, held)
+    for each in contents.external:
+        if each.license is not None:
+            check_license(each.license, f"`{each.path}`")
+    try:
+        to.mkdir(parents=True, exist_ok=True)
+        building = Path(tempfile.mkdtemp(prefix=".release-", dir=to))
+    except OSError as error:
+        raise _unwritable(to, error) from error
+    try:
+        manifest = _write(wanted, source, building, contents, about, license_)
+        written = manifest.to_bytes()
+        (building / MANIFEST).write_bytes(written)
+        (building / CHECKSUM).write_bytes(checksum_line(written))
+        _check(building, wanted, contents)
+        if wanted.sign_key is not None:
+            sign(building, wanted.sign_key, f"{manifest.name} {digest_of(written)}", os.environ)
+        return _put(building, to / manifest.name, manifest)
+    except OSError as error:
+        raise _unwritable(to, error) from error
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+
+
+def _held_files(plan: Plan, source: CaseSource) -> set[str]:
+    """The data files, by SHA-256, that have items which are withheld."""
+    if not any(subset.withheld for subset in plan.subsets):
+        return set()
+    if plan.made:
+        message = "items that models write cannot be withheld yet"
+        raise Failure("W0853", message, "withhold items that are read from files")
+    return {file.sha256 for dataset in plan.datasets if dataset.name in _held_sets(source) for file in dataset.files}
+
+
+def _held_sets(source: CaseSource) -> set[str]:
+    """The data sets that have items which are withheld."""
+    try:
+        held = withheld_of(source)
+        return {
+            scenario.rows.dataset
+            for scenario in source.plan.scenarios
+            if scenario.rows is not None and any(case.item_id in held for case in source.of(scenario, Selection()))
+        }
+    except DataError as error:
+        raise Failure("W0853", error.message, error.help) from error
+
+
+def _write(
+    wanted: Wanted, source: CaseSource, folder: Path, contents: Contents, about: About, license_: str
+) -> Manifest:
+    plan = wanted.plan
+    rows: dict[str, int] = {}
+    for copied in contents.copied:
+        target = folder / copied.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(copied.location, target)
+        if copied.rows is not None:
+            rows[copied.path] = copied.rows
+    (folder / PLAN).write_text(plan.to_json(), "utf-8")
+    canary = canary_of(plan.benchmark.name)
+    rows |= freeze(source, folder, gather(plan, source, wanted.store or Path("results")), canary)
+    items = _items(wanted, source, contents, folder, canary)
+    rows |= {each.path: each.rows - len(each.withheld) for each in items if each.path is not None}
+    (folder / LICENSE).write_bytes(_license_text(wanted, about, license_))
+    (folder / CHANGELOG).write_text(_change_log(wanted, about), "utf-8")
+    (folder / CARD).write_text(card_of(plan, license_, items, contents.external, about), "utf-8")
+    measured = what_it_measures(plan, about)
+    described = croissant_of(plan, license_, items, _files(folder, rows), folder, wanted.day, measured, about.limits)
+    (folder / CROISSANT).write_bytes(described)
+    files = _files(folder, rows)
+    return Manifest(
+        benchmark=plan.benchmark.name,
+        version=plan.benchmark.version,
+        title=plan.benchmark.title,
+        license=license_,
+        languages=plan.benchmark.languages,
+        cites=plan.benchmark.cites,
+        tool=f"tripos {__version__}",
+        main=contents.main,
+        plan=plan.digest,
+        spec=spec_digest(files),
+        parent=wanted.parent,
+        canary=canary,
+        items=tuple(items),
+        external=contents.external,
+        files=files,
+    )
+
+
+def _items(wanted: Wanted, source: CaseSource, contents: Contents, folder: Path, canary: str) -> list[ReleasedItems]:
+    """Writes the items of every scenario whose data may be copied."""
+    plan = wanted.plan
+    outer = {each.sha256 for each in contents.external}
+    # Of a file with items that are withheld, only a data set that knows which ones they are may publish the others.
+    known = _held_sets(source) if any(each.source == WITHHELD for each in contents.external) else set()
+    kept_back = {each.name for each in plan.datasets if outer & {file.sha256 for file in each.files}} - known
+    over = {each.name: each.rows.dataset if each.rows is not None else None for each in plan.scenarios}
+    made = []
+    try:
+        for frozen in frozen_items(source, canary):
+            path = None if over[frozen.scenario] in kept_back else write_items(frozen, folder)
+            made.append(
+                ReleasedItems(
+                    scenario=frozen.scenario,
+                    rows=frozen.rows,
+                    digest=frozen.digest,
+                    path=path,
+                    withheld=frozen.withheld,
+                )
+            )
+    except DataError as error:
+        raise Failure("W0854", f"cannot freeze the items: {error.message}", error.help) from error
+    return made
+
+
+def _files(folder: Path, rows: dict[str, int]) -> tuple[ReleasedFile, ...]:
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    named = [(path.relative_to(folder).as_posix(), path) for path in found]
+    return tuple(
+        ReleasedFile(path=name, sha256=file_digest(path), bytes=path.stat().st_size, rows=rows.get(name))
+        for name, path in sorted(named)
+    )
+
+
+def _license_text(wanted: Wanted, about: About, license_: str) -> bytes:
+    """The licence's text where the spec has it, and else its SPDX expression."""
+    beside = Path(wanted.compilation.sources[0].path).parent
+    named = beside / (about.license_file or LICENSE)
+    if named.is_file():
+        return named.read_bytes()
+    if about.license_file is not None:
+        raise Failure("W0852", f"there is no licence file `{named}`", "mend `license_file` in release.toml")
+    title = wanted.plan.benchmark.title
+    return f"SPDX-License-Identifier: {license_}\n\n{title} is under the licence that this names.\n".encode()
+
+
+def _change_log(wanted: Wanted, about: About) -> str:
+    """The changes of this version, on top of those of the versions before."""
+    told = [*about.changes, *wanted.changes] or (
+        ["first release"] if wanted.parent is None else ["no change was found"]
+    )
+    day = f" ({wanted.day.isoformat()})" if wanted.day is not None else ""
+    head = f"## {wanted.plan.benchmark.version}{day}\n\n" + "".join(f"- {each}\n" for each in told)
+    _, _, former = wanted.former.partition("\n\n")
+    return f"# Changes\n\n{head}" + (f"\n{former}" if former else "")
+
+
+def _check(folder: Path, wanted: Wanted, contents: Contents) -> None:
+    """Sees that what was written compiles to the plan that it says."""
+    outer = list(_outer(wanted))
+    if any(each.source == WITHHELD for each in contents.external):
+        beside = [Path(source.path).resolve().parent for source in wanted.compilation.sources]
+        outer += [*beside, *(each / SHIPPED for each in beside)]
+    found = recompiled_digest(open_release(folder), outer)
+    if found != wanted.plan.digest:
+        message = "the release would not compile to its own plan"
+        raise Failure("W0858", message, "see that every data file lies in the spec's folder or in one data folder")
+
+
+def _outer(wanted: Wanted) -> Sequence[Path]:
+    root = spec_root(wanted.compilation, wanted.plan)
+    return [each.resolve() for each in wanted.folders.folders if not each.resolve().is_relative_to(root)]
+
+
+def _put(building: Path, target: Path, manifest: Manifest) -> Made:
+    """Gives the folder its name, unless the same release has it already."""
+    digest = digest_of(manifest.to_bytes())
+    if target.exists():
+        try:
+            there = digest_of((target / MANIFEST).read_bytes())
+        except OSError:
+            there = None
+        if there == digest:
+            for name in SIGNATURES:  # what was unsigned, or signed with another key, may be signed later
+                if (building / name).exists():
+                    os.replace(building / name, target / name)  # noqa: PTH105
+            return Made(target, digest, manifest, was_there=True)
+        raise Failure(
+            "W0850",
+            f"`{target}` is there already, with other content",
+            "a release is never changed: raise the version of the benchmark, or release to another folder",
+            SOME_FAILED,
+        )
+    for path in building.rglob("*"):
+        if path.is_file():
+            path.chmod(0o444)
+    building.chmod(0o755)
+    os.rename(building, target)  # noqa: PTH104 - to a name that must be free
+    return Made(target, digest, manifest, was_there=False)
+
+
+def _unwritable(to: Path, error: OSError) -> Failure:
+    return Failure(
+        "W0850", f"cannot write to `{to}`: {error.strerror or error}", "release to another folder", SOME_FAILED
+    )
+
+
+__all__ = ["CHANGELOG", "LICENSE", "PLAN", "SPEC", "Made", "Wanted", "make_release"]

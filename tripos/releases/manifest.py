@@ -1,0 +1,135 @@
+"""The manifest of a release: what lies in it, by digest, and what it stands for. Its own digest names the release."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tripos.releases.names import FORMAT, MANIFEST
+
+Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class ReleasedFile(_Entry):
+    """A file below the release's folder; `rows` where it is data."""
+
+    path: str
+    sha256: Digest
+    bytes: int
+    rows: int | None = None
+
+
+class ExternalFile(_Entry):
+    """A data file that the benchmark needs and the release does not hold: where a spec looks for it, and what it
+    must be."""
+
+    path: str
+    source: str
+    sha256: Digest
+    rows: int | None = None
+    license: str | None = None
+
+
+class ReleasedItems(_Entry):
+    """The items of a scenario: how many, a digest of them all in any order, and the file where they can be read, if
+    their text may be published."""
+
+    scenario: str
+    rows: int
+    digest: Digest
+    path: str | None = None
+    withheld: tuple[str, ...] = ()
+    """The ids of items whose text is in no file of the release; an id is a digest of what the item says."""
+
+
+class Parent(_Entry):
+    """The release that this one follows."""
+
+    version: str
+    digest: Digest
+
+
+class Manifest(_Entry):
+    """What a release is. Everything in it follows from what was released, so that the same input makes the same
+    bytes: no clock, no machine, no user."""
+
+    format: Literal["tripos.release/1"] = FORMAT
+    benchmark: str
+    version: str
+    title: str
+    license: str
+    languages: tuple[str, ...]
+    cites: tuple[str, ...] = ()
+    tool: str
+    main: str
+    """The spec's main file."""
+    plan: Digest
+    """`Plan.digest`."""
+    spec: Digest
+    """Of the paths and digests of the spec's own files."""
+    parent: Parent | None = None
+    canary: str
+    items: tuple[ReleasedItems, ...]
+    external: tuple[ExternalFile, ...] = ()
+    files: tuple[ReleasedFile, ...]
+
+    @property
+    def name(self) -> str:
+        """`edubench-1.2.0`."""
+        return f"{self.benchmark}-{self.version}"
+
+    def to_bytes(self) -> bytes:
+        """The manifest as RFC 8785 writes it: one byte form of one content."""
+        return canonical(self.model_dump(mode="json"))
+
+
+def canonical(value: Any) -> bytes:
+    """The form that RFC 8785 gives a JSON value. Raises `ValueError` for what it has no form for.
+
+    >>> canonical({"b": 1.0, "a": "é"}).decode()
+    '{"a":"é","b":1}'
+    """
+    import rfc8785
+
+    return rfc8785.dumps(value)
+
+
+def digest_of(manifest: bytes) -> str:
+    """The digest that names a release: SHA-256 of its manifest's bytes."""
+    return hashlib.sha256(manifest).hexdigest()
+
+
+def checksum_line(manifest: bytes) -> bytes:
+    """What `manifest.sha256` says.
+
+    >>> checksum_line(b"{}").decode()[-18:]
+    '8a  manifest.json\\n'
+    """
+    return f"{digest_of(manifest)}  {MANIFEST}\n".encode()
+
+
+def list_digest(names: list[str]) -> str:
+    """One SHA-256 of many texts, in whatever order they come.
+
+    >>> list_digest(["b", "a"]) == list_digest(["a", "b"])
+    True
+    """
+    return hashlib.sha256(canonical(sorted(names))).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """The SHA-256 of a file's bytes. Raises `OSError`."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def spec_digest(files: tuple[ReleasedFile, ...]) -> str:
+    """The digest of a release's spec: of the paths and digests of all files below `spec/`."""
+    return list_digest([f"{each.sha256} {each.path}" for each in files if each.path.startswith("spec/")])

@@ -1,0 +1,14 @@
+"""The names of the files that make a folder a release: apart, since every command looks for them."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+FORMAT: Literal["tripos.release/1"] = "tripos.release/1"
+MANIFEST = "manifest.json"
+CHECKSUM = "manifest.sha256"
+"""The digest of the manifest, as `sha256sum -c` reads it."""
+SIGNATURES = ("manifest.json.minisig", "manifest.json.sig")
+"""Signatures of the manifest by minisign and by `ssh-keygen -Y sign`."""
+UNLISTED = (MANIFEST, CHECKSUM, *SIGNATURES)
+"""The files of a release that its manifest cannot list."""

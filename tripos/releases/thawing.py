@@ -1,0 +1,70 @@
+"""The rows of data sets that models wrote, taken from a release, so that a run makes none."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tripos.releases.places import find_release
+from tripos_runtime.cases import CaseSource
+from tripos_runtime.making.kept import MadeRow, Origins, RowFile
+
+MADE = "made"
+"""The folder of a release for the rows that were made."""
+_SET = "$set"
+
+
+def thaw_given(source: CaseSource, given: str) -> None:
+    """As `thaw`, where what a command was given is a release."""
+    folder = find_release(given)
+    if folder is not None:
+        thaw(source, folder)
+
+
+def thaw(source: CaseSource, folder: Path) -> None:
+    """Puts the rows that a release has frozen where `source` finds them, so that a run makes none. Without a folder of
+    such rows nothing happens."""
+    for path in sorted((folder / MADE).glob("*.jsonl")):
+        rows = source.sources.made.rows[path.stem] = RowFile()
+        for row in _rows(path):
+            rows.add(row)
+        source.sources.made.frozen.add(path.stem)
+
+
+def _rows(path: Path) -> Iterator[MadeRow]:
+    with path.open("rb") as file:
+        for line in file:
+            said = orjson.loads(line)
+            origins = Origins(said["written_by"], said["attempts"], tuple(said["rejections"]))
+            yield MadeRow(said["place"], whole(said["values"]), origins)
+
+
+def plain(value: Any) -> Any:
+    """A value of a row as JSON, from which `whole` makes the value again.
+
+    >>> whole(plain({"a": frozenset({"y", "x"}), "b": [1, None]})) == {"a": frozenset({"y", "x"}), "b": [1, None]}
+    True
+    """
+    match value:
+        case Mapping():
+            return {name: plain(each) for name, each in value.items()}
+        case frozenset() | set():
+            return {_SET: sorted(map(plain, value))}
+        case list() | tuple():
+            return [plain(each) for each in value]
+    return value
+
+
+def whole(value: Any) -> Any:
+    """The value of a row that `plain` made JSON of."""
+    match value:
+        case {"$set": list(members)} if len(value) == 1:
+            return frozenset(map(whole, members))
+        case dict():
+            return {name: whole(each) for name, each in value.items()}
+        case list():
+            return [whole(each) for each in value]
+    return value

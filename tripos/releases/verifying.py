@@ -1,0 +1,205 @@
+"""Whether a release is what it says: every file, its manifest, its signature, its items, and what its sources compile
+to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from tripos.failure import Failure
+from tripos.releases.croissant import CROISSANT, croissant_faults
+from tripos.releases.extra import lacking
+from tripos.releases.items import Frozen, canary_of, frozen_items
+from tripos.releases.manifest import (
+    Manifest,
+    ReleasedItems,
+    canonical,
+    checksum_line,
+    digest_of,
+    file_digest,
+    spec_digest,
+)
+from tripos.releases.names import CHECKSUM, MANIFEST, UNLISTED
+from tripos.releases.opening import Release, recompile
+from tripos.releases.thawing import thaw
+from tripos_compiler.data import DataError
+from tripos_runtime.cases import CaseSource
+
+Outcome = Literal["good", "wrong", "unchecked"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at: `what`, such as a file, how it stands, and what is wrong or why nobody looked."""
+
+    what: str
+    outcome: Outcome
+    told: str = ""
+
+
+@dataclass(frozen=True)
+class Verified:
+    """Everything that was looked at. `digest` is that of the manifest as it lies there; `None` without one."""
+
+    folder: Path
+    name: str
+    digest: str | None
+    checks: tuple[Check, ...]
+
+    @property
+    def wrong(self) -> tuple[Check, ...]:
+        """What is not as it was released."""
+        return tuple(check for check in self.checks if check.outcome == "wrong")
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines."""
+        checks = [{"what": each.what, "outcome": each.outcome, "told": each.told} for each in self.checks]
+        return {"release": self.name, "digest": self.digest, "good": not self.wrong, "checks": checks}
+
+
+def verify(
+    folder: Path, outer: Sequence[Path] = (), expected: str | None = None, signed: Sequence[Check] = ()
+) -> Verified:
+    """Looks at all of a release. `outer` are folders with the data that it does not hold, `expected` the digest that
+    it should have, as cited; `signed` is what was found of its signature."""
+    try:
+        raw = (folder / MANIFEST).read_bytes()
+    except OSError:
+        return Verified(folder, folder.name, None, (Check(MANIFEST, "wrong", "is missing"),))
+    checks = list(_of_manifest(folder, raw, expected))
+    digest = digest_of(raw)
+    try:
+        manifest = Manifest.model_validate_json(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "it"
+        checks.append(Check(MANIFEST, "wrong", f"does not fit its schema: `{place}`: {first['msg'].lower()}"))
+        return Verified(folder, folder.name, digest, (*checks, *signed))
+    checks += _of_files(folder, manifest)
+    touched = any(each.outcome == "wrong" for each in checks)
+    checks += _of_content(Release(folder, manifest, digest), outer, touched)
+    return Verified(folder, manifest.name, digest, (*checks, *signed))
+
+
+def _of_manifest(folder: Path, raw: bytes, expected: str | None) -> Iterator[Check]:
+    try:
+        same = (folder / CHECKSUM).read_bytes() == checksum_line(raw)
+        told = "does not have the digest that `manifest.sha256` says: one of the two was changed"
+    except OSError:
+        same, told = False, "cannot be held against `manifest.sha256`, which is missing"
+    yield Check(MANIFEST, "good") if same else Check(MANIFEST, "wrong", told)
+    try:
+        regular = canonical(json.loads(raw)) == raw
+    except (ValueError, RecursionError):
+        regular = False
+    if not regular:
+        yield Check(MANIFEST, "wrong", "is not in the canonical form of RFC 8785: it was edited")
+    if expected is not None and expected != digest_of(raw):
+        yield Check(MANIFEST, "wrong", f"has the digest {digest_of(raw)}, not the one that was asked for")
+
+
+def _of_files(folder: Path, manifest: Manifest) -> Iterator[Check]:
+    for file in manifest.files:
+        yield _of_file(folder, file.path, file.sha256, file.bytes)
+    listed = {file.path for file in manifest.files}
+    folders = {parent.as_posix() for path in listed for parent in Path(path).parents}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_dir() and not path.is_symlink():
+            if name not in folders:
+                yield Check(name, "wrong", "is a folder that the manifest knows nothing of")
+        elif name not in listed and name not in UNLISTED:
+            yield Check(name, "wrong", "is not in the manifest: it was added")
+    if spec_digest(manifest.files) != manifest.spec:
+        yield Check(MANIFEST, "wrong", "`spec` is not the digest of the files below `spec/`")
+
+
+def _of_file(folder: Path, name: str, sha256: str, size: int) -> Check:
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()):
+        return Check(name, "wrong", "lies outside of the release")
+    try:
+        there = path.stat().st_size
+        if path.is_symlink():
+            return Check(name, "wrong", "is a link in the place of a file")
+        if file_digest(path) == sha256:
+            return Check(name, "good")
+    except OSError:
+        return Check(name, "wrong", "is missing")
+    by = f", {there - size:+,} bytes" if there != size else ""
+    return Check(name, "wrong", f"was changed{by}")
+
+
+def _of_content(release: Release, outer: Sequence[Path], touched: bool) -> Iterator[Check]:
+    """What the files say, which is only worth a look where they are those that were released."""
+    manifest = release.manifest
+    if touched:
+        yield Check("plan", "unchecked", "whether the sources compile to it: files were changed")
+        return
+    if canary_of(manifest.benchmark) != manifest.canary:
+        yield Check(MANIFEST, "wrong", "`canary` is not that of the benchmark")
+    if absent := lacking():
+        yield Check(CROISSANT, "unchecked", f"{', '.join(absent)} not installed: pip install 'tripos[release]'")
+    else:
+        faults = croissant_faults(release.folder / CROISSANT)
+        yield Check(CROISSANT, "wrong", faults[0]) if faults else Check(CROISSANT, "good", "")
+    try:
+        plan = release.plan()
+    except Failure as failure:
+        yield Check("plan", "wrong", failure.message)
+        return
+    said = {"benchmark": plan.benchmark.name, "version": plan.benchmark.version, "title": plan.benchmark.title}
+    for name, value in said.items():
+        if getattr(manifest, name) != value:
+            yield Check(MANIFEST, "wrong", f"`{name}` is not what the plan says, `{value}`")
+    missing = _missing(release, outer)
+    if missing:
+        told = f"it needs data that is not here: {', '.join(missing)}; give its folder with --data DIR"
+        yield Check("plan", "unchecked", told)
+        return
+    compilation = recompile(release, outer)
+    if compilation.plan is None:
+        errors = [each.message for each in compilation.diagnostics if each.severity == "error"]
+        yield Check("plan", "wrong", f"the sources do not compile: {errors[0] if errors else '?'}")
+        return
+    if compilation.plan.digest != manifest.plan:
+        yield Check("plan", "wrong", "the sources compile to another plan")
+        return
+    yield Check("plan", "good", "the sources compile to it")
+    source = CaseSource(plan, release.data_folders(outer), tuple(each.path for each in compilation.sources))
+    thaw(source, release.folder)
+    listed = {each.scenario: each for each in manifest.items}
+    try:
+        for frozen in frozen_items(source, manifest.canary):
+            said_of = listed.get(frozen.scenario)
+            if said_of is None or not _same(said_of, frozen):
+                yield Check(f"items of {frozen.scenario}", "wrong", "are not those of the manifest")
+            else:
+                yield Check(f"items of {frozen.scenario}", "good", f"{frozen.rows:,}")
+    except DataError as error:
+        yield Check("items", "wrong", error.message)
+
+
+def _same(said: ReleasedItems, found: Frozen) -> bool:
+    return (said.rows, said.digest, said.withheld) == (found.rows, found.digest, found.withheld)
+
+
+def _missing(release: Release, outer: Sequence[Path]) -> list[str]:
+    """The data files that lie neither in the release nor in a folder that was given."""
+    return [
+        f"`{each.path}`"
+        for each in release.manifest.external
+        if not any(_is(folder / each.path, each.sha256) for folder in outer)
+    ]
+
+
+def _is(path: Path, sha256: str) -> bool:
+    try:
+        return file_digest(path) == sha256
+    except OSError:
+        return False
