@@ -168,6 +168,16 @@ def test_markdown_is_a_table(numbers: Path, tripos: Command) -> None:
     assert lines[4].startswith("| 1 | lab/good | ")
 
 
+def test_too_few_items_tell_nobody_apart(numbers: Path, tripos: Command) -> None:
+    rows = (json.dumps({"number": n, "even": n % 2 == 0}) for n in range(5))
+    (numbers / "numbers.jsonl").write_text("\n".join(rows), "utf-8")
+    for model, right in (("lab/all", 5), ("lab/none", 0)):
+        Path("replies.jsonl").write_text("".join(replies(model, right).splitlines(keepends=True)[:5]), "utf-8")
+        done = tripos("import", "samples", "replies.jsonl", "--spec", "numbers.tripos", "--model", model)
+        assert done.code == 0, done.err
+    assert [rank for _, rank, _ in ranks(board(tripos))] == [1, 1]
+
+
 def test_models_that_others_graded_are_not_told_apart(quiz: Path, tripos: Command) -> None:
     for model, judge in (("mock/careful", "a"), ("mock/careless", "b")):
         done = tripos("run", "quiz.tripos", "--model", model, "--role", f"judge=mock/careful:{judge}", "--json")

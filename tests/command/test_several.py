@@ -99,3 +99,10 @@ def test_a_file_that_each_run_would_write_anew_is_refused(both: Path, tripos: Co
     done = tripos("run", "quiz.tripos", "other.tripos", *MODEL, option, "file")
     assert done.code == 2
     assert "run one benchmark at a time with it" in done.err
+
+
+def test_a_role_that_the_model_fills_in_one_benchmark_is_for_the_others(both: Path, tripos: Command) -> None:
+    (both / "other.tripos").write_text(OTHER.replace("candidate", "judge"), "utf-8")
+    done = tripos("run", "quiz.tripos", "other.tripos", *MODEL, *JUDGE)
+    assert done.code == 0, done.err
+    assert {tuple(each["models"]) for each in tripos("list", "--json").data} == {("mock/careful",)}

@@ -17,6 +17,7 @@ from tripos.project import holds_benchmark
 from tripos.settings import Chosen, chosen_settings
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import Role
 from tripos_runtime.datasets import DataFolders
 
 WORST_FIRST = (INTERRUPTED, USAGE, SOME_FAILED, NOT_HELD)
@@ -34,8 +35,16 @@ class _Read:
     @property
     def roles(self) -> frozenset[str]:
         """The names of its roles; none where it has no plan."""
+        return frozenset(role.name for role in self._roles())
+
+    @property
+    def compared(self) -> str | None:
+        """The name of the role that `--model` fills."""
+        return next((role.name for role in self._roles() if role.kind == "compared"), None)
+
+    def _roles(self) -> Sequence[Role]:
         plan = None if self.compiled is None else self.compiled[0].plan
-        return frozenset() if plan is None else frozenset(role.name for role in plan.roles)
+        return () if plan is None else plan.roles
 
 
 def main(options: Namespace) -> int:
@@ -68,7 +77,7 @@ def _run_all(options: Namespace, chosen: Chosen, benchmarks: Sequence[_Read]) ->
     for place, each in enumerate(benchmarks):
         if not options.json:
             aside(("\n" if place else "") + f"[{place + 1}/{len(benchmarks)}] {each.path}")
-        code = _one(each, _for(each, options), _settings_for(each, chosen, every), budget)
+        code = _one(each, _for(each, options, benchmarks), _settings_for(each, chosen, every), budget)
         codes.append((each.path, code))
         if code == INTERRUPTED:
             break
@@ -95,8 +104,10 @@ def _one(each: _Read, options: Namespace, chosen: Chosen, budget: Any) -> int:
         show_failure(failure)
         code = failure.exit_code
     if options.json:
-        summary = json.loads(printed.getvalue() or "{}")
-        print(json.dumps({"path": each.path, "exit_code": code, **summary}, ensure_ascii=False), flush=True)
+        told = json.loads(printed.getvalue() or "{}")
+        if failure is not None:
+            told["error"] = {"code": failure.code, "message": failure.message, "hint": failure.hint}
+        print(json.dumps({"path": each.path, "exit_code": code, **told}, ensure_ascii=False), flush=True)
     return code
 
 
@@ -135,9 +146,12 @@ def _read(options: Namespace, path: str, chosen: Chosen) -> _Read:
         return _Read(path, failure=failure)
 
 
-def _for(each: _Read, options: Namespace) -> Namespace:
-    """The options with those roles only that a benchmark has."""
-    role = [text for text in options.role if _role(text) in each.roles or not each.roles]
+def _for(each: _Read, options: Namespace, benchmarks: Sequence[_Read]) -> Namespace:
+    """The options with those roles only that a benchmark has; without the one that `--model` fills in it, where
+    another benchmark has a role of that name for somebody else."""
+    others = {name for other in benchmarks for name in other.roles if name != other.compared}
+    mine = each.roles - ({each.compared} & others if options.model else set())
+    role = [text for text in options.role if _role(text) in mine or not each.roles]
     return Namespace(**{**vars(options), "path": each.path, "role": role})
 
 

@@ -26,6 +26,9 @@ WHOLE = "overall"
 """What a measure is called that stands for its benchmark."""
 LEVEL = 0.05
 """A corrected p-value below this tells two models apart."""
+LEAST_ITEMS = 6
+"""With fewer items two models are not told apart: turned round at random, so few agree by chance more often than that,
+and nothing shows that they are spread as Student's t takes them to be."""
 OTHER_GRADERS = "others graded it"
 
 
@@ -193,7 +196,7 @@ def _board(
             return differences[first, second]
         back = differences.get((second, first))
         if back is None or back.value is None:
-            told = OTHER_GRADERS if graders.get(first) != graders.get(second) else "they share no item"
+            told = OTHER_GRADERS if graders.get(first) != graders.get(second) else "they share too few items"
             return Found.undefined(told)
         return Found(-back.value, back.reason, p=back.p, n=back.n)
 
@@ -227,7 +230,7 @@ def _differences(
     pairs: dict[frozenset[str], set[frozenset[str]]] = defaultdict(set)
     for first, second in combinations(models, 2):
         both = items.get(first, frozenset()) & items.get(second, frozenset())
-        if both and graders.get(first) == graders.get(second):
+        if len(both) >= LEAST_ITEMS and graders.get(first) == graders.get(second):
             shared[both] |= {first, second}
             pairs[both].add(frozenset((first, second)))
     found = {}
