@@ -90,8 +90,10 @@ def _main_file(folder: Path) -> Path:
 
 
 def holds_benchmark(path: Path) -> bool:
-    """Whether a file, or one in a folder, declares a benchmark; so that others are passed over where a pattern of the
-    shell names everything."""
+    """Whether a path is a release, or a file there declares a benchmark; so that others are passed over where a pattern
+    of the shell names everything."""
+    if find_release(str(path)) is not None:
+        return True
     files = [path] if path.is_file() else [path / f"{path.resolve().name}.tripos", *path.glob("*.tripos")]
     return any(each.suffix == ".tripos" and BENCHMARK.search(_text(each)) for each in files)
 

@@ -12,7 +12,7 @@ import pytest
 
 from tests.releases.test_releases import LESSONS, contents, release, wrong
 from tripos.failure import Failure
-from tripos.project import find_spec
+from tripos.project import find_spec, holds_benchmark
 from tripos.releases.making import Made
 from tripos.releases.origins import origin_of
 from tripos.releases.places import find_release, pack, push
@@ -93,3 +93,9 @@ def test_a_zip_that_is_none_is_told_so(tmp_path: Path) -> None:
     with pytest.raises(Failure) as caught:
         find_release(str(tmp_path / "x.zip"))
     assert caught.value.code == "W0851"
+
+
+def test_a_release_is_a_benchmark_among_those_that_a_pattern_names(made: Made, tmp_path: Path) -> None:
+    assert holds_benchmark(made.path)
+    assert holds_benchmark(pack(made.path))
+    assert not holds_benchmark(tmp_path)
