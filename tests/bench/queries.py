@@ -36,7 +36,7 @@ RECIPE = re.compile(r"^### (\d+\. [^\n]*)\n.*?```sql\n(.*?)```", re.DOTALL | re.
 SMALL = (
     "specs/edubench/bias.tripos --limit 2 --model mock/careful,mock/careless --role judge=mock/careful:a"
     " --role reasoner=mock/careless:b",
-    "specs/examples/teachbench.tripos --model mock/teacher --role student=mock/careful --role tagger=mock/teacher"
+    "docs/examples/teachbench.tripos --model mock/teacher --role student=mock/careful --role tagger=mock/teacher"
     " --role author=mock/author --role verifier=mock/author",
 )
 LEADERBOARD = "from edubench_shipped.leaderboard()"

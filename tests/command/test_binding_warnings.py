@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = ROOT / "specs" / "examples"
+EXAMPLES = ROOT / "docs" / "examples"
 
 
 def test_a_judge_of_the_family_of_a_model_is_warned_of(quiz: Path, tripos: Callable[..., Any]) -> None:

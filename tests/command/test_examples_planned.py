@@ -1,4 +1,4 @@
-"""The four benchmarks in miniature (`specs/examples`): they compile without a word, and their calls are counted."""
+"""The four benchmarks in miniature (`docs/examples`): they compile without a word, and their calls are counted."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tripos_compiler.plan import CallCount, Plan
 from tripos_runtime.datasets import DataFolders
 
 ROOT = Path(__file__).parents[2]
-EXAMPLES = ROOT / "specs" / "examples"
+EXAMPLES = ROOT / "docs" / "examples"
 NAMES = ("cjeval", "edubench", "mathtutorbench", "teachbench")
 
 

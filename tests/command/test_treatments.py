@@ -164,7 +164,7 @@ def test_a_model_that_was_run_on_fewer_items_has_the_baseline_of_these(ran: dict
 
 def test_an_example_with_shots_runs(tripos: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    example = Path(__file__).parents[2] / "specs" / "examples" / "mathtutorbench.tripos"
+    example = Path(__file__).parents[2] / "docs" / "examples" / "mathtutorbench.tripos"
     chosen = ("--scenario", "problem_solving", "--scenario", "mistake_location")
     done = tripos("run", str(example), "--model", "mock/careful", "--role", "critic=mock/reward", *chosen, "--json")
     assert done.code == 0

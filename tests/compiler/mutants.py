@@ -11,7 +11,7 @@ from random import Random
 from compiling import EDUBENCH, ROOT
 from slips import SLIPS, Scraps, scraps_of
 
-EXAMPLES = ROOT / "specs" / "examples"
+EXAMPLES = ROOT / "docs" / "examples"
 CASES = ROOT / "tests" / "cases"
 AGAIN = 0.45
 """The chance of one more slip after each."""

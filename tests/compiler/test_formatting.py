@@ -29,7 +29,7 @@ from tripos_compiler.syntax.tree import Block
 ROOT = Path(__file__).parents[2]
 GOLDEN = ROOT / "tests" / "golden" / "fmt"
 EXAMPLES = sorted((ROOT.parent / "shared" / "design" / "examples").glob("*.tripos"))
-SPECS = [*sorted((ROOT / "specs").rglob("*.tripos")), *EXAMPLES]
+SPECS = [*sorted((ROOT / "specs").rglob("*.tripos")), *sorted((ROOT / "docs" / "examples").glob("*.tripos")), *EXAMPLES]
 CASES = sorted((ROOT / "tests" / "cases").glob("*/valid/**/*.tripos"))
 BEFORE = sorted((GOLDEN / "before").glob("*.tripos"))
 QUICK = settings(deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))

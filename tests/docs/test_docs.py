@@ -52,7 +52,7 @@ EDUBENCH_RUN = (
 MORE_RUNS = (
     "run specs/edubench/bias.tripos --limit 2 --model mock/careful,mock/careless --role judge=mock/careful:a"
     " --role reasoner=mock/careless:b --store {store}",
-    "run specs/examples/teachbench.tripos --model mock/teacher --role student=mock/careful --role tagger=mock/teacher"
+    "run {docs}/examples/teachbench.tripos --model mock/teacher --role student=mock/careful --role tagger=mock/teacher"
     " --role author=mock/author --role verifier=mock/author --store {store}",
 )
 
@@ -120,7 +120,7 @@ def store_of_several(store: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 def run_into(root: Path, command: str) -> None:
     """Runs a command whose store is `root`."""
     with heard() as said:
-        code = run_command(command.format(store=root).split())
+        code = run_command(command.format(store=root, docs=DOCS).split())
     assert code == 0, said.getvalue()
 
 

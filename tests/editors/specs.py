@@ -11,6 +11,7 @@ DESIGN = ROOT.parent / "shared" / "design" / "examples"
 
 SPECS = [
     *sorted((ROOT / "specs").rglob("*.tripos")),
+    *sorted((ROOT / "docs" / "examples").glob("*.tripos")),
     *sorted((ROOT / "tests" / "cases").glob("*/valid/*.tripos")),
     *sorted(DESIGN.glob("*.tripos")),
     EXAMPLE,

@@ -25,7 +25,7 @@ from tripos_runtime.retrieval.roles import embedding_roles
 from tripos_runtime.reward_roles import reward_roles
 
 ROOT = Path(__file__).parents[2]
-SPECS = sorted([*ROOT.glob("tests/cases/*/valid/*.tripos"), *ROOT.glob("specs/examples/*.tripos")])
+SPECS = sorted([*ROOT.glob("tests/cases/*/valid/*.tripos"), *ROOT.glob("docs/examples/*.tripos")])
 ROLES = {"single": ("s",), "panel": ("j", "k"), "compared": ("a", "b")}
 LIMIT = 20
 

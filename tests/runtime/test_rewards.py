@@ -302,7 +302,7 @@ def test_a_kind_without_an_engine_is_said_to_have_none(tmp_path: Path) -> None:
 def test_a_role_takes_models_of_its_kind(
     models: tuple[str, ...], others: dict[str, tuple[str, ...]], code: str
 ) -> None:
-    plan = find_spec(str(ROOT / "specs" / "examples" / "mathtutorbench.tripos")).compile().plan
+    plan = find_spec(str(ROOT / "docs" / "examples" / "mathtutorbench.tripos")).compile().plan
     assert plan is not None
     with pytest.raises(BindingError) as error:
         bind(plan, models, others)

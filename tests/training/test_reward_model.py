@@ -177,7 +177,7 @@ def test_the_command_trains_on_a_spec_and_prints_the_audit_and_its_warnings(
     root = Path(__file__).parents[2]
     given = ("--export", "mrbench_pairs", "--test", "bridge_pairs", "--model", str(encoder), "--max-tokens", "32")
     less = ("--seeds", "2", "--shuffled", "2", "-o", str(tmp_path / "critic"))
-    done = tripos("train", "reward", str(root / "specs" / "tutor_reward"), *given, *less)
+    done = tripos("train", "reward", str(root / "specs" / "mathtutorbench" / "reward"), *given, *less)
     assert done.code == 0, done.err
     assert "without Novice" in done.out
     assert "contains a question mark" in done.out

@@ -17,7 +17,7 @@ from tripos_compiler.plan import Pairing, Plan
 from tripos_runtime.cases import CaseSource
 
 ROOT = Path(__file__).parents[2]
-SPEC = ROOT / "specs" / "tutor_reward"
+SPEC = ROOT / "specs" / "mathtutorbench" / "reward"
 CASE = ROOT / "tests" / "cases" / "export" / "valid" / "pairings.tripos"
 needs_data = pytest.mark.skipif(not (SHARED_DATA / "mrbench").is_dir(), reason="the real data are not here")
 

@@ -1,4 +1,4 @@
-"""The measures of the benchmarks in specs/examples, on result sets whose truth is worked out apart from them."""
+"""The measures of the benchmarks in docs/examples, on result sets whose truth is worked out apart from them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 def example(name: str) -> Plan:
-    return plan_of(compile_file(Path(ROOT) / "specs" / "examples" / f"{name}.tripos"))
+    return plan_of(compile_file(Path(ROOT) / "docs" / "examples" / f"{name}.tripos"))
 
 
 def left_out(count: int, statistic: Callable[[Flags], float]) -> tuple[float, float]:
