@@ -51,7 +51,7 @@ KINDS: dict[str, tuple[str, ...]] = {
     "dimension": ("dimension",),
     "dataset": ("dataset", "like", "made"),
     "scenario": ("scenario",),
-    "scorer": ("scorer", "formula", "python_scorer"),
+    "scorer": ("scorer", "formula", "python_scorer", "named"),
     "measure": ("measure",),
     "subset": ("subset",),
     "export": ("export",),
@@ -61,11 +61,15 @@ KINDS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class FormulaScorer:
-    """A scorer that is an expression over its parameters."""
+    """A scorer that is an expression over its parameters, or, where it `scores` nothing, a `let` at the top of a file,
+    whose value may be of any type."""
 
     name: Name
     params: dict[str, Type]
     value: Syntax
+    scores: bool = True
+    holes: tuple[Syntax, ...] = ()
+    """What stands in the holes of the texts that a `let` writes."""
 
 
 @dataclass(frozen=True)

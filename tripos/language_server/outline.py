@@ -58,7 +58,7 @@ def name_of(statement: Statement) -> Name | None:
     """The name that a statement declares."""
     if "name" in statement.values:
         return statement.find_name("name")
-    if statement.construct in ("scorer", "formula", "python_scorer"):
+    if statement.construct in ("scorer", "formula", "python_scorer", "named"):
         return scorer_name(statement.values.get("call"))
     return None
 

@@ -40,6 +40,7 @@ KINDS = {
     "scorer": SymbolKind.Function,
     "formula": SymbolKind.Function,
     "python_scorer": SymbolKind.Function,
+    "named": SymbolKind.Function,
     "function": SymbolKind.Function,
     "ask": SymbolKind.Method,
     "converse": SymbolKind.Method,

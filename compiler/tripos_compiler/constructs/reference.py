@@ -17,13 +17,14 @@ from tripos_compiler.semantics.aggregates import AGGREGATES, AggregateFunction
 
 ALONE = (
     *("benchmark", "use", "role", "axis", "arm", "tree", "function", "made", "walk", "verify"),
-    *("scenario", "context", "over", "arms", "ask", "shots", "converse", "retrieve", "let", "compare"),
+    *("scenario", "context", "over", "arms", "ask", "shots", "converse", "retrieve", "compare"),
     *("allocate", "measure", "expect", "subset", "export"),
 )
 PAGES: dict[str, tuple[str, ...]] = {name: (name,) for name in ALONE} | {
     "dimension": ("dimension", "metric"),
     "dataset": ("dataset", "like"),
     "chat": ("chat", "continue"),
+    "let": ("let", "named"),
     "score": ("score", "grade"),
     "scorer": ("scorer", "formula", "python_scorer"),
 }

@@ -137,6 +137,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
         body="retrieve",
     ),
     Construct("let", ("scenario", "made"), "let NAME = VALUE", "a named value"),
+    Construct("named", (FILE,), "let CALL = VALUE", "a named value with parameters, for every file", keyword="let"),
     Construct(
         "score",
         ("scenario",),

@@ -1,4 +1,4 @@
-"""Lowers scorers that are expressions over their parameters; whoever calls one has its expression instead."""
+"""Lowers scorers and `let`s that are expressions over their parameters; whoever calls one has its expression instead."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from tripos_compiler.calls import DEEPEST_FORMULA, is_score
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.expressions import Elaborator
 from tripos_compiler.lower.parameters import Parameters
+from tripos_compiler.lower.written import holds_texts, written
 from tripos_compiler.plan import Ref, Scorer
 from tripos_compiler.program import FormulaScorer, Program
 from tripos_compiler.scope import Typed, joined
@@ -22,7 +23,11 @@ def lower_formula(
     """A formula, not yet checked. None where its parameters are wrong, or another scorer has its name."""
     if parameters is None or program.declared["scorer"][name.text] is not name:
         return None
-    return FormulaScorer(name, parameters.types, statement.syntax("value")), parameters
+    value = statement.syntax("value")
+    if statement.construct == "formula":
+        return FormulaScorer(name, parameters.types, value), parameters
+    found = written(program, value)
+    return None if found is None else (FormulaScorer(name, parameters.types, found[0], False, found[1]), parameters)
 
 
 def lower_formulas(program: Program, formulas: list[tuple[FormulaScorer, Parameters]]) -> None:
@@ -39,7 +44,7 @@ def lower_formulas(program: Program, formulas: list[tuple[FormulaScorer, Paramet
             _check(program, *waiting.pop(name), depths[name])
         if not ready:
             circle = _circle(uses, waiting)
-            first, message = circle[0], f"these scorers use each other in a circle: {' → '.join([*circle, circle[0]])}"
+            first, message = circle[0], f"these use each other in a circle: {' → '.join([*circle, circle[0]])}"
             help_ = "let one of them use its parameters only"
             program.diagnostics.error("E0203", message, waiting[first][0].name.span, help=help_)
             for name in circle:
@@ -61,14 +66,16 @@ def _check(program: Program, formula: FormulaScorer, parameters: Parameters, dep
     name = formula.name
     program.index.scopes.append((formula.value.span, parameters.scope))
     elaborator = Elaborator(program, parameters.scope, _Judged(program), ("", name.text))
+    if not holds_texts(elaborator, formula.holes):
+        return
     typed = elaborator.expression(formula.value)
     if typed is None:
         return
-    if typed.type.kind == "optional" and is_score(typed.type.of):
+    if formula.scores and typed.type.kind == "optional" and is_score(typed.type.of):
         help_ = "say what counts then: `default(…, 0)`"
         program.diagnostics.error("E0306", "this score may be missing", formula.value.span, help=help_)
         return
-    if not is_score(typed.type):
+    if formula.scores and not is_score(typed.type):
         message = f"this is `{shown(typed.type)}`, not a score"
         program.diagnostics.error("E0301", message, formula.value.span, help="a score is a bool or a number")
         return

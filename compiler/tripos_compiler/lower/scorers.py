@@ -1,4 +1,4 @@
-"""Lowers scorers: judges and reward models, formulas, and functions in Python."""
+"""Lowers scorers: judges and reward models, formulas, and functions in Python; and named values, as formulas."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from tripos_compiler.types import read_type
 WRITTEN = {
     "scorer": "scorer NAME(response: text) by ROLE { … }",
     "formula": "scorer NAME(response: text) = VALUE",
+    "named": "let NAME(stem: text) = VALUE",
     "python_scorer": 'scorer NAME(response: text) -> TYPE from "file.py:function"',
 }
 WRITES_TEXT = ("temperature", "max_tokens", "stop")
@@ -45,14 +46,15 @@ class Gives:
 
 
 def lower_scorers(program: Program) -> None:
-    """Every `scorer`: judges first, then Python, then formulas, which may use the others."""
+    """Every `scorer` and `let` of a file: judges first, then Python, then formulas, which may use the others."""
     formulas = []
-    for statement in program.of("scorer", "python_scorer", "formula"):
+    for statement in program.of("scorer", "python_scorer", "formula", "named"):
         call = statement.syntax("call")
         name = scorer_name(call)
         if not isinstance(call, CallExpr) or name is None:
             help_ = f"it is written `{WRITTEN[statement.construct]}`"
-            program.diagnostics.error("E0106", "a scorer needs a name and parameters", call.span, help=help_)
+            what = "a `let` at the top of a file" if statement.construct == "named" else "a scorer"
+            program.diagnostics.error("E0106", f"{what} needs a name and parameters", call.span, help=help_)
             continue
         if program.declared["scorer"][name.text] is name:
             free_name(program, "scorer", name)

@@ -46,5 +46,6 @@ def unused_declarations(program: Program) -> None:
     for kind in KINDS:
         for name, declared in program.declared.get(kind, {}).items():
             if declared.span not in used and declared.span.source is program.sources[0]:
-                message = f"{kind} `{name}` is never used"
+                is_value = kind == "scorer" and name in program.formulas and not program.formulas[name].scores
+                message = f"{'value' if is_value else kind} `{name}` is never used"
                 program.diagnostics.warning("E0209", message, declared.span, help="use it, or remove it")
