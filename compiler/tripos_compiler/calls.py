@@ -207,7 +207,11 @@ def _scorer(elaborator: Elaborator, syntax: CallExpr, name: str) -> Typed | None
         return _plugged(elaborator, syntax, name, program.plugins[name])
     scorer = program.scorers.get(name)
     if scorer is None:
-        return None  # it was reported
+        if name in program.late:
+            elaborator.error(
+                "E0303", f"`{name}` {program.late[name]}, which is not done here", syntax.span, "use it in a `score`"
+            )
+        return None  # else it was reported
     given = scorer_arguments(elaborator, syntax, scorer)
     if given is None:
         return None

@@ -23,7 +23,7 @@ from tripos_compiler.lower.functions import lower_functions
 from tripos_compiler.lower.made import made_calls
 from tripos_compiler.lower.measures import lower_measures
 from tripos_compiler.lower.scenarios import lower_scenarios
-from tripos_compiler.lower.scorers import lower_scorers
+from tripos_compiler.lower.scorers import lower_early_scorers, lower_scorers
 from tripos_compiler.lower.subsets import lower_subsets
 from tripos_compiler.lower.trees import lower_trees
 from tripos_compiler.lower.unused import unused_declarations
@@ -76,8 +76,9 @@ def compile_spec(
         lower_arms(program)
         lower_metrics(program)
         lower_trees(program)
+        waiting = lower_early_scorers(program)
         lower_datasets(program, memory)
-        lower_scorers(program)
+        lower_scorers(program, waiting)
         lower_allocation(program)
         lower_scenarios(program, memory)
         lower_measures(program)

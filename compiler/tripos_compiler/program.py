@@ -106,6 +106,8 @@ class Program:
     made: dict[str, Made] = field(default_factory=dict)
     scorers: dict[str, Scorer] = field(default_factory=dict)
     formulas: dict[str, FormulaScorer] = field(default_factory=dict)
+    late: dict[str, str] = field(default_factory=dict)
+    """Scorers that are not lowered yet, while data sets and judges are, which cannot depend on them; each with why."""
     allocation: dict[str, dict[str, tuple[str, ...]]] = field(default_factory=dict)
     weights: dict[str, dict[str, tuple[float, ...]]] = field(default_factory=dict)
     """For every allocated scorer and scenario what each metric counts; empty where all count alike."""

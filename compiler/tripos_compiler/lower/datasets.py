@@ -20,7 +20,8 @@ def lower_datasets(program: Program, memory: Memory | None = None) -> None:
     """Every data set at the top of a file: into `program.rowsets`, and into `program.datasets` or `program.made`. Files
     that a memory knows are not read again."""
     kept = memory.datasets if memory is not None else Kept()
-    kept.enter((*program.of("benchmark", "axis"), frozenset(program.diagnostics.lost_names), program.data))
+    around = program.of("benchmark", "axis", *KINDS["scorer"])  # a key may be a formula
+    kept.enter((*around, frozenset(program.diagnostics.lost_names), program.data))
     _Order(program, kept).run()
 
 

@@ -1,8 +1,8 @@
-"""Lowers scorers and `let`s that are expressions over their parameters; whoever calls one has its expression instead."""
+"""Lowers scorers and `let`s that are expressions over parameters; whoever calls one has its expression instead."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import fields
 
 from tripos_compiler.calls import DEEPEST_FORMULA, is_score
@@ -28,6 +28,24 @@ def lower_formula(
         return FormulaScorer(name, parameters.types, value), parameters
     found = written(program, value)
     return None if found is None else (FormulaScorer(name, parameters.types, found[0], False, found[1]), parameters)
+
+
+def late_formulas(formulas: Sequence[FormulaScorer], judges: Set[str], data: Set[str]) -> dict[str, str]:
+    """The formulas that ask a judge or look into a data set, themselves or by another formula, and which it is."""
+    uses = {formula.name.text: set(_called(formula.value)) for formula in formulas}
+    late = dict.fromkeys(judges, "asks a judge")
+    late |= {
+        formula.name.text: "looks into a data set"
+        for formula in formulas
+        if not data.isdisjoint(set(_named(formula.value)) - formula.params.keys())
+    }
+    while found := {
+        name: min(late[each] for each in used & late.keys())
+        for name, used in uses.items()
+        if name not in late and used & late.keys()
+    }:
+        late |= found
+    return {name: why for name, why in late.items() if name in uses}
 
 
 def lower_formulas(program: Program, formulas: list[tuple[FormulaScorer, Parameters]]) -> None:
@@ -65,7 +83,8 @@ def _circle(uses: Mapping[str, list[str]], waiting: Mapping[str, object]) -> lis
 def _check(program: Program, formula: FormulaScorer, parameters: Parameters, depth: int) -> None:
     name = formula.name
     program.index.scopes.append((formula.value.span, parameters.scope))
-    elaborator = Elaborator(program, parameters.scope, _Judged(program), ("", name.text))
+    judge = _Judged(program) if formula.scores else None  # only a score asks one
+    elaborator = Elaborator(program, parameters.scope, judge, ("", name.text))
     if not holds_texts(elaborator, formula.holes):
         return
     typed = elaborator.expression(formula.value)
@@ -105,11 +124,21 @@ class _Judged:
 
 def _called(syntax: object) -> Iterator[str]:
     """The names that an expression calls."""
-    if isinstance(syntax, CallExpr) and isinstance(syntax.function, Name):
-        yield syntax.function.text
+    for each in _nodes(syntax):
+        if isinstance(each, CallExpr) and isinstance(each.function, Name):
+            yield each.function.text
+
+
+def _named(syntax: object) -> Iterator[str]:
+    """Every name in an expression."""
+    return (each.text for each in _nodes(syntax) if isinstance(each, Name))
+
+
+def _nodes(syntax: object) -> Iterator[Node]:
     if isinstance(syntax, tuple):
         for each in syntax:
-            yield from _called(each)
+            yield from _nodes(each)
     elif isinstance(syntax, Node):
-        for each in fields(syntax):
-            yield from _called(getattr(syntax, each.name))
+        yield syntax
+        for part in fields(syntax):
+            yield from _nodes(getattr(syntax, part.name))

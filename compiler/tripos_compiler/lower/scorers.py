@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.lower.formulas import lower_formula, lower_formulas
+from tripos_compiler.lower.formulas import late_formulas, lower_formula, lower_formulas
 from tripos_compiler.lower.functions import free_name, lower_python_scorer
 from tripos_compiler.lower.losses import forget, lost_part
 from tripos_compiler.lower.parameters import Parameters, lower_parameters
 from tripos_compiler.lower.questions import keeps_secrets, lower_settings
 from tripos_compiler.lower.templates import FilledHole, lower_texts
 from tripos_compiler.plan import MetricsType, NumberType, Scorer, Type
-from tripos_compiler.program import Program
+from tripos_compiler.program import KINDS, FormulaScorer, Program
 from tripos_compiler.resolve import scorer_name
 from tripos_compiler.scope import Binding
 from tripos_compiler.semantics.library import shown
@@ -45,10 +45,20 @@ class Gives:
         return "reward" if self.reward else shown(self.type)
 
 
-def lower_scorers(program: Program) -> None:
-    """Every `scorer` and `let` of a file: judges first, then Python, then formulas, which may use the others."""
-    formulas = []
-    for statement in program.of("scorer", "python_scorer", "formula", "named"):
+@dataclass(frozen=True)
+class Waiting:
+    """Scorers that are lowered after the data sets: judges, and formulas that ask them or look into data."""
+
+    judges: tuple[tuple[Statement, Name, Parameters | None], ...]
+    formulas: tuple[tuple[FormulaScorer, Parameters], ...]
+
+
+def lower_early_scorers(program: Program) -> Waiting:
+    """Scorers in Python, and the formulas and `let`s that ask nobody and look into no data, which data sets and judges
+    may use. The rest is given back."""
+    formulas: list[tuple[FormulaScorer, Parameters]] = []
+    judges: list[tuple[Statement, Name, Parameters | None]] = []
+    for statement in program.of(*KINDS["scorer"]):
         call = statement.syntax("call")
         name = scorer_name(call)
         if not isinstance(call, CallExpr) or name is None:
@@ -61,13 +71,25 @@ def lower_scorers(program: Program) -> None:
         parameters = lower_parameters(program, f"scorer {name.text}", call.arguments)
         match statement.construct:
             case "scorer":
-                _judge(program, statement, name, parameters)
+                judges.append((statement, name, parameters))
             case "python_scorer":
                 lower_python_scorer(program, statement, name, parameters)
             case _:
                 formula = lower_formula(program, statement, name, parameters)
                 formulas.extend([formula] if formula is not None else [])
-    lower_formulas(program, formulas)
+    data = frozenset(program.declared.get("dataset", {}))
+    late = late_formulas([formula for formula, _ in formulas], {name.text for _, name, _ in judges}, data)
+    program.late = {**{name.text: "asks a judge" for _, name, _ in judges}, **late}
+    lower_formulas(program, [each for each in formulas if each[0].name.text not in late])
+    return Waiting(tuple(judges), tuple(each for each in formulas if each[0].name.text in late))
+
+
+def lower_scorers(program: Program, waiting: Waiting) -> None:
+    """Judges, and then the formulas that ask them or look into data."""
+    for statement, name, parameters in waiting.judges:
+        _judge(program, statement, name, parameters)
+    program.late = {}
+    lower_formulas(program, list(waiting.formulas))
 
 
 def _judge(program: Program, statement: Statement, name: Name, parameters: Parameters | None) -> None:
