@@ -98,6 +98,11 @@ def holds_benchmark(path: Path) -> bool:
     return any(each.suffix == ".tripos" and BENCHMARK.search(_text(each)) for each in files)
 
 
+def holds_parts(path: Path) -> bool:
+    """Whether a path is a folder of spec files without a benchmark: declarations that benchmarks `use`."""
+    return path.is_dir() and not holds_benchmark(path) and any(path.glob("*.tripos"))
+
+
 def _text(path: Path) -> str:
     try:
         return path.read_text("utf-8")

@@ -45,7 +45,7 @@ def made_roles(plan: Plan) -> set[str]:
 
 def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, ...]]) -> Binding:
     """Fills the roles of a plan: `compared` models the compared role, `others` the rest by name. A role that is not
-    given a model takes the compared one, where there is only one of that.
+    given a model takes the compared one, where there is only one of that, or the first of several mock models.
 
     Raises `BindingError` where a role stays empty, is unknown, or gets more models than it takes.
     """
@@ -63,6 +63,8 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
     used |= {speaker.role for scenario in plan.scenarios for talk in scenario.talks for speaker in talk.speakers}
     used |= {scorer.role for scorer in plan.scorers}
     used |= made_roles(plan)
+    trial = all(model.startswith("mock/") for model in models[role.name])  # there is nothing to learn of who grades
+    empty = []
     for name, other in known.items():
         if name == role.name:
             continue
@@ -70,14 +72,17 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
         if not given and name in used and name in reward_roles(plan):
             raise BindingError("R0231", f"no reward model fills the role `{name}`", HINT.format(name))
         if not given and name in used:
-            if len(models[role.name]) != 1:
-                hint = f"give one: --role {name}=PROVIDER/MODEL"
-                raise BindingError("R0201", f"no model fills the role `{name}`", hint)
-            given = models[role.name]
+            if len(models[role.name]) != 1 and not trial:
+                empty.append(name)
+            given = models[role.name][:1]
         if len(given) > 1 and other.kind == "single":
             hint = f"give one model, or declare `role {name} panel`"
             raise BindingError("R0201", f"role `{name}` takes one model, not {len(given)}", hint)
         models[name] = given
+    if empty:
+        roles, give = ("roles", "give each one") if len(empty) > 1 else ("role", "give one")
+        told = f"no model fills the {roles} {', '.join(f'`{name}`' for name in empty)}"
+        raise BindingError("R0201", told, f"{give}: {' '.join(f'--role {name}=PROVIDER/MODEL' for name in empty)}")
     models[role.name] = tuple(dict.fromkeys(models[role.name]))
     if (wrong := misfilled_embedding(plan, models) or misfilled(plan, models)) is not None:
         raise BindingError(*wrong)

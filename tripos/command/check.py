@@ -15,7 +15,7 @@ from tripos.command.denials import chosen_denials
 from tripos.command.terminal import columns, is_colored
 from tripos.config import Config, load_config
 from tripos.failure import GOOD, USAGE
-from tripos.project import earlier_plan, find_spec
+from tripos.project import earlier_plan, find_spec, holds_parts
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import Diagnostic
 from tripos_compiler.diagnostics.data import to_data
@@ -29,7 +29,9 @@ def main(options: Namespace) -> int:
     config = load_config(Path.cwd())
     denied = chosen_denials(options, config)
     against = earlier_plan(options.against, options.data, config.data) if options.against else None
-    found = {path: find_spec(path, options.data, config.data).compile(denied, against) for path in options.paths}
+    # A pattern of the shell also names folders of what benchmarks share, which is checked with those that use it.
+    paths = [each for each in options.paths if not holds_parts(Path(each))] or options.paths
+    found = {path: find_spec(path, options.data, config.data).compile(denied, against) for path in paths}
     diagnostics = [each for compilation in found.values() for each in compilation.diagnostics]
     silenced = [each for compilation in found.values() for each in compilation.silenced]
     match options.format:

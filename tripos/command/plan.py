@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING
 from tripos.command.check import compile_given
 from tripos.command.choices import chosen_binding, chosen_cases, has_models, warn_of_kin, with_subset
 from tripos.command.design import design_lines
+from tripos.command.several import each_of
 from tripos.command.terminal import columns
 from tripos.command.walked import walk_lines
 from tripos.config import Config
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.releases.thawing import thaw_given
-from tripos.settings import chosen_settings
+from tripos.settings import Chosen, chosen_settings
+from tripos_compiler.compile import Compilation
 from tripos_compiler.plan import Plan, Scenario
 from tripos_runtime.binding import Binding, BindingError
 from tripos_runtime.cases import CaseSource, Planned, Selection, planned_steps
+from tripos_runtime.datasets import DataFolders
 from tripos_runtime.majority import with_majority
 from tripos_runtime.retrieval.roles import NoEmbedding, check_embedding
 
@@ -32,10 +35,18 @@ MOST_COLUMNS = 3
 
 
 def main(options: Namespace) -> int:
-    """Prints the plan as a table of counts, or itself as JSON."""
-    config = chosen_settings(options).config
-    compilation, folders = compile_given(options, config)
-    plan = compilation.plan
+    """Prints the plan as a table of counts, or itself as JSON; of several benchmarks one after another."""
+    chosen = chosen_settings(options)
+    if len(options.paths) > 1:
+        if options.json:
+            raise Failure("R0202", "`--json` prints one plan, and several paths are given", "give one of them")
+        return each_of(options, chosen, _plan_compiled)
+    options.path = options.paths[0]
+    return _plan_compiled(options, chosen, *compile_given(options, chosen.config))
+
+
+def _plan_compiled(options: Namespace, chosen: Chosen, compilation: Compilation, folders: DataFolders) -> int:
+    config, plan = chosen.config, compilation.plan
     if plan is None:
         return USAGE
     if options.json:

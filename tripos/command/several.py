@@ -1,25 +1,28 @@
-"""`tripos run` of one benchmark or of several: one after another, each a run of its own, under one budget."""
+"""`tripos run` and `tripos plan` of one benchmark or of several, one after another; runs under one budget."""
 
 from __future__ import annotations
 
 import contextlib
 import io
 import json
+import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from tripos.command.aside import aside
 from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
-from tripos.project import holds_benchmark
+from tripos.project import holds_benchmark, holds_parts
 from tripos.settings import Chosen, chosen_settings
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Role
 from tripos_runtime.datasets import DataFolders
 
+Doing = Callable[[Namespace, Chosen, Compilation, DataFolders], int]
+"""What is done with a benchmark that was compiled; gives an exit code, or raises `Failure`."""
 WORST_FIRST = (INTERRUPTED, USAGE, SOME_FAILED, NOT_HELD)
 """Exit codes of runs, of which the first that any of them has is that of all."""
 
@@ -56,48 +59,51 @@ def main(options: Namespace) -> int:
     if len(options.paths) == 1:
         options.path = options.paths[0]
         return run.main(options)
-    _refuse_shared_files(options)
-    chosen = chosen_settings(options)
-    benchmarks = [_read(options, path, chosen) for path in _with_benchmark(options.paths)]
-    if not benchmarks:
-        raise Failure("E0108", "none of the paths holds a benchmark", "give .tripos files, or folders that hold one")
-    _check_roles(options, benchmarks)
-    return _run_all(options, chosen, benchmarks)
-
-
-def _run_all(options: Namespace, chosen: Chosen, benchmarks: Sequence[_Read]) -> int:
     from tripos_runtime.budget import Budget, BudgetError
 
+    _refuse_shared_files(options)
+    chosen = chosen_settings(options)
     try:
         budget = Budget.parse(chosen.config.budget) if chosen.config.budget else None
     except BudgetError as error:
         raise Failure(error.code, error.message, error.hint) from error
+    return each_of(options, chosen, partial(run.run_compiled, budget=budget))
+
+
+def each_of(options: Namespace, chosen: Chosen, do: Doing) -> int:
+    """Does one thing with every benchmark that was named; gives the worst exit code. Raises `Failure` where no path has
+    a benchmark, or a role is given that none of them has."""
+    benchmarks = [_read(options, path, chosen) for path in _with_benchmark(options.paths)]
+    if not benchmarks:
+        raise Failure("E0108", "none of the paths holds a benchmark", "give .tripos files, or folders that hold one")
+    _check_roles(options, benchmarks)
     every = frozenset().union(*(each.roles for each in benchmarks))
     codes: list[tuple[str, int]] = []
     for place, each in enumerate(benchmarks):
         if not options.json:
+            sys.stdout.flush()  # the line must not come before what the benchmark above it printed
             aside(("\n" if place else "") + f"[{place + 1}/{len(benchmarks)}] {each.path}")
-        code = _one(each, _for(each, options, benchmarks), _settings_for(each, chosen, every), budget)
+        code = _one(each, _for(each, options, benchmarks), _settings_for(each, chosen, every), do)
         codes.append((each.path, code))
         if code == INTERRUPTED:
             break
     worst = next((code for code in WORST_FIRST if any(code == had for _, had in codes)), GOOD)
     if not options.json:
+        sys.stdout.flush()
         aside("\n" + "\n".join(_told(benchmarks, codes)))
     return worst
 
 
-def _one(each: _Read, options: Namespace, chosen: Chosen, budget: Any) -> int:
-    """One of the runs; a failure of it is told, and is its exit code. As JSON it is told in one line."""
+def _one(each: _Read, options: Namespace, chosen: Chosen, do: Doing) -> int:
+    """One of them; a failure of it is told, and is its exit code. As JSON it is told in one line."""
     from tripos.command.main import show_failure
-    from tripos.command.run import run_compiled
 
     printed, failure = io.StringIO(), each.failure
     code = USAGE
     with contextlib.redirect_stdout(printed) if options.json else contextlib.nullcontext():
         if each.compiled is not None:
             try:
-                code = run_compiled(options, chosen, *each.compiled, budget=budget)
+                code = do(options, chosen, *each.compiled)
             except Failure as stopped:
                 failure = stopped
     if failure is not None:
@@ -127,13 +133,13 @@ def _told(benchmarks: Sequence[_Read], codes: Sequence[tuple[str, int]]) -> list
 
 def _with_benchmark(paths: Sequence[str]) -> list[str]:
     """The paths without those that a pattern of the shell brings along: folders and files of no benchmark, which are
-    told."""
+    told, but for a folder of declarations that benchmarks share."""
     kept = []
     for path in dict.fromkeys(path.rstrip("/") or path for path in paths):
-        if Path(path).exists() and not holds_benchmark(Path(path)):
-            aside(f"passed over {path}: it holds no benchmark")
-        else:
+        if not Path(path).exists() or holds_benchmark(Path(path)):
             kept.append(path)
+        elif not holds_parts(Path(path)):
+            aside(f"passed over {path}: it holds no benchmark")
     return kept
 
 

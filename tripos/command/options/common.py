@@ -7,11 +7,13 @@ import argparse
 from tripos.command.options.kinds import positive
 
 
-def add_spec(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
-    """The spec, or several of them, and where its data are."""
+def add_spec(parser: argparse.ArgumentParser, *, several: str = "") -> None:
+    """The spec, and where its data are; or `several` of them, of which it says what is done with one after another."""
     help_ = "a .tripos file, or a folder that holds one"
     if several:
-        parser.add_argument("paths", metavar="PATH", nargs="+", help=f"{help_}; several are run one after another")
+        parser.add_argument(
+            "paths", metavar="PATH", nargs="+", help=f"{help_}; several are {several} one after another"
+        )
     else:
         parser.add_argument("path", metavar="PATH", help=help_)
     parser.add_argument("--data", metavar="DIR", action="append", default=[], help="look for data files here too")

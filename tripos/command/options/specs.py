@@ -29,7 +29,7 @@ def add_fmt(parser: argparse.ArgumentParser) -> None:
 
 def add_plan(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos plan`."""
-    add_spec(parser)
+    add_spec(parser, several="planned")
     add_roles(parser)
     add_store(parser)
     parser.add_argument("--json", action="store_true", help="print the plan itself")
@@ -37,7 +37,7 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
 
 def add_run(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos run`."""
-    add_spec(parser, several=True)
+    add_spec(parser, several="run")
     _add_running(parser)
 
 
