@@ -22,6 +22,7 @@ TELLING = ("question", "student_profile", "conversation", "knowledge_point")
 def spec(folder: Path) -> Path:
     """A copy of the spec over shipped items, with 11 items a scenario and language: the shipped ones under new names."""
     shutil.copytree(SPECS, folder / "edubench")
+    shutil.copytree(SPECS.parent / "common", folder / "common")
     for path in sorted((folder / "edubench/items").glob("*.jsonl")):
         rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
         made = [

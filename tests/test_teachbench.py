@@ -67,13 +67,13 @@ def question(number: int) -> dict[str, Any]:
 
 def write(folder: Path, count: int, sittings: int = 64) -> None:
     """The benchmark with so many questions, and sittings after a lesson."""
-    for name in ("teachbench", "lessons"):
-        text = (SPECS / f"{name}.tripos").read_text("utf-8")
+    for name in ("teachbench", "lessons", "wording", "../common/choices"):
+        text = (SPECS / f"{name}.tripos").read_text("utf-8").replace('"../common/', '"')
         text = text.replace("samples     64", f"samples {sittings}")
         text = text.replace("samples     192", f"samples {3 * sittings}")
         if sittings < 64:
             text = "\n".join(line for line in text.splitlines() if not ("pass_at_16" in line or "pass_at_64" in line))
-        (folder / f"{name}.tripos").write_text(text, "utf-8")
+        (folder / Path(f"{name}.tripos").name).write_text(text, "utf-8")
     (folder / "tagging.tripos").write_text(TAGGED, "utf-8")
     (folder / "examples.tripos").write_text(EXAMPLES, "utf-8")
     rows(folder / "questions.jsonl", [question(number) for number in range(count)])

@@ -30,8 +30,9 @@ LABELS = {"mathematics": "数学", "history": "历史", "physics": "物理", "ch
 @pytest.fixture(scope="module")
 def placed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with the parts as they ship, and a benchmark of them."""
-    folder = tmp_path_factory.mktemp("teachbench")
-    shutil.copytree(SHIPPED, folder, dirs_exist_ok=True)
+    folder = tmp_path_factory.mktemp("specs") / "teachbench"
+    shutil.copytree(SHIPPED, folder)
+    shutil.copytree(SHIPPED.parent / "common", folder.parent / "common")
     (folder / "tagged.tripos").write_text(MAIN, "utf-8")
     return folder
 
