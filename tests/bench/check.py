@@ -45,10 +45,10 @@ client<llm> Candidate {
 
 def tripos_spec(lines: int) -> str:
     """A spec of at most so many lines: EduBench in one file, its scenarios and their rows repeated."""
-    names = ("shipped", "axes", "metrics", "rubric", "measures")
+    names = ("shipped", "axes", "metrics", "../common/judging", "../common/rubric", "allocation", "measures")
     part = {name: (EDUBENCH / f"{name}.tripos").read_text("utf-8") for name in names}
-    part["shipped"] = re.sub(r"^use .*\n", "", part["shipped"], flags=re.MULTILINE)
-    rows = {row[1]: row[0] for row in re.finditer(r"^  \| (\w+) .*\n", part["rubric"], re.MULTILINE)}
+    part = {name: re.sub(r"^use .*\n", "", text, flags=re.MULTILINE) for name, text in part.items()}
+    rows = {row[1]: row[0] for row in re.finditer(r"^  \| (\w+) .*\n", part["allocation"], re.MULTILINE)}
     fixed = "\n".join(part.values())
     left = lines - fixed.count("\n") + sum(row.count("\n") for row in rows.values())
     table, body = "", ""

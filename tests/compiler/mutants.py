@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -65,7 +66,9 @@ def _spec(main: Path) -> Spec:
         path = waiting.pop()
         if path.as_posix() not in files and path.is_file():
             text = files[path.as_posix()] = path.read_text("utf-8")
-            waiting += [path.parent / name for name in re.findall(r'^use "(.*)"', text, re.MULTILINE)]
+            waiting += [
+                Path(os.path.normpath(path.parent / name)) for name in re.findall(r'^use "(.*)"', text, re.MULTILINE)
+            ]
     return Spec(main.as_posix(), files)
 
 

@@ -9,7 +9,7 @@ from random import Random
 from typing import Any
 
 import pytest
-from compiling import EDUBENCH, compile_file, compile_files, plan_of, read
+from compiling import EDUBENCH, ROOT, compile_file, compile_files, plan_of, read
 from examining import KeptData, compile_kept, examine, examine_format
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -28,6 +28,9 @@ from tripos_compiler.syntax.parse import parse
 from tripos_runtime.datasets import DataFolders
 
 SPECS = {path.name: path.read_text("utf-8") for path in sorted(EDUBENCH.glob("*.tripos"))}
+SHARED = {
+    f"../common/{path.name}": path.read_text("utf-8") for path in sorted((ROOT / "specs/common").glob("*.tripos"))
+}
 KEYWORDS = sorted({construct.starts_with for construct in CONSTRUCTS} - {""})
 SIGNS = ['"', '"""', "{", "}", "(", ")", "[", "]", "{{", "}}", "|", ",", "=", "==", "..", ".", "?", "<", ">", "->", ":"]
 WORDS = ["by", "from", "as", "where", "when", "in", "not", "and", "or", "x", "s", "en", "zh", "language", "metrics"]
@@ -290,8 +293,8 @@ def test_a_plan_is_the_same_after_a_round_trip_through_json(edubench: Compilatio
 @pytest.mark.parametrize("name", sorted(SPECS))
 def test_diagnostics_are_the_same_whenever_a_broken_spec_is_compiled(name: str) -> None:
     broken = SPECS[name].replace("text", "txet", 3).replace("{", "(", 1)
-    first = compile_quietly({**SPECS, name: broken}, name)
-    second = compile_quietly({**SPECS, name: broken}, name)
+    first = compile_quietly({**SPECS, **SHARED, name: broken}, name)
+    second = compile_quietly({**SPECS, **SHARED, name: broken}, name)
     assert to_data(first.diagnostics) == to_data(second.diagnostics)
 
 
@@ -336,7 +339,7 @@ def test_comments_and_spaces_change_no_fingerprint_and_no_digest(seed: int) -> N
 
 
 def test_reformatting_edubench_changes_no_fingerprint(edubench: Compilation, tmp_path: Path) -> None:
-    files = {name: reformatted(text, 7) for name, text in SPECS.items()}
+    files = {Path(name).name: reformatted(text, 7) for name, text in (SPECS | SHARED).items()}
     again = compile_spec(
         (EDUBENCH / "edubench.tripos").as_posix(), lambda path: files[Path(path).name], DataFolders((EDUBENCH,))
     )
@@ -344,10 +347,10 @@ def test_reformatting_edubench_changes_no_fingerprint(edubench: Compilation, tmp
 
 
 def test_renaming_a_data_file_changes_no_fingerprint(tmp_path: Path) -> None:
-    files = {name: text.replace('"items/grading.jsonl"', '"marked.jsonl"') for name, text in SPECS.items()}
+    files = {name: text.replace('"items/grading.jsonl"', '"marked.jsonl"') for name, text in (SPECS | SHARED).items()}
     items = {f"items/{path.name}": read(str(path)) for path in sorted((EDUBENCH / "items").glob("*.jsonl"))}
     files |= {name if name != "items/grading.jsonl" else "marked.jsonl": text for name, text in items.items()}
-    renamed = plan_of(compile_files(tmp_path, files, "shipped.tripos"))
+    renamed = plan_of(compile_files(tmp_path / "edubench", files, "shipped.tripos"))
     shipped = plan_of(compile_file(EDUBENCH / "shipped.tripos"))
     assert fingerprints(renamed) == fingerprints(shipped)
     assert renamed.digest != shipped.digest

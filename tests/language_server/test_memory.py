@@ -21,7 +21,8 @@ from tripos_runtime.datasets import DataFolders
 
 EDUBENCH = Path(__file__).parents[2] / "specs" / "edubench"
 MAIN = (EDUBENCH / "edubench.tripos").as_posix()
-TEXTS = {path.as_posix(): path.read_text("utf-8") for path in sorted(EDUBENCH.glob("*.tripos"))}
+PLACES = [*sorted(EDUBENCH.glob("*.tripos")), *sorted((EDUBENCH.parent / "common").glob("*.tripos"))]
+TEXTS = {path.as_posix(): path.read_text("utf-8") for path in PLACES}
 FILES = [path for path in TEXTS if not path.endswith("published.tripos")]
 SCRAPS = [
     *'{}()[]"|,=<>.# \n',
