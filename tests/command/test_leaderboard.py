@@ -177,7 +177,9 @@ def test_a_comparison_says_that_the_lower_is_better(numbers: Path, tripos: Comma
     assert told["doubled"].startswith("A is higher by")
 
 
-def test_a_report_says_what_stands_for_the_benchmark_and_which_is_better_when_lower(numbers: Path, tripos: Command) -> None:
+def test_a_report_says_what_stands_for_the_benchmark_and_which_is_better_when_lower(
+    numbers: Path, tripos: Command
+) -> None:
     bring(tripos, good=27)
     done = tripos("report")
     assert "wrong (lower is better)" in done.out
