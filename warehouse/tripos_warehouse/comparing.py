@@ -48,8 +48,8 @@ class Compared:
     """One row: the mean of each side over the shared pairs, and how they differ (`b` less `a`).
 
     `name` and `of` say what is compared, such as a scenario and a scorer. `p` is that of the difference, corrected for
-    the rows of its section. `graded`: a higher value is a better one, or a lower one where `lower_is_better`; of what is
-    not graded it is a higher one only. `span` is how far apart two values can be, where the scale has bounds.
+    the rows of its section. `graded`: a higher value is a better one, or a lower one where `lower_is_better`; else it
+    is a higher one and no more. `span` is how far apart two values can be, where the scale has bounds.
     """
 
     name: str
