@@ -235,10 +235,16 @@ def _items(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) 
 
 
 def _graders(connection: duckdb.DuckDBPyConnection, benchmark: str, measure: Measure) -> dict[str, tuple[str, ...]]:
-    """Who graded the replies of every model, in the scenario of a measure where it has one."""
+    """Who graded the replies of every model, inside expressions too, in the scenario of a measure where it has one."""
     there = "" if measure.scenario is None else f"and scenario = {sql.text(measure.scenario)}"
-    query = f"""select model, list_sort(list(distinct evaluator)) from {sql.name(benchmark)}.scores
-      where evaluator is not null and value is not null {there} group by model"""
+    schema = sql.name(benchmark)
+    inside = " union all ".join(
+        f"select model, unnest(judged_by) from {schema}.{table} where value is not null {there}"
+        for table in ("scores", "columns")
+    )
+    query = f"""select model, list_sort(list(distinct evaluator)) from (
+      select model, evaluator from {schema}.scores where evaluator is not null and value is not null {there}
+      union all {inside}) group by model"""
     return {model: tuple(found) for model, found in connection.execute(query).fetchall()}
 
 
