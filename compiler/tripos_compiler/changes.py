@@ -83,10 +83,22 @@ def _benchmark(before: Plan, after: Plan) -> Iterator[Change]:
     for field in ("title", "license", "cites"):
         if getattr(old, field) != getattr(new, field):
             yield Change("patch", "text", field, "is other than before")
+    if old.headline != new.headline:
+        yield _headline(old.headline, new.headline)
     gone = [each for each in old.languages if each not in new.languages]
     added = [each for each in new.languages if each not in old.languages]
     yield from (Change("major", "language", each, "is gone") for each in gone)
     yield from (Change("minor", "language", each, "is new") for each in added)
+
+
+def _headline(old: tuple[str, ...], new: tuple[str, ...]) -> Change:
+    """What stands for the benchmark: to say so first takes nothing back, to say otherwise makes it another figure."""
+    told = ", ".join(new)
+    if not old:
+        return Change("minor", "headline", told, "is named first")
+    if set(old) == set(new):
+        return Change("patch", "headline", told, "stands in another order")
+    return Change("major", "headline", told or "none", f"stands for the benchmark, and {', '.join(old)} did")
 
 
 def _roles(before: Plan, after: Plan) -> Iterator[Change]:
@@ -162,9 +174,13 @@ def _measures(before: Plan, after: Plan) -> Iterator[Change]:
     for measure in _new(before.measures, after.measures):
         yield Change("minor", "measure", measure.name, "is new")
     for old, new in _both(before.measures, after.measures):
+        if old.lower_is_better != new.lower_is_better:
+            headlines = (*before.benchmark.headline, *after.benchmark.headline)
+            turned = "is better when lower" if new.lower_is_better else "is better when lower no longer"
+            yield Change("major" if new.name in headlines else "minor", "measure", new.name, turned)
         if old.figure != new.figure or old.by != new.by or old.missing != new.missing:
             yield Change("major", "measure", new.name, "is computed another way")
-        elif old != new:
+        elif old.model_copy(update={"lower_is_better": new.lower_is_better}) != new:
             yield Change("major", "measure", new.name, "is taken over other scores")
 
 

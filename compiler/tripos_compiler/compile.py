@@ -20,6 +20,7 @@ from tripos_compiler.lower.declarations import (
 from tripos_compiler.lower.expectations import lower_expectations
 from tripos_compiler.lower.exports import lower_exports
 from tripos_compiler.lower.functions import lower_functions
+from tripos_compiler.lower.headlines import lower_headline
 from tripos_compiler.lower.made import made_calls
 from tripos_compiler.lower.measures import lower_measures
 from tripos_compiler.lower.scenarios import lower_scenarios
@@ -82,6 +83,7 @@ def compile_spec(
         lower_allocation(program)
         lower_scenarios(program, memory)
         lower_measures(program)
+        lower_headline(program)
         lower_expectations(program)
         lower_subsets(program)
         lower_exports(program)

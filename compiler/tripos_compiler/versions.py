@@ -6,11 +6,10 @@ raises. Below 1.0.0 the `minor` stands for the `major`.
 
 from __future__ import annotations
 
-import re
-
 from tripos_compiler.changes import Weight, changes
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.plan import Plan
+from tripos_compiler.semantics.versions import numbers
 from tripos_compiler.source import Span
 
 
@@ -42,26 +41,6 @@ def least_version(version: str, part: Weight) -> str:
     ('1.3.0', '0.3.0')
     """
     return ".".join(map(str, _raised(numbers(version), part)))
-
-
-def comparable(one: str, other: str) -> bool:
-    """Whether figures of two versions may be compared.
-
-    >>> comparable("1.2.0", "1.9.1"), comparable("0.2.0", "0.3.0")
-    (True, False)
-    """
-    first, second = numbers(one), numbers(other)
-    return first[: 2 if first[0] == 0 else 1] == second[: 2 if second[0] == 0 else 1]
-
-
-def numbers(version: str) -> tuple[int, int, int]:
-    """The three numbers of a version.
-
-    >>> numbers("1.2.3-rc1")
-    (1, 2, 3)
-    """
-    major, minor, patch = (int(part) for part in re.split(r"[-+]", version)[0].split("."))
-    return major, minor, patch
 
 
 def _raised(version: tuple[int, int, int], part: Weight) -> tuple[int, int, int]:

@@ -351,6 +351,7 @@ class Stepper:
                     "evaluator": evaluator,
                     "value": value,
                     "given": given,
+                    "judged_by": unit.judged_by(step),
                     "status": status,
                 }
             )

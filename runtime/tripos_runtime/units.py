@@ -27,6 +27,7 @@ from tripos_compiler.semantics.library.kinds import Dialogue
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case
 from tripos_runtime.ledger import conversation_id, judgement_id, sample_id, score_id
+from tripos_runtime.models.embeddings import encoder_id
 from tripos_runtime.making.makers import made_by
 from tripos_runtime.statuses import OK
 from tripos_runtime.talks import Talk
@@ -65,15 +66,17 @@ class Wiring:
 
     @cached_property
     def retrieved(self) -> dict[str, tuple[str, ...]]:
-        """What names the result of every retrieving step beside its fingerprint and the row: the model that embeds."""
+        """The model that embeds for every retrieving step, none where nobody does."""
         steps = [step for step in self.treatment.steps if isinstance(step, Retrieve)]
         return {step.name: () if step.using is None else self.binding.of(step.using) for step in steps}
 
     @cached_property
     def found_by(self) -> dict[str, tuple[str, ...]]:
-        """The same, and who made what it looks through."""
+        """What names the result of every retrieving step beside its fingerprint and the row: the model that embeds, and
+        who made what it looks through."""
         steps = [step for step in self.treatment.steps if isinstance(step, Retrieve)]
-        return {step.name: (*self.retrieved[step.name], *self.makers[step.fingerprint]) for step in steps}
+        embedding = {name: tuple(map(encoder_id, models)) for name, models in self.retrieved.items()}
+        return {step.name: (*embedding[step.name], *self.makers[step.fingerprint]) for step in steps}
 
     @cached_property
     def makers(self) -> dict[str, tuple[str, ...]]:
@@ -269,6 +272,13 @@ class Unit:
         if step.of in talks:
             return self.wiring.filling(self.wiring.told_by(talks[step.of]), self.model)
         return self.wiring.model_of(asks[step.of], self.model)
+
+    def judged_by(self, step: Score | Column | Grade) -> list[str] | None:
+        """Who judges inside what a score is taken of, in order of name; None where nobody does."""
+        if not self.verdicts or not any(name in self.verdicts for name in step.needs):
+            return None
+        judging = (call for call in self.calls if isinstance(call.step, Verdict) and call.step.name in step.needs)
+        return sorted({call.model for call in judging})
 
     def judgement(self, step: Grade, evaluator: str) -> str:
         """The name of a judge's reply."""

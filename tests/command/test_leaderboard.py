@@ -14,7 +14,10 @@ from tests.conftest import Command
 
 ITEMS = 30
 NUMBERS = """\
-benchmark numbers "VERSION" { languages en }
+benchmark numbers "VERSION" {
+  languages en
+  headline  both
+}
 role candidate compared
 dataset item from "numbers.jsonl" { number integer, even bool secret }
 scenario parity {
@@ -27,7 +30,10 @@ scenario parity {
 measure shortness = mean(parity.short)
 measure both      = (parity.accuracy + shortness) / 2
 measure doubled   = 2 * parity.accuracy
+measure wrong     = 1 - parity.accuracy lower is better
 """
+SILENT = NUMBERS.replace("  headline  both\n", "")
+"""The same benchmark where it does not say what stands for it."""
 
 
 def replies(model: str, right: int) -> str:
@@ -106,17 +112,78 @@ def test_a_model_of_an_earlier_minor_version_is_ranked_with_the_others(numbers: 
 
 
 def test_a_measure_called_overall_stands_for_its_benchmark(numbers: Path, tripos: Command) -> None:
-    spec = NUMBERS.replace("VERSION", "1.0.0") + "measure overall = mean(parity.short)\n"
+    spec = SILENT.replace("VERSION", "1.0.0") + "measure overall = mean(parity.short)\n"
     (numbers / "numbers.tripos").write_text(spec, "utf-8")
     bring(tripos, good=27)
     assert board(tripos)["measure"] == "overall"
 
 
 def test_without_measures_of_the_whole_each_scenario_has_its_first(numbers: Path, tripos: Command) -> None:
-    spec = NUMBERS.replace("VERSION", "1.0.0").partition("measure shortness")[0]
+    spec = SILENT.replace("VERSION", "1.0.0").partition("measure shortness")[0]
     (numbers / "numbers.tripos").write_text(spec, "utf-8")
     bring(tripos, good=27)
     assert board(tripos)["measure"] == "parity.accuracy"
+
+
+def test_without_a_headline_the_first_measure_of_the_whole_stands_for_the_benchmark(
+    numbers: Path, tripos: Command
+) -> None:
+    (numbers / "numbers.tripos").write_text(SILENT.replace("VERSION", "1.0.0"), "utf-8")
+    bring(tripos, good=27)
+    assert board(tripos)["measure"] == "shortness"
+
+
+def test_each_headline_is_a_board_in_the_order_that_they_are_named(numbers: Path, tripos: Command) -> None:
+    spec = NUMBERS.replace("VERSION", "1.0.0").replace("headline  both", "headline  wrong, parity.accuracy, both")
+    (numbers / "numbers.tripos").write_text(spec, "utf-8")
+    bring(tripos, good=27)
+    boards = tripos("leaderboard", "--json").data["boards"]
+    assert [each["measure"] for each in boards] == ["wrong", "parity.accuracy", "both"]
+
+
+def test_the_lowest_is_ahead_where_lower_is_better(numbers: Path, tripos: Command) -> None:
+    bring(tripos, poor=4, fair=26, good=27)
+    found = board(tripos, "--measure", "numbers=wrong")
+    assert found["lower_is_better"]
+    assert ranks(found) == [("lab/good", 1, "a"), ("lab/fair", 1, "a"), ("lab/poor", 3, "b")]
+
+
+def test_every_format_says_that_lower_is_better(numbers: Path, tripos: Command) -> None:
+    bring(tripos, good=27, poor=4)
+    wrong = ("leaderboard", "--measure", "numbers=wrong")
+    assert tripos(*wrong).out.splitlines()[0] == "numbers 1.0.0: wrong (lower is better)"
+    assert tripos(*wrong, "--format", "markdown").out.splitlines()[0] == "### numbers 1.0.0: wrong (lower is better)"
+    rows = list(csv.DictReader(io.StringIO(tripos(*wrong, "--format", "csv").out)))
+    assert [(row["model"], row["rank"], row["lower_is_better"]) for row in rows] == [
+        ("lab/good", "1", "true"),
+        ("lab/poor", "2", "true"),
+    ]
+
+
+def test_figures_below_1_0_0_of_two_minor_versions_are_not_ranked_together(numbers: Path, tripos: Command) -> None:
+    for version, model in (("0.1.0", "old"), ("0.2.0", "new")):
+        (numbers / "numbers.tripos").write_text(NUMBERS.replace("VERSION", version), "utf-8")
+        bring(tripos, **{model: 27})
+    assert board(tripos)["left_out"] == {"lab/old": ["0.1.0"]}
+
+
+def test_a_comparison_says_that_the_lower_is_better(numbers: Path, tripos: Command) -> None:
+    bring(tripos, good=27, poor=4)
+    runs = [each["run_id"] for each in tripos("list", "--json").data]
+    done = tripos("compare", *reversed(runs), "--models", "good,poor", "--json")
+    told = {row["name"]: row["verdict"] for row in done.data["rows"] if row["section"] == "measure"}
+    assert told["wrong"].startswith("A is better by")
+    assert told["both"].startswith("A is better by")
+    assert told["doubled"].startswith("A is higher by")
+
+
+def test_a_report_says_what_stands_for_the_benchmark_and_which_is_better_when_lower(
+    numbers: Path, tripos: Command
+) -> None:
+    bring(tripos, good=27)
+    done = tripos("report")
+    assert "wrong (lower is better)" in done.out
+    assert "headline   both" in done.out
 
 
 def test_a_measure_that_goes_by_something_is_refused(numbers: Path, tripos: Command) -> None:

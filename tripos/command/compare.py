@@ -18,7 +18,7 @@ from tripos.failure import GOOD, Failure
 from tripos.spec_changes import Change, spec_changes
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
-from tripos_compiler.versions import comparable
+from tripos_compiler.semantics.versions import comparable
 from tripos_warehouse.comparing import Comparison, Side, check_comparable, compare
 from tripos_warehouse.comparison_text import render, verdicts
 from tripos_warehouse.errors import StoreError
@@ -171,6 +171,7 @@ def _data(one: Side, two: Side, changed: list[Change], found: Comparison) -> dic
                 "section": section.kind,
                 "name": row.name,
                 "of": row.of,
+                "lower_is_better": row.lower_is_better,
                 "a": row.a,
                 "b": row.b,
                 "difference": row.difference.value,

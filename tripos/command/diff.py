@@ -17,7 +17,8 @@ from tripos.settings import chosen_settings
 from tripos_compiler.changes import WEIGHTS, Change, changes
 from tripos_compiler.diagnostics.wrap import wrap
 from tripos_compiler.plan import Plan
-from tripos_compiler.versions import least_version, numbers
+from tripos_compiler.semantics.versions import numbers
+from tripos_compiler.versions import least_version
 
 _TITLES = {
     "major": "can change a score, or the items behind it",

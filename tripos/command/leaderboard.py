@@ -24,7 +24,7 @@ NOTHING = "—"
 LETTERS = "ranks: = is shared; models that share a letter cannot be told apart (Holm, 5 %)"
 HEAD = (
     *("benchmark", "version", "measure", "rank", "tied", "letters", "model", "value", "low", "high"),
-    *("items", "coverage"),
+    *("items", "coverage", "lower_is_better"),
 )
 """The columns of CSV."""
 WIDEST_MODEL = 32
@@ -78,7 +78,8 @@ def _note(note: str, width: int) -> list[str]:
 
 
 def _title(board: Board) -> str:
-    return harmless(f"{board.benchmark} {board.version}: {board.measure.name}")
+    turned = " (lower is better)" if board.measure.lower_is_better else ""
+    return harmless(f"{board.benchmark} {board.version}: {board.measure.name}{turned}")
 
 
 def _rows(board: Board) -> list[list[str]]:
@@ -178,6 +179,7 @@ def _csv(boards: Sequence[Board]) -> str:
         for each in board.standings:
             place = [each.rank, str(each.tied).lower(), each.letters, each.model]
             figures = [each.value, each.low, each.high, each.items, each.coverage]
+            figures.append(str(board.measure.lower_is_better).lower())
             writer.writerow([board.benchmark, board.version, board.measure.name, *place, *figures])
     return out.getvalue()
 

@@ -119,7 +119,7 @@ def _slot(view: View, cursor: Cursor, slot: Slot) -> Iterator[Proposal]:
             yield from names.of("arm")
         case "DIMS":
             yield from names.dimensions()
-        case "MEASURE":
+        case "MEASURE" | "MEASURES":
             yield from names.of("measure")
         case "SUBSETS":
             yield from names.of("subset")

@@ -11,7 +11,8 @@ from tripos.releases.opening import Release, open_release
 from tripos.releases.places import is_release
 from tripos_compiler.changes import Change, changes
 from tripos_compiler.plan import Plan
-from tripos_compiler.versions import least_version, numbers
+from tripos_compiler.semantics.versions import numbers
+from tripos_compiler.versions import least_version
 
 MOST_TOLD = 5
 """So many of the changes that demand a version are named; the rest are counted."""

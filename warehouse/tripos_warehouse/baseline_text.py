@@ -11,7 +11,7 @@ from tripos_warehouse.wrapping import wrapped
 
 
 def baseline_lines(plan: Plan, table: MeasureTable, width: int) -> list[str]:
-    """A line for each model that is no higher than a baseline: where, and which."""
+    """A line for each model that is no better than a baseline: where, and which."""
     decimals = decimals_of([row.value for row in table.rows])
     lines: list[str] = []
     for model in dict.fromkeys(each.model for each in matched(table)):

@@ -1,4 +1,4 @@
-"""Figures that cost nothing: where a model is no higher than a trivial baseline beside it."""
+"""Figures that cost nothing: where a model is no better than a trivial baseline beside it."""
 
 from __future__ import annotations
 
@@ -45,19 +45,21 @@ def is_baseline(model: str) -> bool:
 
 
 def matched(table: MeasureTable) -> tuple[Matched, ...]:
-    """Every figure of a measure that is no higher than that of a baseline in its cell. It is for the reader to know
-    whether high is good."""
+    """Every figure of a measure that is no better than that of a baseline in its cell: no higher, or no lower where
+    the measure says that lower is better. Of one that says nothing it is for the reader to know whether high is
+    good."""
+    sign = -1.0 if table.measure.lower_is_better else 1.0
     best: dict[tuple[Any, ...], MeasureRow] = {}
     for row in table.rows:
         if is_baseline(row.model) and row.value is not None:
             before = best.get(row.by)
-            if before is None or before.value is None or row.value > before.value:
+            if before is None or before.value is None or sign * row.value > sign * before.value:
                 best[row.by] = row
     found: list[Matched] = []
     for row in table.rows:
         free = best.get(row.by)
         if free is None or free.value is None or row.value is None or is_baseline(row.model):
             continue
-        if row.value <= free.value:
+        if sign * row.value <= sign * free.value:
             found.append(Matched(table.measure.name, row.by, row.model, row.value, free.model, free.value))
     return tuple(found)

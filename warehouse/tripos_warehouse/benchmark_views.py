@@ -27,21 +27,24 @@ from tripos_warehouse.macros import benchmark_macros
 from tripos_warehouse.schemas import HUMAN
 from tripos_warehouse.score_ranges import range_columns
 from tripos_warehouse.standing_items import abandoned_items
+from tripos_warehouse.judged_inside import judged_inside
 from tripos_warehouse.treatments import arm_columns, baselines, join_arms, shows_several_times
 
 _SCORES = """
   {context},
   score.model, {metric}, {dimension}, score.evaluator, score.round, score.value, score.status,
   {low}, {high},
-  score.item_id, score.sample_id, score.judgement_id, score.score_id, score.scorer, score.run_id,
+  score.item_id, score.sample_id, score.judgement_id, score.score_id, score.scorer, score.judged_by, score.run_id,
   score.fingerprint, score.created_at
 """
 _COLUMNS = """
   {context},
   score.model, score.metric, score.value, score.given, score.status,
-  score.item_id, score.sample_id, score.score_id, score.run_id, score.fingerprint, score.created_at
+  score.item_id, score.sample_id, score.score_id, score.judged_by, score.run_id, score.fingerprint, score.created_at
 """
-_AFTER_VALUE = "status, low, high, item_id, sample_id, judgement_id, score_id, scorer, run_id, fingerprint, created_at"
+_AFTER_VALUE = (
+    "status, low, high, item_id, sample_id, judgement_id, score_id, scorer, judged_by, run_id, fingerprint, created_at"
+)
 # Looked up for each score, so that whoever wants few has only the judgements of these read.
 _ENTRY = "'$.\"' || score.metric || '\"'"
 _REASON = f"{_ENTRY} || '.reason'"
@@ -288,6 +291,7 @@ def _scores(current: Current, fresh: str) -> str:
         judged = f" and scores.item_id not in ({lost})"
     if current.exact:
         judged = f"{_covered(current, 'scores')} and (scores.evaluator is null or {_graded_by(current, 'scores')})"
+        judged += judged_inside(current.plan, current.roles, current.compared_role)
         own = f" and {_among('scores.model', current.models)}"
         asked = f" and sample_id in (select sample_id from {sql.name(current.plan.benchmark.name)}.samples)"
     found = baselines(current.plan, current.compared_role)

@@ -48,8 +48,8 @@ class Compared:
     """One row: the mean of each side over the shared pairs, and how they differ (`b` less `a`).
 
     `name` and `of` say what is compared, such as a scenario and a scorer. `p` is that of the difference, corrected for
-    the rows of its section. `graded`: a higher value is a better one, and not only a higher one. `span` is how far
-    apart two values can be, where the scale has bounds.
+    the rows of its section. `graded`: a higher value is a better one, or a lower one where `lower_is_better`; else it
+    is a higher one and no more. `span` is how far apart two values can be, where the scale has bounds.
     """
 
     name: str
@@ -60,6 +60,7 @@ class Compared:
     p: float | None
     graded: bool
     span: float | None = None
+    lower_is_better: bool = False
 
 
 @dataclass(frozen=True)
@@ -277,10 +278,12 @@ def _measures(
         if _mean_of(measure) is not None:
             rows += [means[measure.name]] if measure.name in means else []
             continue
+        graded = measure.lower_is_better or measure.name in two.plan.benchmark.headline
+        lower = measure.lower_is_better
         values = remeasure(halves[0], halves[1], two.plan, measure, items)
         span = None if measure.low is None or measure.high is None else measure.high - measure.low
         rows += [
-            Compared(measure.name, ", ".join(each.labels), each.a, each.b, each.difference, None, False, span)
+            Compared(measure.name, ", ".join(each.labels), each.a, each.b, each.difference, None, graded, span, lower)
             for each in values
         ]
         unpaired += [] if values else [measure.name]
@@ -304,7 +307,10 @@ def _means(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[Compared]:
         if mask.any() and all(name in found.columns for name in cells):
             of = f"each {' and '.join(mean.by)} alike" if mean.by else ""
             weighted = "metric" not in mean.by
-            yield _row(measure.name, of, found.where(mask), cells, weighted, judged)
+            row = _row(measure.name, of, found.where(mask), cells, weighted, judged)
+            lower = measure.lower_is_better
+            graded = row.graded or lower or measure.name in plan.benchmark.headline
+            yield replace(row, graded=graded, lower_is_better=lower)
 
 
 def _metrics(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[Compared]:

@@ -19,10 +19,13 @@ def verdict(row: Compared, decimals: int = 2, tests: int = 1) -> str:
     >>> made = Compared("RIGHT", "", 7, 7.31, found, 0.004, True)
     >>> verdict(made)
     'B is better by 0.31 (0.12 to 0.50)'
+    >>> verdict(Compared("OFF", "", 7, 7.31, found, 0.004, True, lower_is_better=True))
+    'A is better by 0.31 (0.12 to 0.50)'
     """
     found = row.difference
     apart = found.value or 0.0
-    told = f"{'B' if apart > 0 else 'A'} is {'better' if row.graded else 'higher'} by"
+    ahead = (apart > 0) != row.lower_is_better
+    told = f"{'B' if ahead else 'A'} is {'better' if row.graded else 'higher'} by"
     size = f"{abs(apart):.{decimals}f}"
     if found.low is None or found.high is None:
         if (found.clusters or 0) < 2:

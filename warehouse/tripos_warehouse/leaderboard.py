@@ -12,10 +12,11 @@ from typing import Any
 
 import duckdb
 
-from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Plan
+from tripos_compiler.plan import Measure, Plan
+from tripos_compiler.semantics.headlines import why_no_headline
+from tripos_compiler.semantics.versions import comparable
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.made_of import aggregates
 from tripos_warehouse.measures import evaluate
 from tripos_warehouse.remeasuring import Half, remeasure_pairs
 from tripos_warehouse.runs import Run, get_plan
@@ -75,6 +76,7 @@ class Board:
             "benchmark": self.benchmark,
             "version": self.version,
             "measure": self.measure.name,
+            "lower_is_better": self.measure.lower_is_better,
             "models": [
                 {
                     "model": each.model,
@@ -127,20 +129,15 @@ def leaderboard(
 
 
 def headlines(plan: Plan) -> tuple[Measure, ...]:
-    """The measures that stand for a benchmark, of those that come to one value for each model: `overall`; else the
-    first of the benchmark that is made of others and that no other is made of; else the first of the benchmark; else
-    the first of each scenario."""
+    """The measures that stand for a benchmark: those of its `headline`. One that has none is judged by what comes to
+    one value for each model: `overall`; else the first of the benchmark; else the first of each scenario."""
+    if plan.benchmark.headline:
+        return tuple(measure for name in plan.benchmark.headline for measure in plan.measures if measure.name == name)
     alone = [measure for measure in plan.measures if _is_alone(plan, measure)]
-    whole = [measure for measure in alone if measure.scenario is None]
-    used = {name for measure in plan.measures for name in _uses(measure.figure)}
-    made = [each for each in whole if _is_made_of_others(each.figure) and each.name not in used]
-    for found in ([each for each in whole if each.name == WHOLE], made, whole):
-        if found:
-            return (found[0],)
     first: dict[str | None, Measure] = {}
-    for measure in alone:
+    for measure in sorted(alone, key=lambda each: each.name != WHOLE):
         first.setdefault(measure.scenario, measure)
-    return tuple(first.values())
+    return (first[None],) if None in first else tuple(first.values())
 
 
 def _measure(plan: Plan, name: str) -> Measure:
@@ -158,22 +155,7 @@ def _measure(plan: Plan, name: str) -> Measure:
 
 def _is_alone(plan: Plan, measure: Measure) -> bool:
     """Whether it comes to one value for each model."""
-    together = any(each.of_all_models for each in aggregates(plan, measure.figure))
-    return measure.sql is not None and not measure.by and not together
-
-
-def _is_made_of_others(figure: Figure) -> bool:
-    return isinstance(figure, Formula) or (isinstance(figure, Aggregate) and figure.of is not None)
-
-
-def _uses(figure: Figure) -> list[str]:
-    match figure:
-        case Measured(measure=name):
-            return [name]
-        case Formula(values=values):
-            return [name for each in values for name in _uses(each)]
-        case Aggregate() | Constant():
-            return []
+    return why_no_headline(measure, {each.name: each for each in plan.measures}) is None
 
 
 def _board(
@@ -184,8 +166,8 @@ def _board(
         for model in run.models:
             if run.version not in under[model]:
                 under[model].append(run.version)
-    major = _major(newest.version)
-    gone = {model: tuple(each) for model, each in under.items() if all(_major(at) != major for at in each)}
+    now = newest.version
+    gone = {model: tuple(each) for model, each in under.items() if not any(comparable(at, now) for at in each)}
     rows = {row.model: row for row in evaluate(connection, plan, measure).rows if row.model in under}
     there = {model: row for model, row in rows.items() if row.value is not None and model not in gone}
     graders = _graders(connection, newest.benchmark, measure)
@@ -201,7 +183,7 @@ def _board(
         return Found(-back.value, back.reason, p=back.p, n=back.n)
 
     means = {model: Found(row.value, n=row.items) for model, row in there.items()}
-    ranks = rank_by(means, compared, level=LEVEL).ranks
+    ranks = rank_by(means, compared, level=LEVEL, lower_is_better=measure.lower_is_better).ranks
     often = [each.rank for each in ranks]
     standings = []
     for each in ranks:
@@ -253,15 +235,17 @@ def _items(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) 
 
 
 def _graders(connection: duckdb.DuckDBPyConnection, benchmark: str, measure: Measure) -> dict[str, tuple[str, ...]]:
-    """Who graded the replies of every model, in the scenario of a measure where it has one."""
+    """Who graded the replies of every model, inside expressions too, in the scenario of a measure where it has one."""
     there = "" if measure.scenario is None else f"and scenario = {sql.text(measure.scenario)}"
-    query = f"""select model, list_sort(list(distinct evaluator)) from {sql.name(benchmark)}.scores
-      where evaluator is not null and value is not null {there} group by model"""
+    schema = sql.name(benchmark)
+    inside = " union all ".join(
+        f"select model, unnest(judged_by) from {schema}.{table} where value is not null {there}"
+        for table in ("scores", "columns")
+    )
+    query = f"""select model, list_sort(list(distinct evaluator)) from (
+      select model, evaluator from {schema}.scores where evaluator is not null and value is not null {there}
+      union all {inside}) group by model"""
     return {model: tuple(found) for model, found in connection.execute(query).fetchall()}
-
-
-def _major(version: str) -> str:
-    return version.partition(".")[0]
 
 
 def _nearest(name: str, known: Iterable[str]) -> str | None:

@@ -45,6 +45,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "role": "the role that answered",
         "model": "the model that was asked for",
         "model_served": "the model that the endpoint says it used",
+        "judged_by": "who judged inside the expression of a computed score, in order of name; null where nobody did",
         "round": "of a score that was imported: which time the evaluator scored, from 1; null for what a run asked for",
         "source": "the file that it was imported from, and the beginning of its SHA-256",
         "given": "the value of a column that is no number, JSON",

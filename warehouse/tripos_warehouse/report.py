@@ -73,6 +73,7 @@ class Report:
                 "benchmark": run.benchmark,
                 "version": run.version,
                 "plan_digest": run.plan_digest,
+                "headline": list(self.plan.benchmark.headline),
                 "models": list(run.models),
                 "roles": {role: list(models) for role, models in run.roles.items()},
                 "status": run.status,
@@ -92,6 +93,7 @@ class Report:
                 {
                     "name": table.measure.name,
                     "by": list(table.measure.by),
+                    "lower_is_better": table.measure.lower_is_better,
                     "sql": table.measure.sql,
                     "rows": table.to_rows() if table.computed and table.error is None else None,
                     "error": table.error,

@@ -85,6 +85,7 @@ def _header(report: Report, width: int) -> list[str]:
         run.compared_role: ", ".join(run.models),
         **{role: ", ".join(models) for role, models in run.evaluators.items() if models},
         **({"people": _people(report.people)} if report.people else {}),
+        **({"headline": ", ".join(benchmark.headline)} if benchmark.headline else {}),
         "plan": run.plan_digest[:12],
         "cost": NOTHING if run.cost_usd is None else f"${run.cost_usd:,.4f}",
         "samples": _statuses(report.samples),
@@ -119,7 +120,8 @@ def _statuses(counts: Mapping[str, int]) -> str:
 
 def _title(table: MeasureTable) -> str:
     by = ", ".join(table.measure.by)
-    return f"{table.measure.name} by {by}" if by else table.measure.name
+    named = f"{table.measure.name} by {by}" if by else table.measure.name
+    return f"{named} (lower is better)" if table.measure.lower_is_better else named
 
 
 def _measure(
@@ -143,13 +145,14 @@ def _measure(
 
 
 def _models_below(plan: Plan, table: MeasureTable, models: Sequence[str]) -> list[Column]:
-    """A row for each value of the dimensions and model; without dimensions the highest value first."""
+    """A row for each value of the dimensions and model; without dimensions the best value first."""
     rows = sorted(table.rows, key=lambda row: models.index(row.model))
     if table.measure.by:
         order = list(dict.fromkeys(row.by for row in table.rows))
         rows.sort(key=lambda row: order.index(row.by))
     else:
-        rows.sort(key=lambda row: -row.value if row.value is not None else float("inf"))
+        sign = 1.0 if table.measure.lower_is_better else -1.0
+        rows.sort(key=lambda row: sign * row.value if row.value is not None else float("inf"))
     keys = [row.by for row in rows]
     repeated = [index > 0 and keys[index - 1] == key for index, key in enumerate(keys)]
     columns = [

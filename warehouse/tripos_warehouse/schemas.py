@@ -283,7 +283,7 @@ DRAFTS = _table(
 
 SCORES = _table(
     "scores",
-    3,
+    4,
     "score_id",
     "sample_id judgement_id run_id benchmark scenario item_id model scorer metric evaluator status fingerprint",
     _need("score_id", pa.string()),
@@ -300,6 +300,7 @@ SCORES = _table(
     _may("round", pa.int64()),
     _may("value", pa.float64()),
     _may("given", pa.string()),  # JSON: the value of a column that is no number
+    _may("judged_by", TEXTS),  # who judged inside the expression, in order of name; null where nobody did
     _need("status", pa.string()),  # as runtime/tripos_runtime/statuses.py has them
     _need("fingerprint", pa.string()),
     _need("created_at", TIMESTAMP),

@@ -63,6 +63,7 @@ SLOTS: dict[str, str] = {
     "OTHERS": "an expression for a list of texts, such as a column of a data set: `raw.stem`",
     "SCORER": "the name of a scorer",
     "STEP": "the name of a step of a scenario",
+    "MEASURES": "names of measures: `overall`, or `sums.accuracy` of one in a scenario",
     "MEASURE": "the name of a measure; of a scorer or score for `pairs`",
 }
 """What stands for each word in capitals of a signature."""

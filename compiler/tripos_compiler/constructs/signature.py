@@ -29,6 +29,7 @@ KINDS = {
     "STEP": "the name of a step",
     "TREE": "the name of a tree",
     "MEASURE": "the name of a measure",
+    "MEASURES": "the name of a measure",
     "SOURCE": "the name of a data set",
     "PATH": "a string",
     "STRING": "a string",
@@ -219,7 +220,7 @@ def _fits(kind: str, element: Syntax) -> bool:
             return isinstance(element, Number)
         case "RANGE":
             return isinstance(element, RangeExpr)
-        case "DIMS" | "MEASURE":
+        case "DIMS" | "MEASURE" | "MEASURES":
             return isinstance(element, Name | Member)
         case "SOURCE":
             return isinstance(element, Name | CallExpr)

@@ -48,6 +48,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct("license", ("benchmark",), "license STRING", "an SPDX expression", once=True),
     Construct("cites", ("benchmark",), "cites STRING", "a publication"),
     Construct("languages", ("benchmark",), "languages LANGUAGES...", "the languages of its texts", once=True),
+    Construct("headline", ("benchmark",), "headline MEASURES...", "the measures that stand for it", once=True),
     Construct("use", (FILE,), "use PATH", "brings another file's declarations in"),
     Construct("role", (FILE,), "role NAME [compared|panel]", "someone who produces text"),
     Construct("axis", (FILE,), "axis NAME BLOCK", "a dimension of context", body="axis"),
@@ -218,7 +219,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct(
         "measure",
         (FILE, "scenario"),
-        "measure NAME = VALUE [across ROLE] [by DIMS...]",
+        "measure NAME = VALUE [lower is better] [across ROLE] [by DIMS...]",
         "a figure of scores, for each compared model",
     ),
     Construct("expect", (FILE, "scenario"), "expect COND", "what a measure must come to"),

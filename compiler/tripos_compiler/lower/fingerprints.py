@@ -36,6 +36,7 @@ from tripos_compiler.plan import (
 from tripos_compiler.plan import Branches as TreeValue
 from tripos_compiler.program import Program
 from tripos_compiler.semantics.conversations import OPENINGS
+from tripos_compiler.semantics.library import versions
 from tripos_compiler.semantics.names import parts_of
 
 
@@ -115,7 +116,7 @@ class Prints:
                 [[s.role, _texts(s.system) if s.system else None, _plain(s.settings)] for s in talk.speakers],
                 _labels(texts, [], self.program.axes),
                 [talk.opens, OPENINGS],
-                [_plain(until) for until in talk.until],
+                [[_plain(until), *more] if (more := self.outside(until)) else _plain(until) for until in talk.until],
                 talk.limit,
                 [self.outside(expr) for each in texts for expr in texts_exprs(each)],
                 self._needed(talk.needs),
@@ -134,6 +135,7 @@ class Prints:
                 [_plain(expr) for expr in exprs],
                 [self.outside(expr) for expr in exprs],
                 self._needed(step.needs),
+                *versions.raised("retrieve", versions.RETRIEVING),
             ]
         )
 
@@ -174,7 +176,8 @@ class Prints:
         return None if when is None else [_plain(when), self.outside(when)]
 
     def outside(self, expr: Expr) -> list[object]:
-        """What an expression takes from outside the row: data sets, trees, functions of the user's."""
+        """What an expression takes from outside the row: data sets, trees, functions of the user's, and versions of
+        the library's."""
         found: list[object] = []
         for part in parts_of(expr):
             if isinstance(part, Data):
@@ -184,6 +187,8 @@ class Prints:
             elif isinstance(part, Call) and part.function in self.program.plugins:
                 plugin = self.program.plugins[part.function]
                 found.append([plugin.function, plugin.version, _plain(plugin.returns)])
+            elif isinstance(part, Call):
+                found += versions.raised(part.function, versions.version_of(part.function))
         return found
 
     def _data(self, name: str) -> object:

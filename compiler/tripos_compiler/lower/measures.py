@@ -202,6 +202,7 @@ def _measure(program: Program, reading: Reading, each: Declared) -> Known | None
         low=low,
         high=high,
         missing=missing,
+        lower_is_better=statement.has("lower"),
         figure=figured.figure,
         sql=find_query(reading, figured, by, missing),
     )

@@ -16,6 +16,8 @@ class Benchmark(Part):
     license: str | None = None
     cites: tuple[str, ...] = ()
     languages: tuple[str, ...]
+    headline: tuple[str, ...] = ()
+    """The measures that stand for it, the first first; none where it does not say."""
 
 
 class Role(Part):

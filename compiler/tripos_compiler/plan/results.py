@@ -67,7 +67,8 @@ class Measure(Part):
     column a name of `by`, `value`, `standard_error`, `df` (degrees of freedom), `items`, `n`, `total`, `is share` (of
     independent items), and it may be `reason` (why there is no value or no error) and `low` and `high` (the ends of an
     interval from draws); it is absent where no SQL says it yet. `low` and `high` of the measure bound the value where
-    its scale is known."""
+    its scale is known. `lower_is_better` is said of errors and the like; what says nothing is better when higher, where
+    it is a headline, and of no other is it known."""
 
     name: str
     scenario: str | None = None
@@ -75,6 +76,7 @@ class Measure(Part):
     low: float | None
     high: float | None
     missing: Literal["skip", "zero", "fail", "paired"] = "skip"
+    lower_is_better: bool = False
     figure: Figure
     sql: str | None
 

@@ -26,6 +26,9 @@ from tripos_runtime.models.base import FREE, Endpoint, Model, ModelError, Price,
 from tripos_runtime.models.vectors import to_text
 
 MOCK, LOCAL = "mock/embedding", "local/use-multilingual"
+OWN: Mapping[str, int] = {MOCK: 1, LOCAL: 1}
+"""The versions of the models that are computed here, to be raised with what a text's vector is: of tokens, pooling and
+weights alike. Vectors of an earlier version, and what was found by them, count no longer."""
 TEXTS_AT_ONCE = 64
 """So many texts one request may have."""
 PLACES = 256
@@ -48,6 +51,17 @@ def embeds(name: str) -> bool:
     (True, True, False)
     """
     return name in (MOCK, LOCAL)
+
+
+def encoder_id(model: str) -> str:
+    """What names results that a model's vectors decide: the model, and the version of one that Tripos itself computes
+    where that is not the first.
+
+    >>> encoder_id("openai/text-embedding-3-small"), encoder_id("mock/embedding")
+    ('openai/text-embedding-3-small', 'mock/embedding')
+    """
+    version = OWN.get(model, 1)
+    return model if version == 1 else f"{model}@{version}"
 
 
 def open_embedding(

@@ -17,6 +17,7 @@ from tripos_compiler.plan import digest
 from tripos_runtime.asking import NOTHING, UNUSED, Answer, Lane
 from tripos_runtime.calling import Caller
 from tripos_runtime.models.base import Message, ModelError, Reply, Request
+from tripos_runtime.models.embeddings import encoder_id
 from tripos_runtime.models.vectors import Vector, from_text
 from tripos_runtime.statuses import AGAIN, FAILED, OK
 
@@ -53,7 +54,7 @@ class NoVector(Exception):
 
 def vector_id(model: str, text: str) -> str:
     """The name of a vector: who embeds what."""
-    return digest(["vector", model, text.encode("utf-8", "replace").decode("utf-8")])
+    return digest(["vector", encoder_id(model), text.encode("utf-8", "replace").decode("utf-8")])
 
 
 @dataclass

@@ -75,7 +75,8 @@ def distil(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: 
     Raises `StoreError` W0602 where there is no such measure, score or dimension.
     """
     by, values = _values(connection, plan, run, wanted)
-    best = choose_best(by, values, wanted.per, wanted.models)
+    lower = any(each.name == wanted.by and each.lower_is_better for each in plan.measures)
+    best = choose_best(by, values, wanted.per, wanted.models, lower_is_better=lower)
     places = [dimensions.place(plan, name) for name in wanted.per]
     best.sort(key=lambda each: [place(value) for place, value in zip(places, each.cell, strict=True)])
     winners = {each.cell: each for each in best}
@@ -88,13 +89,21 @@ def distil(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: 
 
 
 def choose_best(
-    by: Sequence[str], values: Iterable[tuple[str, Cell, float | None]], per: Sequence[str], models: Sequence[str]
+    by: Sequence[str],
+    values: Iterable[tuple[str, Cell, float | None]],
+    per: Sequence[str],
+    models: Sequence[str],
+    *,
+    lower_is_better: bool = False,
 ) -> list[Best]:
-    """The best model in each cell of `per`, of `values` (model, cell of `by`, value); higher is better.
+    """The best model in each cell of `per`, of `values` (model, cell of `by`, value): the highest, or the lowest where
+    that is said to be better.
 
     >>> values = [("a", ("x", "p"), 1.0), ("b", ("x", "p"), 2.0), ("a", ("x", "q"), 9.0)]
     >>> choose_best(("tone", "metric"), values, ("tone",), ("a", "b"))
     [Best(cell=('x',), model='b', value=2.0, ties=())]
+    >>> choose_best(("tone", "metric"), values, ("tone",), ("a", "b"), lower_is_better=True)
+    [Best(cell=('x',), model='a', value=1.0, ties=())]
     """
     place = [list(by).index(name) for name in per]
     cells: dict[Cell, dict[str, dict[Cell, float]]] = {}
@@ -110,9 +119,9 @@ def choose_best(
         means = {
             model: sum(by_model[model][full] for full in shared) / len(shared) for model in models if model in by_model
         }
-        top = max(means.values())
+        top = min(means.values()) if lower_is_better else max(means.values())
         # Sums in another order differ in their last digits, which is no reason to be better.
-        first, *ties = [model for model, mean in means.items() if top - mean <= 1e-9 * max(1.0, abs(top))]
+        first, *ties = [model for model, mean in means.items() if abs(top - mean) <= 1e-9 * max(1.0, abs(top))]
         found.append(Best(cell, first, means[first], tuple(ties)))
     return found
 

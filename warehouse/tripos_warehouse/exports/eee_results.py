@@ -142,7 +142,7 @@ def _measured(plan: Plan, run: Run, measure: Measure, row: MeasureRow, value: fl
     config = {
         "metric_id": f"{run.benchmark}.measure.{measure.name}",
         "metric_name": measure.name,
-        **_config(measure.low, measure.high, False),
+        **_config(measure.low, measure.high, False, measure.lower_is_better),
     }
     bounds = (measure.low, measure.high)
     method = row.method or "t"
@@ -158,9 +158,9 @@ def _measured(plan: Plan, run: Run, measure: Measure, row: MeasureRow, value: fl
     }
 
 
-def _config(low: float | None, high: float | None, truth: bool) -> dict[str, Any]:
+def _config(low: float | None, high: float | None, truth: bool, lower_is_better: bool = False) -> dict[str, Any]:
     return {
-        "lower_is_better": False,
+        "lower_is_better": lower_is_better,
         "score_type": "binary" if truth else "continuous",
         "min_score": "-Infinity" if low is None else low,
         "max_score": "Infinity" if high is None else high,

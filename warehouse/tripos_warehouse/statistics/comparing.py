@@ -189,9 +189,16 @@ def rank_groups(
     return rank_by(means, compared, level=level)
 
 
-def rank_by(means: Mapping[str, Found], compared: Callable[[str, str], Found], *, level: float = 0.05) -> Ranking:
+def rank_by(
+    means: Mapping[str, Found],
+    compared: Callable[[str, str], Found],
+    *,
+    level: float = 0.05,
+    lower_is_better: bool = False,
+) -> Ranking:
     """Models in groups as `rank_groups` has them, of figures of any kind: `compared` gives how a model differs from
-    another (first less second), with a p-value that is not corrected.
+    another (first less second), with a p-value that is not corrected. `lower_is_better`, of errors and the like, ranks
+    from the lowest value.
 
     >>> values = {"good": Found(0.9, n=50), "fair": Found(0.85, n=50), "poor": Found(0.2, n=50)}
     >>> def compared(first, second):
@@ -199,15 +206,18 @@ def rank_by(means: Mapping[str, Found], compared: Callable[[str, str], Found], *
     ...     return Found(found, p=0.001 if abs(found) > 0.1 else 0.4)
     >>> [(rank.model, rank.rank, rank.letters) for rank in rank_by(values, compared).ranks]
     [('good', 1, 'a'), ('fair', 1, 'a'), ('poor', 3, 'b')]
+    >>> [(rank.model, rank.rank) for rank in rank_by(values, compared, lower_is_better=True).ranks]
+    [('poor', 1), ('fair', 2), ('good', 2)]
     """
-    order = sorted(means, key=lambda model: (means[model].value is None, -(means[model].value or 0.0), model))
+    sign = -1.0 if lower_is_better else 1.0
+    order = sorted(means, key=lambda model: (means[model].value is None, -sign * (means[model].value or 0.0), model))
     pairs = list(combinations(order, 2))
     found = [compared(first, second) for first, second in pairs]
     corrected = holm([each.p for each in found])
     differences = {pair: replace(each, p=p) for pair, each, p in zip(pairs, found, corrected, strict=True)}
     apart = {pair for pair, each in differences.items() if each.p is not None and each.p < level and each.value}
     # On the items that two share, the one with the worse mean may still be the better.
-    better = {(a, b) if (differences[a, b].value or 0.0) > 0 else (b, a) for a, b in apart}
+    better = {(a, b) if sign * (differences[a, b].value or 0.0) > 0 else (b, a) for a, b in apart}
     letters = letters_of(order, apart)
     ranks = (
         Rank(model, means[model], 1 + sum(worse == model for _, worse in better), letters[model]) for model in order
