@@ -29,7 +29,9 @@ _TITLES = {
 def main(options: Namespace) -> int:
     """Prints what changed, the weightiest first, and the least version that says so."""
     config = chosen_settings(options).config
-    before, after = (plan_of(given, options.data, config.data) for given in (options.before, options.after))
+    releases = (*options.releases, *config.releases)
+    given = (options.before, options.after)
+    before, after = (plan_of(each, options.data, config.data, releases) for each in given)
     found = changes(before, after)
     prints = frozenset(each for change in found for each in change.stale)
     stale = stale_in(Path(config.store), prints) if options.store is not None else None

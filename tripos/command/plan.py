@@ -42,7 +42,7 @@ def main(options: Namespace) -> int:
         print(plan.to_json(), end="")
         return GOOD
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
-    thaw_given(source, options.path)
+    thaw_given(source, options.path, compilation.releases)
     selection = with_subset(options, source, chosen_cases(options, plan))
     if not has_models(options, config):
         show_plan(plan, source.counts(selection), {role.name: 1 for role in plan.roles}, source.slot_counts(selection))

@@ -12,3 +12,5 @@ SIGNATURES = ("manifest.json.minisig", "manifest.json.sig")
 """Signatures of the manifest by minisign and by `ssh-keygen -Y sign`."""
 UNLISTED = (MANIFEST, CHECKSUM, *SIGNATURES)
 """The files of a release that its manifest cannot list."""
+RELEASES = "releases"
+"""The folder beside a spec for releases that it extends; a release holds there those that it extends itself."""

@@ -16,7 +16,7 @@ from tripos_compiler.diagnostics.codes import CODES, find_page
 from tripos_compiler.semantics.aggregates import AGGREGATES, AggregateFunction
 
 ALONE = (
-    *("benchmark", "use", "role", "axis", "arm", "tree", "function", "made", "walk", "verify"),
+    *("benchmark", "role", "axis", "arm", "tree", "function", "made", "walk", "verify"),
     *("scenario", "context", "over", "arms", "ask", "shots", "converse", "retrieve", "let", "compare"),
     *("allocate", "measure", "expect", "subset", "export"),
 )
@@ -24,6 +24,7 @@ PAGES: dict[str, tuple[str, ...]] = {name: (name,) for name in ALONE} | {
     "dimension": ("dimension", "metric"),
     "dataset": ("dataset", "like"),
     "chat": ("chat", "continue"),
+    "use": ("use", "use_release"),
     "score": ("score", "grade"),
     "scorer": ("scorer", "formula", "python_scorer"),
 }
@@ -63,6 +64,10 @@ SLOTS: dict[str, str] = {
     "SCORER": "the name of a scorer",
     "STEP": "the name of a step of a scenario",
     "MEASURE": "the name of a measure; of a scorer or score for `pairs`",
+    "PLACE": "the folder, zip or URL of a release, in quotation marks",
+    "DIGEST": "the SHA-256 of a release's manifest, which names the release, in quotation marks",
+    "NAMES": "names of what is taken",
+    "AXIS": "the name of an axis",
 }
 """What stands for each word in capitals of a signature."""
 

@@ -49,6 +49,22 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct("cites", ("benchmark",), "cites STRING", "a publication"),
     Construct("languages", ("benchmark",), "languages LANGUAGES...", "the languages of its texts", once=True),
     Construct("use", (FILE,), "use PATH", "brings another file's declarations in"),
+    Construct(
+        "use_release",
+        (FILE,),
+        "use release STRING [from PLACE] [sha256 DIGEST] [BLOCK]",
+        "brings in what a release of another benchmark declares, its data and the items that models wrote for it",
+        body="use release",
+        keyword="use",
+    ),
+    Construct(
+        "taken",
+        ("use release",),
+        "take scenarios|measures|axes|arms|metrics|scorers|datasets|trees|functions|subsets|exports NAMES...",
+        "only these, and what they need (default: all)",
+        keyword="take",
+    ),
+    Construct("added", ("use release",), "add to AXIS BLOCK", "further values of an axis", body="axis", keyword="add"),
     Construct("role", (FILE,), "role NAME [compared|panel]", "someone who produces text"),
     Construct("axis", (FILE,), "axis NAME BLOCK", "a dimension of context", body="axis"),
     Construct(
