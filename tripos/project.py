@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ class Spec:
 
     path: Path
     folders: DataFolders
-    releases: ReleaseFolders = ReleaseFolders()
+    releases: ReleaseFolders = field(default_factory=ReleaseFolders)
     release: Release | None = None
     """The release that it was frozen in: then its plan is taken as it is, and nothing is compiled."""
 

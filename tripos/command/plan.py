@@ -89,6 +89,8 @@ def show_plan(plan: Plan, items: dict[str, int], models: dict[str, int], slots: 
     with console.capture() as shown:
         benchmark = plan.benchmark
         console.print(f"{benchmark.title} {benchmark.version}   plan {plan.digest[:12]}", style="bold")
+        for release in plan.extends:
+            console.print(f"extends {release.name} {release.version}, {release.digest[:12]}")
         planned = planned_steps(plan, items, models, slots)
         roles = [role.name for role in plan.roles if any(each.role == role.name for each in planned)]
         lines = list(_lines(plan, planned, items, slots))

@@ -61,7 +61,7 @@ class ReleaseFolders:
         try:
             folder = find_release(there)
         except Failure as failure:
-            raise ReleaseError("E0912", failure.message, failure.hint) from failure
+            raise ReleaseError("E0912", failure.message, failure.hint or "") from failure
         candidate = None if folder is None else _candidate(folder)
         if candidate is None:
             raise ReleaseError("E0912", f"there is no release at `{there}`", "give its folder, its zip, or its URL")
@@ -141,7 +141,7 @@ def _found(candidate: _Candidate, asked: Asked) -> FoundRelease:
     try:
         return _opened(candidate.folder, candidate.digest)
     except Failure as failure:
-        raise ReleaseError("E0914", f"`{asked.text}`: {failure.message}", failure.hint) from failure
+        raise ReleaseError("E0914", f"`{asked.text}`: {failure.message}", failure.hint or "") from failure
 
 
 def _another(asked: Asked, found: _Candidate) -> ReleaseError:

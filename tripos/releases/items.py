@@ -44,14 +44,17 @@ def canary_of(benchmark: str) -> str:
 
 
 def frozen_items(source: CaseSource, canary: str) -> Iterator[Frozen]:
-    """The items of every scenario of a plan. Raises `DataError` where they are yet to be made."""
+    """The items of every scenario of a plan; those of a release that is extended keep its canary. Raises `DataError`
+    where they are yet to be made."""
     held = withheld_of(source)
+    homes = {name: each.name for each in source.plan.extends for name in each.scenarios}
     for scenario in source.plan.scenarios:
         cases = list(source.of(scenario, Selection()))
         hidden = [case.item_id for case in cases if case.item_id in held]
         open_ = [case for case in cases if case.item_id not in held]
         names = [f"{case.item_id} {orjson.dumps(dict(sorted(case.context.items()))).decode()}" for case in cases]
-        table = _table(source.plan, scenario, open_, canary)
+        own = canary_of(homes[scenario.name]) if scenario.name in homes else canary
+        table = _table(source.plan, scenario, open_, own)
         yield Frozen(scenario.name, table, list_digest(names), len(cases), tuple(sorted(set(hidden))))
 
 

@@ -14,3 +14,5 @@ UNLISTED = (MANIFEST, CHECKSUM, *SIGNATURES)
 """The files of a release that its manifest cannot list."""
 RELEASES = "releases"
 """The folder beside a spec for releases that it extends; a release holds there those that it extends itself."""
+SPEC, DATA = "spec", "data"
+"""The folders of a release for the spec with what lies beside it, and for data files from elsewhere."""

@@ -9,9 +9,8 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from tripos.failure import SOME_FAILED, Failure
-from tripos.releases.contents import DATA, SPEC
 from tripos.releases.manifest import Manifest, digest_of, file_digest
-from tripos.releases.names import MANIFEST, RELEASES
+from tripos.releases.names import DATA, MANIFEST, RELEASES, SPEC
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.plan import Plan
 from tripos_compiler.releases import Asked, FoundRelease, ReleaseError, ReleaseFinder
@@ -111,7 +110,8 @@ def recompiled_digest(
 
 
 def recompile(release: Release, outer: Sequence[Path] = (), releases: ReleaseFinder | None = None) -> Compilation:
-    """Compiles a release's own sources; `releases` finds those that it extends. Raises `Failure` W0855 where its main file cannot be read."""
+    """Compiles a release's own sources; `releases` finds those that it extends. Raises `Failure` W0855 where its main
+    file cannot be read."""
     try:
         return compile_spec(
             release.main.as_posix(),

@@ -211,6 +211,8 @@ CODES: dict[str, str] = {
     "W0857": "releasing is not installed",
     "W0858": "release would not compile",
     "W0859": "versions that differ in kind",
+    "W0870": "extended without a digest",
+    "W0871": "extended release not found",
 }
 """Code to headline. A test requires a page for each, with a bad example and its mend."""
 
