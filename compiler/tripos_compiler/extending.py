@@ -51,6 +51,8 @@ class Extending:
             if whole is None:
                 return []
             self.brought[release.digest] = whole
+            names = (each.name().text for each in whole if each.construct == "scenario")
+            self.program.scenarios_in[release.name] = tuple(sorted(names))
         return take(self.program, use, release, self.brought[release.digest])
 
     def _found(self, use: Statement) -> FoundRelease | None:

@@ -136,6 +136,8 @@ class Program:
     """Those that the spec's own files name."""
     released: dict[str, FoundRelease] = field(default_factory=dict)
     """By path, the release that a source belongs to."""
+    scenarios_in: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The scenarios of every release, also those that are not taken."""
     homes: dict[tuple[str, str], str] = field(default_factory=dict)
     """The benchmark that a scenario or data set comes from, by kind and name, where it is another one."""
 

@@ -51,11 +51,14 @@ def _demanded(before: Plan, found: Sequence[Change]) -> str | None:
 
 def _head(before: Plan, after: Plan, found: Sequence[Change]) -> tuple[str, str]:
     old, new = before.benchmark, after.benchmark
-    title = f"{new.name} {old.version} → {new.version}"
+    name = "" if old.name == new.name else f"{new.name} "
+    title = f"{old.name} {old.version} → {name}{new.version}"
     demanded = _demanded(before, found)
     if demanded is None:
         return title, "nothing changed"
     if before.benchmark.name != after.benchmark.name:
+        if old.name in {each.name for each in after.extends}:
+            return title, f"{new.name} extends {old.name}: figures over scenarios that are the same may be compared"
         return title, "another benchmark: no figure of one may be compared with one of the other"
     enough = numbers(new.version) >= numbers(demanded)
     told = f"{found[0].part} changes demand {demanded} or higher"

@@ -20,7 +20,7 @@ from tripos.releases.extra import need
 from tripos.releases.finding import ReleaseFolders
 from tripos.releases.freezing import freeze, gather, take_frozen
 from tripos.releases.holding import check_pinned, hold
-from tripos.releases.items import canary_of, frozen_items, withheld_of, write_items
+from tripos.releases.items import canary_of, frozen_items, held_back_in, withheld_of, write_items
 from tripos.releases.licences import check_license
 from tripos.releases.manifest import (
     Manifest,
@@ -88,7 +88,8 @@ def make_release(wanted: Wanted, to: Path) -> Made:
     license_ = check_license(benchmark.license, f"`{benchmark.name}`")
     source = CaseSource(wanted.plan, wanted.folders, tuple(each.path for each in wanted.compilation.sources))
     thaw_extended(source, wanted.compilation.releases)
-    held = _held_files(wanted.plan, source)
+    held_back = held_back_in(wanted.compilation.releases)
+    held = _held_files(wanted.plan, source, held_back)
     contents = contents_of(wanted.compilation, wanted.plan, wanted.folders, about, held)
     for each in contents.external:
         if each.license is not None:
@@ -113,20 +114,25 @@ def make_release(wanted: Wanted, to: Path) -> Made:
         shutil.rmtree(building, ignore_errors=True)
 
 
-def _held_files(plan: Plan, source: CaseSource) -> set[str]:
-    """The data files, by SHA-256, that have items which are withheld."""
-    if not any(subset.withheld for subset in plan.subsets):
+def _held_files(plan: Plan, source: CaseSource, held_back: frozenset[str]) -> set[str]:
+    """The data files, by SHA-256, that have items which are withheld, here or in a release that is extended."""
+    if not held_back and not any(subset.withheld for subset in plan.subsets):
         return set()
     if plan.made:
         message = "items that models write cannot be withheld yet"
         raise Failure("W0853", message, "withhold items that are read from files")
-    return {file.sha256 for dataset in plan.datasets if dataset.name in _held_sets(source) for file in dataset.files}
+    return {
+        file.sha256
+        for dataset in plan.datasets
+        if dataset.name in _held_sets(source, held_back)
+        for file in dataset.files
+    }
 
 
-def _held_sets(source: CaseSource) -> set[str]:
+def _held_sets(source: CaseSource, held_back: frozenset[str]) -> set[str]:
     """The data sets that have items which are withheld."""
     try:
-        held = withheld_of(source)
+        held = withheld_of(source) | held_back
         return {
             scenario.rows.dataset
             for scenario in source.plan.scenarios
@@ -186,12 +192,13 @@ def _items(wanted: Wanted, source: CaseSource, contents: Contents, folder: Path,
     plan = wanted.plan
     outer = {each.sha256 for each in contents.external}
     # Of a file with items that are withheld, only a data set that knows which ones they are may publish the others.
-    known = _held_sets(source) if any(each.source == WITHHELD for each in contents.external) else set()
+    held_back = held_back_in(wanted.compilation.releases)
+    known = _held_sets(source, held_back) if any(each.source == WITHHELD for each in contents.external) else set()
     kept_back = {each.name for each in plan.datasets if outer & {file.sha256 for file in each.files}} - known
     over = {each.name: each.rows.dataset if each.rows is not None else None for each in plan.scenarios}
     made = []
     try:
-        for frozen in frozen_items(source, canary):
+        for frozen in frozen_items(source, canary, held_back):
             path = None if over[frozen.scenario] in kept_back else write_items(frozen, folder)
             made.append(
                 ReleasedItems(

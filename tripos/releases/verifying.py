@@ -15,7 +15,7 @@ from tripos.failure import Failure
 from tripos.releases.croissant import CROISSANT, croissant_faults
 from tripos.releases.extra import lacking
 from tripos.releases.finding import ReleaseFolders
-from tripos.releases.items import Frozen, canary_of, frozen_items
+from tripos.releases.items import Frozen, canary_of, frozen_items, held_back_in
 from tripos.releases.manifest import (
     Manifest,
     ReleasedItems,
@@ -191,7 +191,7 @@ def _of_content(release: Release, outer: Sequence[Path], touched: bool, releases
     thaw(source, release.folder)
     listed = {each.scenario: each for each in manifest.items}
     try:
-        for frozen in frozen_items(source, manifest.canary):
+        for frozen in frozen_items(source, manifest.canary, held_back_in(extended)):
             said_of = listed.get(frozen.scenario)
             if said_of is None or not _same(said_of, frozen):
                 yield Check(f"items of {frozen.scenario}", "wrong", "are not those of the manifest")
