@@ -121,7 +121,8 @@ class Extending:
         try:
             source = Source(release.main, self.files.read(release.main))
         except (OSError, ValueError) as error:
-            message = f"cannot read {release.title}: {error}"
+            self.program.diagnostics.lost_files = True
+            message = f"cannot read {release.title}: {getattr(error, 'strerror', None) or 'it is not UTF-8 text'}"
             where = use.text("string").span
             self.program.diagnostics.error("E0914", message, where, help=f"see: tripos verify {release.folder}")
             return None

@@ -64,7 +64,6 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "only these, and what they need (default: all)",
         keyword="take",
     ),
-    Construct("added", ("use release",), "add to AXIS BLOCK", "further values of an axis", body="axis", keyword="add"),
     Construct("role", (FILE,), "role NAME [compared|panel]", "someone who produces text"),
     Construct("axis", (FILE,), "axis NAME BLOCK", "a dimension of context", body="axis"),
     Construct(
@@ -78,6 +77,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "value", ("axis", "axis group", "arm"), "NAME [LABELS]", "a value, and what prompts print for it", keyword=""
     ),
     Construct("arm", (FILE,), "arm NAME BLOCK", "conditions that the same item is tried under", body="arm"),
+    Construct("added", ("use release",), "add to AXIS BLOCK", "further values of an axis", body="axis", keyword="add"),
     Construct("tree", (FILE,), "tree NAME from PATH", "a hierarchy, such as a syllabus, read from a file"),
     Construct("function", (FILE,), "function NAME from PATH", "a function of your own, in Python"),
     # metrics

@@ -34,7 +34,9 @@ def lower_allocation(program: Program) -> None:
             continue
         if program.is_declared("scorer", name) and _gives_metrics(program, name):
             table = _table(program, statement)
-            if table is not None and not (more and _again(program, statement, name, table)):
+            if table is not None and more:
+                _report_again(program, (earlier, statement), table)
+            if table is not None:
                 program.allocation.setdefault(name.text, {}).update({each: tuple(row) for each, row in table.items()})
                 program.weights.setdefault(name.text, {}).update({each: _counts(row) for each, row in table.items()})
                 used.update(metric for row in table.values() for metric in row)
@@ -51,16 +53,15 @@ def _of_another(program: Program, earlier: Statement, statement: Statement) -> b
     return program.release_of(earlier.span) is not program.release_of(statement.span)
 
 
-def _again(program: Program, statement: Statement, name: Name, table: dict[str, Weights]) -> bool:
-    """Reports scenarios of which a release, or the spec that extends it, says already what the scorer gives."""
-    twice = [scenario for scenario in table if scenario in program.allocation.get(name.text, {})]
-    for scenario in twice:
-        message = f"`{name.text}` is allocated for `{scenario}` here and in a release"
-        uses = [use for use in program.of("use_release") if program.release_of(use.span) is None]
-        where = statement.head if program.release_of(statement.span) is None or not uses else uses[0].head
-        help_ = "a release keeps its metrics: give rows to scenarios of your own"
-        program.diagnostics.error("E0917", message, where, help=help_)
-    return bool(twice)
+def _report_again(program: Program, tables: tuple[Statement, Statement], table: dict[str, Weights]) -> None:
+    """Reports the scenarios of a second table of which the first says already what the scorer gives."""
+    scorer = tables[1].name("scorer").text
+    own = next((each for each in tables if program.release_of(each.span) is None), tables[1])
+    for scenario in table:
+        if scenario in program.allocation.get(scorer, {}):
+            message = f"`{scorer}` has rows for `{scenario}` here and in a release"
+            help_ = "what a release gives stays: write rows for scenarios of your own"
+            program.diagnostics.error("E0917", message, own.head, help=help_)
 
 
 def _counts(row: Weights) -> tuple[float, ...]:

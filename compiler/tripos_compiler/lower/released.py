@@ -23,7 +23,11 @@ def check_released(program: Program) -> None:
         if home is not None:
             _check(program, home, tree)
     items = program.diagnostics.items
-    program.diagnostics.items = [item for item in items if item.severity == "error" or not _is_theirs(program, item)]
+    # A release compiled when it was made, so that what is wrong in it follows from what is wrong in the spec.
+    follows = any(item.severity == "error" and not _is_theirs(program, item) for item in items)
+    program.diagnostics.items = [
+        item for item in items if not _is_theirs(program, item) or (item.severity == "error" and not follows)
+    ]
 
 
 def _check(program: Program, release: FoundRelease, found: Dataset | Tree) -> None:
@@ -31,18 +35,13 @@ def _check(program: Program, release: FoundRelease, found: Dataset | Tree) -> No
     other = [file for file in files if (file.path, file.sha256) not in release.data]
     if not other:
         return
-    where = next(use for use in program.of("use_release") if _names(program, use.text("string").value, release))
+    uses = [use for use in program.of("use_release") if program.release_of(use.span) is None]
+    where = next((use for use in uses if use.text("string").value.startswith(f"{release.name}@")), uses[0])
     named = dict(release.data)
     wanted = f", and was released with {named[other[0].path][:12]}…" if other[0].path in named else ""
     message = f"`{other[0].path}` is not the file of {release.title}: its digest is {other[0].sha256[:12]}…{wanted}"
     help_ = "give the folder that has the one that was released with --data DIR"
     program.diagnostics.error("E0916", message, where.text("string").span, help=help_)
-
-
-def _names(program: Program, text: str, release: FoundRelease) -> bool:
-    return text.partition("@")[0] == release.name or release.name not in {
-        each.release.name for each in program.extended
-    }
 
 
 def _is_theirs(program: Program, item: Diagnostic) -> bool:
