@@ -82,6 +82,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     data: Texts = ()
+    releases: Texts = ()
     store: str = "results"
     models: Texts = ()
     roles: dict[str, Texts] = Field(default_factory=dict)

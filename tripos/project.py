@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from tripos.failure import Failure
+from tripos.releases.finding import ReleaseFolders
 from tripos.releases.places import find_release
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics.deny import deny
@@ -25,10 +26,11 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 
 @dataclass(frozen=True)
 class Spec:
-    """A spec's main file and the folders its data is looked for in."""
+    """A spec's main file, and the folders that its data, and the releases that it extends, are looked for in."""
 
     path: Path
     folders: DataFolders
+    releases: ReleaseFolders = field(default_factory=ReleaseFolders)
     release: Release | None = None
     """The release that it was frozen in: then its plan is taken as it is, and nothing is compiled."""
 
@@ -39,9 +41,11 @@ class Spec:
         Raises `Failure` where its main file cannot be read.
         """
         if self.release is not None and against is None:
-            return self.release.compilation()
+            return self.release.compilation(self.releases)
         try:
-            compilation = compile_spec(self.path.as_posix(), _read, self.folders, against=against)
+            compilation = compile_spec(
+                self.path.as_posix(), _read, self.folders, against=against, releases=self.releases
+            )
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
             raise Failure(
@@ -52,20 +56,22 @@ class Spec:
         return replace(compilation, diagnostics=diagnostics, plan=None if failed else compilation.plan)
 
 
-def find_spec(path: str, data: Sequence[str] = (), standing: Sequence[str] = ()) -> Spec:
+def find_spec(path: str, data: Sequence[str] = (), standing: Sequence[str] = (), releases: Sequence[str] = ()) -> Spec:
     """The spec at a path: a file, or a folder whose main file has the folder's name or is its only benchmark. A path
     that does not exist here is looked for among the benchmarks that come with Tripos. Data files are looked for in
-    `data`, which must exist, and in `standing`, those of `tripos.toml`, where they do. Raises `Failure`."""
+    `data`, which must exist, and in `standing`, those of `tripos.toml`, where they do; releases that it extends beside
+    it and in `releases`. Raises `Failure`."""
     for folder in data:
         if not Path(folder).is_dir():
             raise Failure("E0307", f"there is no data folder `{folder}`", "give a folder that exists with --data DIR")
     folders = DataFolders(tuple(Path(folder) for folder in (*data, *standing)))
+    extended = ReleaseFolders(tuple(Path(folder) for folder in releases))
     released = find_release(path)
     if released is not None:
         from tripos.releases.opening import open_release
 
         release = open_release(released)
-        return Spec(release.main, release.data_folders(folders.folders), release)
+        return Spec(release.main, release.data_folders(folders.folders), extended, release)
     given = Path(path)
     if not given.exists():
         name = path.removeprefix("specs/")
@@ -75,7 +81,7 @@ def find_spec(path: str, data: Sequence[str] = (), standing: Sequence[str] = ())
             hint = "give a .tripos file or a folder that holds one"
             raise Failure("E0108", f"there is no spec at `{path}`", hint)
         given = shipped
-    return Spec(given if given.is_file() else _main_file(given), folders)
+    return Spec(given if given.is_file() else _main_file(given), folders, extended)
 
 
 def _main_file(folder: Path) -> Path:
@@ -114,10 +120,12 @@ def _read(path: str) -> str:
     return Path(path).read_text("utf-8")
 
 
-def earlier_plan(path: str, data: Sequence[str] = (), standing: Sequence[str] = ()) -> Plan:
+def earlier_plan(
+    path: str, data: Sequence[str] = (), standing: Sequence[str] = (), releases: Sequence[str] = ()
+) -> Plan:
     """The plan of an earlier version: a spec, a release, or what `tripos plan --json` printed. Raises `Failure`."""
     if not path.endswith(".json"):
-        plan = find_spec(path, data, standing).compile().plan
+        plan = find_spec(path, data, standing, releases).compile().plan
         if plan is None:
             raise Failure("E0108", f"`{path}` does not compile", f"see `tripos check {path}`")
         return plan

@@ -147,10 +147,11 @@ def _read(path: Path) -> tuple[str, dict[str, Any]]:
 def _against(table: Mapping[str, Any], base: Path) -> dict[str, Any]:
     """A layer of the file with its paths made whole."""
     made = dict(table)
-    if isinstance(made.get("data"), str):
-        made["data"] = [made["data"]]
-    if "data" in made:
-        made["data"] = [str(base / Path(each).expanduser()) for each in made["data"]]
+    for name in ("data", "releases"):
+        if isinstance(made.get(name), str):
+            made[name] = [made[name]]
+        if name in made:
+            made[name] = [str(base / Path(each).expanduser()) for each in made[name]]
     if "store" in made:
         made["store"] = str(base / Path(made["store"]).expanduser())
     return made
@@ -194,7 +195,7 @@ def known_settings(place: tuple[str, ...]) -> list[str]:
     """The settings that a table may have.
 
     >>> known_settings(("endpoints", "openai"))[:2], known_settings(("profiles", "ci"))[:2]
-    (['base_url', 'api_key_env'], ['data', 'store'])
+    (['base_url', 'api_key_env'], ['data', 'releases'])
     """
     if place[:1] == ("profiles",) and len(place) > 1:
         place, model = place[2:], Settings

@@ -85,6 +85,7 @@ def _benchmark(before: Plan, after: Plan) -> Iterator[Change]:
             yield Change("patch", "text", field, "is other than before")
     if old.headline != new.headline:
         yield _headline(old.headline, new.headline)
+    yield from _extended(before, after)
     gone = [each for each in old.languages if each not in new.languages]
     added = [each for each in new.languages if each not in old.languages]
     yield from (Change("major", "language", each, "is gone") for each in gone)
@@ -99,6 +100,17 @@ def _headline(old: tuple[str, ...], new: tuple[str, ...]) -> Change:
     if set(old) == set(new):
         return Change("patch", "headline", told, "stands in another order")
     return Change("major", "headline", told or "none", f"stands for the benchmark, and {', '.join(old)} did")
+
+
+def _extended(before: Plan, after: Plan) -> Iterator[Change]:
+    """The releases that are extended. What follows from another of them is told of its scenarios and their steps."""
+    for gone in _gone(before.extends, after.extends):
+        yield Change("patch", "extends", gone.name, "is no longer extended")
+    for new in _new(before.extends, after.extends):
+        yield Change("patch", "extends", new.name, f"is extended, as {new.version}")
+    for old, now in _both(before.extends, after.extends):
+        if old.digest != now.digest:
+            yield Change("patch", "extends", now.name, f"was {old.version} and is {now.version}")
 
 
 def _roles(before: Plan, after: Plan) -> Iterator[Change]:

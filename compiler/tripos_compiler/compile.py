@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from tripos_compiler.data import DataReader, NoData
@@ -23,14 +24,16 @@ from tripos_compiler.lower.functions import lower_functions
 from tripos_compiler.lower.headlines import lower_headline
 from tripos_compiler.lower.made import made_calls
 from tripos_compiler.lower.measures import lower_measures
+from tripos_compiler.lower.released import check_released
 from tripos_compiler.lower.scenarios import lower_scenarios
 from tripos_compiler.lower.scorers import lower_early_scorers, lower_scorers
 from tripos_compiler.lower.subsets import lower_subsets
 from tripos_compiler.lower.trees import lower_trees
 from tripos_compiler.lower.unused import unused_declarations
 from tripos_compiler.memory import Memory
-from tripos_compiler.plan import Plan
+from tripos_compiler.plan import Extended, Plan
 from tripos_compiler.program import Program, ReadText
+from tripos_compiler.releases import FoundRelease, ReleaseFinder
 from tripos_compiler.resolve import resolve
 from tripos_compiler.source import Source
 from tripos_compiler.versions import check_version
@@ -47,6 +50,15 @@ class Compilation:
     """Warnings that a comment silences; they are not among `diagnostics`."""
     index: Index = field(default_factory=Index)
     """What is declared and used where, for editors."""
+    releases: tuple[FoundRelease, ...] = ()
+    """The releases that are part of the spec."""
+    unpinned: tuple[FoundRelease, ...] = ()
+    """Those that it names without their digest."""
+
+    @property
+    def release_folders(self) -> dict[str, str]:
+        """By `NAME-VERSION`, the folders of the releases that are part of the spec."""
+        return {release.label: release.folder for release in self.releases}
 
 
 def compile_spec(
@@ -55,6 +67,7 @@ def compile_spec(
     data: DataReader | None = None,
     memory: Memory | None = None,
     against: Plan | None = None,
+    releases: ReleaseFinder | None = None,
 ) -> Compilation:
     """Compiles the spec whose main file is at `path`.
 
@@ -62,12 +75,14 @@ def compile_spec(
     `UnicodeDecodeError` where the main file cannot be read; every other mistake of the user's is a diagnostic. With
     a `memory` of earlier compilations of the same spec, what has not changed is not compiled again; then `data` must be
     the same reader as long as the data is the same, and the spans of earlier results tell places in the new text.
-    `against` is the plan of an earlier version, of which the version number must say enough.
+    `against` is the plan of an earlier version, of which the version number must say enough. `releases` finds releases
+    that the spec extends.
 
     >>> compile_spec("x.tripos", lambda path: 'rol candidate compared').diagnostics[0].message
     'there is no statement `rol`'
     """
     program = Program(Diagnostics(), data if data is not None else NoData())
+    program.finder = releases if releases is not None else program.finder
     resolve(program, path, read, memory)
     lower_benchmark(program)
     lower_roles(program)
@@ -87,19 +102,29 @@ def compile_spec(
         lower_expectations(program)
         lower_subsets(program)
         lower_exports(program)
+        check_released(program)
         unused_declarations(program)
     plan = None if program.diagnostics.failed else _plan(program)
     if plan is not None and against is not None:
         check_version(against, plan, program.of("benchmark")[0].text("version").span, program.diagnostics)
         plan = None if program.diagnostics.failed else plan
     shown, silenced = silence(program.diagnostics.sorted(), program.sources)
-    return Compilation(plan, shown, tuple(program.sources), silenced, program.index)
+    return Compilation(
+        plan,
+        shown,
+        tuple(program.sources),
+        silenced,
+        program.index,
+        tuple(program.releases.values()),
+        tuple(each.release for each in program.extended if not each.pinned),
+    )
 
 
 def _plan(program: Program) -> Plan:
     assert program.benchmark is not None
     return Plan(
         benchmark=program.benchmark,
+        extends=tuple(sorted(_extended(program), key=lambda each: each.name)),
         roles=tuple(program.roles.values()),
         axes=tuple(program.axes.values()),
         arms=tuple(program.arms.values()),
@@ -117,3 +142,16 @@ def _plan(program: Program) -> Plan:
         reveals=tuple(program.reveals),
         calls=tuple([count for made in program.made.values() for count in made_calls(program, made)] + program.calls),
     )
+
+
+def _extended(program: Program) -> Iterator[Extended]:
+    for release in program.releases.values():
+        scenarios = [name for name in program.scenarios if program.home("scenario", name) == release.name]
+        made = [name for name in program.made if program.home("dataset", name) == release.name]
+        yield Extended(
+            name=release.name,
+            version=release.version,
+            digest=release.digest,
+            scenarios=tuple(sorted(scenarios)),
+            made=tuple(sorted(made)),
+        )

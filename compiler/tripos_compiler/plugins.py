@@ -73,14 +73,17 @@ def read_python(program: Program, written: Text) -> tuple[Plugin, PythonFunction
         report(program, reason, written.span)
         return None
     main = posixpath.dirname(program.sources[0].path) or "."
+    release = program.release_of(written.span)
+    inside = None if release is None else release.inside(place)
     plugin = Plugin(
         name=function,
-        path=posixpath.relpath(place, main),
+        path=posixpath.relpath(place, main) if inside is None else inside,
         function=function,
         version=version_of(source.text),
         parameters=found.parameters,
         optional=found.optional,
         returns=found.returns,
+        release=None if release is None or inside is None else release.label,
     )
     return plugin, found
 

@@ -33,6 +33,7 @@ from tripos_compiler.plan import (
     Tree,
     Type,
 )
+from tripos_compiler.releases import FoundRelease, NoReleases, ReleaseFinder
 from tripos_compiler.source import Source, Span
 from tripos_compiler.syntax.tree import Name, Syntax, Text
 
@@ -70,6 +71,14 @@ class FormulaScorer:
     scores: bool = True
     holes: tuple[Syntax, ...] = ()
     """What stands in the holes of the texts that a `let` writes."""
+
+
+@dataclass(frozen=True)
+class Extended:
+    """A release that a spec extends, and whether the spec says its digest."""
+
+    release: FoundRelease
+    pinned: bool
 
 
 @dataclass(frozen=True)
@@ -126,11 +135,33 @@ class Program:
     read_text: ReadText | None = None
     """Reads the text of a file by path, also of a Python file; `resolve` sets it."""
     packages: Packages = field(default_factory=Packages)
+    finder: ReleaseFinder = field(default_factory=NoReleases)
+    releases: dict[str, FoundRelease] = field(default_factory=dict)
+    """By name, every release that is part of the spec."""
+    extended: list[Extended] = field(default_factory=list)
+    """Those that the spec's own files name."""
+    released: dict[str, FoundRelease] = field(default_factory=dict)
+    """By path, the release that a source belongs to."""
+    scenarios_in: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The scenarios of every release, also those that are not taken."""
+    homes: dict[tuple[str, str], str] = field(default_factory=dict)
+    """The benchmark that a scenario or data set comes from, by kind and name, where it is another one."""
 
     @property
     def languages(self) -> tuple[str, ...]:
         """The benchmark's languages; empty where they could not be read."""
         return self.benchmark.languages if self.benchmark is not None else ()
+
+    def release_of(self, span: Span) -> FoundRelease | None:
+        """The release that a place belongs to; None in the spec's own files."""
+        return self.released.get(span.source.path) if self.released else None
+
+    def home(self, kind: str, name: str) -> str:
+        """The benchmark that a scenario or data set comes from. What a release runs keeps its name in whatever extends
+        it, so that results are the same results."""
+        if "." in name:
+            kind, name = "scenario", name.partition(".")[0]
+        return self.homes.get((kind, name), self.benchmark.name if self.benchmark is not None else "")
 
     def of(self, *constructs: str) -> list[Statement]:
         """Every statement of those kinds at the top of a file."""

@@ -1,13 +1,14 @@
-"""Files to a program: follows `use`, reads every file once, and finds what is declared where."""
+"""Files to a program: reads those that a spec uses, and the releases that it extends, and finds what is declared
+where."""
 
 from __future__ import annotations
 
 from tripos_compiler.diagnostics import Label
+from tripos_compiler.extending import extend
 from tripos_compiler.memory import Memory
-from tripos_compiler.program import KINDS, Program, ReadText, beside
+from tripos_compiler.program import KINDS, Program, ReadText
 from tripos_compiler.source import Source, Span
-from tripos_compiler.statements import read_statements
-from tripos_compiler.syntax.parse import parse
+from tripos_compiler.spec_files import SpecFiles
 from tripos_compiler.syntax.tree import Name
 
 
@@ -16,7 +17,10 @@ def resolve(program: Program, path: str, read: ReadText, memory: Memory | None =
     or `UnicodeDecodeError` where the file at `path` itself cannot be read."""
     source = Source(path, read(path))
     program.read_text = read
-    _load(program, source, read, (path,), set(), memory)
+    files = SpecFiles(program, read, memory)
+    statements, uses = files.load(source)
+    program.statements.extend(statements)
+    extend(program, files, uses)
     if memory is not None:
         memory.keep_only(program.statements)
     for statement in program.of("benchmark"):
@@ -30,6 +34,8 @@ def resolve(program: Program, path: str, read: ReadText, memory: Memory | None =
                 if kind in ("scenario", "dimension"):  # what can be named as a value; no axis is called so
                     program.value_spans.setdefault((kind, name.text), name.span)
                 _declare(program, kind, names, name)
+                if kind in ("scenario", "dataset") and (release := program.release_of(name.span)) is not None:
+                    program.homes.setdefault((kind, name.text), release.name)
     _one_benchmark(program, source)
 
 
@@ -39,56 +45,32 @@ def scorer_name(call: object) -> Name | None:
     return function if isinstance(function, Name) else None
 
 
-def _load(
-    program: Program,
-    source: Source,
-    read: ReadText,
-    chain: tuple[str, ...],
-    loaded: set[str],
-    memory: Memory | None,
-) -> None:
-    loaded.add(source.path)
-    program.sources.append(source)
-    block = parse(source, program.diagnostics, memory.parses if memory is not None else None)
-    known = memory.statements if memory is not None else None
-    statements = read_statements(block, program.diagnostics, known=known)
-    program.statements.extend(statements)
-    for statement in statements:
-        if statement.construct != "use":
-            continue
-        text = statement.text("path")
-        path = beside(source.path, text.value)
-        if path in chain:
-            circle = " → ".join([*chain[chain.index(path) :], path])
-            message = f"`use` goes in a circle: {circle}"
-            program.diagnostics.error("E0203", message, text.span, help="remove one of these `use` lines")
-            continue
-        if path in loaded:
-            continue
-        try:
-            used = Source(path, read(path))
-        except (OSError, ValueError) as error:  # a name with a null character is a `ValueError`
-            program.diagnostics.lost_files = True
-            reason = "there is no such file" if isinstance(error, FileNotFoundError) else _reason(error)
-            message = f"cannot use `{text.value}`: {reason}"
-            program.diagnostics.error("E0108", message, text.span, help=f"looked for `{path}`")
-            continue
-        _load(program, used, read, (*chain, path), loaded, memory)
-
-
-def _reason(error: OSError | ValueError) -> str:
-    if isinstance(error, OSError):
-        return (error.strerror or str(error)).lower()
-    return "it is not UTF-8 text" if isinstance(error, UnicodeDecodeError) else "that is no name of a file"
-
-
 def _declare(program: Program, kind: str, names: dict[str, Name], name: Name) -> None:
     earlier = names.get(name.text)
     if earlier is None:
         names[name.text] = name
         return
+    if program.release_of(name.span) is not None or program.release_of(earlier.span) is not None:
+        _declare_again(program, kind, earlier, name)
+        return
     label = Label(earlier.span, "first declared here")
     program.diagnostics.error("E0202", f"{kind} `{name.text}` is declared twice", name.span, label, help="rename one")
+
+
+def _declare_again(program: Program, kind: str, earlier: Name, name: Name) -> None:
+    """Reports a name that a release declares too, at the place of the spec's own where it has one."""
+    first, second = program.release_of(earlier.span), program.release_of(name.span)
+    if first is not None and second is not None:
+        message = f"{kind} `{name.text}` is declared in {first.title} and in {second.title}"
+        help_ = "take of one of them only what you need: `{ take … }`"
+        program.diagnostics.error("E0917", message, name.span, Label(earlier.span, "the first"), help=help_)
+        return
+    own, theirs, release = (earlier, name, second) if first is None else (name, earlier, first)
+    assert release is not None
+    message = f"{kind} `{name.text}` is declared here and in {release.title}"
+    label = Label(theirs.span, f"in {release.title}")
+    help_ = "rename yours, or take of the release only what you need: `{ take … }`"
+    program.diagnostics.error("E0917", message, own.span, label, help=help_)
 
 
 def _one_benchmark(program: Program, source: Source) -> None:

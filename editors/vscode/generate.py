@@ -47,6 +47,8 @@ FILLINGS = {
     "LANGUAGES": "en",
     "DIMS": "scenario",
     "AXES": "language",
+    "DIGEST": "…",
+    "PLACE": "https://…",
 }
 """What a snippet puts into a slot; any other slot holds its own name."""
 

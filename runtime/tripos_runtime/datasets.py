@@ -20,6 +20,8 @@ MOST_NAMES = 1000
 """So many names of a folder are looked at for one like a name that is not there."""
 SHIPPED = "data"
 """The folder beside a spec that has what comes with it."""
+RELEASED, RELEASED_SPEC = "manifest.sha256", "spec"
+"""What makes a folder that of a release, and the folder in it for the spec."""
 HUB = "hf://"
 """Begins the name of a file of a data set on the Hugging Face Hub: `hf://owner/name/path`."""
 
@@ -27,7 +29,8 @@ HUB = "hf://"
 @dataclass(frozen=True)
 class DataFolders:
     """Looks for a source first beside the spec that names it, then in each of `folders`, and last in the folder `data`
-    beside the spec, which has what comes with a benchmark."""
+    beside the spec, which has what comes with a benchmark. A spec that lies in a release is looked after by what was
+    released with it before anything else is."""
 
     folders: tuple[Path, ...] = ()
 
@@ -58,8 +61,11 @@ class DataFolders:
 
     def _around(self, beside: Path) -> tuple[Path, ...]:
         """The folders that are looked in, in order, for a spec that lies in `beside`."""
-        shipped = beside / SHIPPED
-        return (beside, *self.folders, *([shipped] if shipped.is_dir() else []))
+        shipped = [each for each in (beside / SHIPPED,) if each.is_dir()]
+        released = _released(beside)
+        if released is not None:
+            return (beside, *released, *shipped, *(each for each in self.folders if each not in released))
+        return (beside, *self.folders, *shipped)
 
     def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
         """The raw records of a file. Raises `DataError` with the line where one cannot be read."""
@@ -72,6 +78,14 @@ class DataFolders:
     def placed(self, file: FoundFile) -> Any:
         """What a JSON or YAML file says, with the lines of its texts. Raises `DataError`."""
         return placed_in(Path(file.location), file.path)
+
+
+def _released(beside: Path) -> tuple[Path, ...] | None:
+    """The folder with the data from elsewhere of the release that a folder lies in; None where it lies in none."""
+    for folder in (beside, *beside.parents):
+        if folder.name == RELEASED_SPEC and (folder.parent / RELEASED).is_file():
+            return (folder.parent / SHIPPED,)
+    return None
 
 
 def _fetched(source: str) -> str:

@@ -17,7 +17,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 from tripos_compiler.plan import Plan, Plugin, Type
@@ -30,6 +30,7 @@ FUNCTION_ERROR = "function_error"
 LEAST, MOST = -(2**63), 2**63 - 1
 """The integers that can be stored."""
 LONGEST_REASON = 300
+NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class PluginError(Exception):
@@ -77,8 +78,9 @@ class Loaded:
         return Unavailable(self.plugin.name, FUNCTION_ERROR, f"`{self.plugin.name}`: {short}")
 
 
-def load_plugins(plan: Plan, folder: Path) -> dict[str, Loaded]:
-    """The plug-ins of a plan by name. `folder` holds the main file of the spec, from which a plan's paths are seen.
+def load_plugins(plan: Plan, folder: Path, releases: Mapping[str, str] = NOTHING) -> dict[str, Loaded]:
+    """The plug-ins of a plan by name. `folder` holds the main file of the spec, from which a plan's paths are seen;
+    `releases` are the folders of releases that are extended, by `NAME-VERSION`.
 
     Raises `PluginError`: R0301 where one cannot be had, R0302 where it is another than was compiled.
     """
@@ -86,15 +88,16 @@ def load_plugins(plan: Plan, folder: Path) -> dict[str, Loaded]:
     functions: dict[str, Loaded] = {}
     for plugin in plan.plugins:
         packaged = plugin.path is None
-        python = _from_package(plugin) if packaged else _from_file(plugin, folder, modules)
+        beside = folder if plugin.release is None else Path(releases.get(plugin.release, folder))
+        python = _from_package(plugin) if packaged else _from_file(plugin, beside, modules)
         functions[plugin.name] = Loaded(plugin, python)
     return functions
 
 
 def _from_file(plugin: Plugin, folder: Path, modules: dict[str, ModuleType]) -> Callable[..., Any]:
     assert plugin.path is not None
-    if plugin.path not in modules:
-        path = folder / plugin.path
+    path = folder / plugin.path
+    if str(path) not in modules:
         try:
             text = path.read_text("utf-8")
         except (OSError, UnicodeDecodeError) as error:
@@ -102,8 +105,8 @@ def _from_file(plugin: Plugin, folder: Path, modules: dict[str, ModuleType]) -> 
             raise PluginError("R0301", f"cannot read `{plugin.path}`: {reason}", "put the file back") from error
         if hashlib.sha256(text.encode()).hexdigest() != plugin.version:
             raise PluginError("R0302", f"`{plugin.path}` changed since the spec was compiled", "run again")
-        modules[plugin.path] = _executed(plugin, path, text)
-    return _function(modules[plugin.path], plugin)
+        modules[str(path)] = _executed(plugin, path, text)
+    return _function(modules[str(path)], plugin)
 
 
 def _executed(plugin: Plugin, path: Path, text: str) -> ModuleType:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from tests.compiler.stand_in_releases import StandInReleases
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets import DataFolders
@@ -19,7 +20,7 @@ def read(path: str) -> str:
 
 def compile_file(path: Path, against: Plan | None = None) -> Compilation:
     """Compiles a file against the data beside it, and an earlier version where one is given."""
-    return compile_spec(path.as_posix(), read, DataFolders(), against=against)
+    return compile_spec(path.as_posix(), read, DataFolders(), against=against, releases=StandInReleases())
 
 
 def compile_files(folder: Path, files: dict[str, str], main: str = "spec.tripos") -> Compilation:

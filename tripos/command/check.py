@@ -28,10 +28,11 @@ def main(options: Namespace) -> int:
     gc.disable()  # a tree of syntax has no cycles worth collecting in a process that ends at once
     config = load_config(Path.cwd())
     denied = chosen_denials(options, config)
-    against = earlier_plan(options.against, options.data, config.data) if options.against else None
+    places = (options.data, config.data, (*options.releases, *config.releases))
+    against = earlier_plan(options.against, *places) if options.against else None
     # A pattern of the shell also names folders of what benchmarks share, which is checked with those that use it.
     paths = [each for each in options.paths if not holds_parts(Path(each))] or options.paths
-    found = {path: find_spec(path, options.data, config.data).compile(denied, against) for path in paths}
+    found = {path: find_spec(path, *places).compile(denied, against) for path in paths}
     diagnostics = [each for compilation in found.values() for each in compilation.diagnostics]
     silenced = [each for compilation in found.values() for each in compilation.silenced]
     match options.format:
@@ -59,7 +60,8 @@ def main(options: Namespace) -> int:
 
 def compile_given(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:
     """Compiles the spec that a command was given and prints its diagnostics; also where its data is looked for."""
-    spec = find_spec(options.path, options.data, config.data)
+    releases = (*getattr(options, "releases", ()), *config.releases)
+    spec = find_spec(options.path, options.data, config.data, releases)
     compilation = spec.compile(chosen_denials(options, config))
     show_diagnostics(compilation.diagnostics)
     return compilation, spec.folders

@@ -30,7 +30,9 @@ _TITLES = {
 def main(options: Namespace) -> int:
     """Prints what changed, the weightiest first, and the least version that says so."""
     config = chosen_settings(options).config
-    before, after = (plan_of(given, options.data, config.data) for given in (options.before, options.after))
+    releases = (*options.releases, *config.releases)
+    given = (options.before, options.after)
+    before, after = (plan_of(each, options.data, config.data, releases) for each in given)
     found = changes(before, after)
     prints = frozenset(each for change in found for each in change.stale)
     stale = stale_in(Path(config.store), prints) if options.store is not None else None
@@ -50,11 +52,14 @@ def _demanded(before: Plan, found: Sequence[Change]) -> str | None:
 
 def _head(before: Plan, after: Plan, found: Sequence[Change]) -> tuple[str, str]:
     old, new = before.benchmark, after.benchmark
-    title = f"{new.name} {old.version} → {new.version}"
+    name = "" if old.name == new.name else f"{new.name} "
+    title = f"{old.name} {old.version} → {name}{new.version}"
     demanded = _demanded(before, found)
     if demanded is None:
         return title, "nothing changed"
     if before.benchmark.name != after.benchmark.name:
+        if old.name in {each.name for each in after.extends}:
+            return title, f"{new.name} extends {old.name}: figures over scenarios that are the same may be compared"
         return title, "another benchmark: no figure of one may be compared with one of the other"
     enough = numbers(new.version) >= numbers(demanded)
     told = f"{found[0].part} changes demand {demanded} or higher"

@@ -53,7 +53,7 @@ def _plan_compiled(options: Namespace, chosen: Chosen, compilation: Compilation,
         print(plan.to_json(), end="")
         return GOOD
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
-    thaw_given(source, options.path)
+    thaw_given(source, options.path, compilation.releases)
     selection = with_subset(options, source, chosen_cases(options, plan))
     if not has_models(options, config):
         show_plan(plan, source.counts(selection), {role.name: 1 for role in plan.roles}, source.slot_counts(selection))
@@ -100,6 +100,8 @@ def show_plan(plan: Plan, items: dict[str, int], models: dict[str, int], slots: 
     with console.capture() as shown:
         benchmark = plan.benchmark
         console.print(f"{benchmark.title} {benchmark.version}   plan {plan.digest[:12]}", style="bold")
+        for release in plan.extends:
+            console.print(f"extends {release.name} {release.version}, {release.digest[:12]}")
         planned = planned_steps(plan, items, models, slots)
         roles = [role.name for role in plan.roles if any(each.role == role.name for each in planned)]
         lines = list(_lines(plan, planned, items, slots))

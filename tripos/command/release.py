@@ -63,6 +63,9 @@ def main(options: Namespace) -> int:
     if manifest.parent is not None:
         print(f"  follows {manifest.parent.version}, {manifest.parent.digest}")
     print(f"  holds   {len(manifest.files):,} files, {items:,} items, {manifest.license}")
+    for one in manifest.extends:
+        held = "" if one.path or one.within else ", which is not in it"
+        print(f"  extends {one.name} {one.version}, {one.digest}{held}")
     for each in manifest.external:
         print(f"  needs   {each.path}, which is not in it")
     signed = [name for name in SIGNATURES if (made.path / name).exists()]

@@ -82,7 +82,7 @@ def run_compiled(
     binding, cassette = chosen_binding(options, config, plan)
     check_people(people.keys(), binding, options)
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
-    thaw_given(source, options.path)
+    thaw_given(source, options.path, compilation.releases)
     selection = with_subset(options, source, chosen_cases(options, plan))
     try:
         check_approved(plan)
@@ -97,7 +97,7 @@ def run_compiled(
             recorded = () if cassette is None else cassette.models
             check_names([name for name in binding.every if name not in recorded], config)
             return dry_run(plan, source, selection, binding, config.store, config, options.json, recorded)
-        functions = load_plugins(plan, Path(compilation.sources[0].path).parent)
+        functions = load_plugins(plan, Path(compilation.sources[0].path).parent, compilation.release_folders)
         warn_of_kin(plan, binding, options, config)
         models = _open_models(plan, binding, chosen, cassette, people)
         check_prices(models.values(), budget)

@@ -24,9 +24,11 @@ def main(options: Namespace) -> int:
         )
     if options.digest is not None and not re.fullmatch("[0-9a-f]{64}", options.digest.lower()):
         raise Failure("R0202", f"`--digest {options.digest}` is no SHA-256", "it has 64 hexadecimal digits")
-    outer = [Path(each) for each in (*options.data, *load_config(Path.cwd()).data)]
+    config = load_config(Path.cwd())
+    outer = [Path(each) for each in (*options.data, *config.data)]
+    releases = [Path(each) for each in (*options.releases, *config.releases)]
     digest = None if options.digest is None else options.digest.lower()
-    found = verify(folder, outer, digest, signature_checks(folder, options.key))
+    found = verify(folder, outer, digest, signature_checks(folder, options.key), releases)
     if options.json:
         print(json.dumps(found.to_json(), ensure_ascii=False, indent=2))
     else:

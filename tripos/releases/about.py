@@ -23,8 +23,18 @@ class DataTerms(BaseModel):
     copy_it: bool = False
 
 
+class ReleaseTerms(BaseModel):
+    """Whether the release may hold a copy of one that it extends, and where else that is had."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    copy_it: bool = True
+    source: str | None = None
+
+
 class About(BaseModel):
-    """What `release.toml` says; all of it may be left out. `data` is by path, as a spec names the file."""
+    """What `release.toml` says; all of it may be left out. `data` is by path, as a spec names the file, `releases` by
+    `NAME-VERSION`."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -34,6 +44,7 @@ class About(BaseModel):
     changes: tuple[str, ...] = ()
     license_file: str | None = None
     data: dict[str, DataTerms] = {}
+    releases: dict[str, ReleaseTerms] = {}
 
 
 def read_about(folder: Path) -> About:
@@ -43,7 +54,7 @@ def read_about(folder: Path) -> About:
         return About()
     try:
         table = tomllib.loads(path.read_text("utf-8"))
-        for terms in table.get("data", {}).values():
+        for terms in (*table.get("data", {}).values(), *table.get("releases", {}).values()):
             if isinstance(terms, dict) and "copy" in terms:
                 terms["copy_it"] = terms.pop("copy")
         return About.model_validate(table)

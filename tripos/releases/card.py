@@ -85,6 +85,9 @@ def _body(
     yield from _list(
         "What is revealed", reveals, "Nothing that the spec marks as secret is shown to a model under test."
     )
+    if plan.extends:
+        extends = [f"{each.name} {each.version}, digest `{each.digest}`" for each in plan.extends]
+        yield from _list("Extends", extends, "")
     needed = [
         f"`{each.path}` from `{each.source}`, SHA-256 `{each.sha256}`" + (f", {each.license}" if each.license else "")
         for each in external

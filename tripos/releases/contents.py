@@ -10,6 +10,8 @@ from pathlib import Path, PurePosixPath
 from tripos.failure import Failure
 from tripos.releases.about import ABOUT, About
 from tripos.releases.manifest import ExternalFile
+from tripos.releases.names import DATA, SPEC
+from tripos.releases.opening import open_release
 from tripos_compiler.compile import Compilation
 from tripos_compiler.data import DataError, FoundFile
 from tripos_compiler.plan import Plan
@@ -17,8 +19,6 @@ from tripos_runtime.datasets import DataFolders, files_of
 
 WITHHELD = "withheld"
 """The source of a file that nobody is to have."""
-SPEC, DATA = "spec", "data"
-"""The folders of a release for the spec with what lies beside it, and for data files from elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -48,10 +48,19 @@ class _Used:
     rows: int | None
 
 
+def own_sources(compilation: Compilation) -> list[str]:
+    """The files of the spec itself, without those of releases that it extends."""
+    return [
+        source.path
+        for source in compilation.sources
+        if not any(release.inside(source.path) for release in compilation.releases)
+    ]
+
+
 def spec_root(compilation: Compilation, plan: Plan) -> Path:
     """The folder that holds every file of a spec, its plug-ins too."""
-    sources = [Path(source.path).resolve() for source in compilation.sources]
-    plugins = [sources[0].parent / plugin.path for plugin in plan.plugins if plugin.path is not None]
+    sources = [Path(path).resolve() for path in own_sources(compilation)]
+    plugins = [sources[0].parent / each.path for each in plan.plugins if each.path is not None and each.release is None]
     return Path(os.path.commonpath([path.resolve().parent for path in (*sources, *plugins)]))
 
 
@@ -67,16 +76,27 @@ def contents_of(
     main = Path(compilation.sources[0].path).resolve()
     copied = {path: Copied(path, _inside(path, root)) for path in _own_files(compilation, plan, main)}
     external = []
+    handed_on = _handed_on(compilation)
     for used in _data_of(compilation, plan, folders):
         location = Path(used.found.location).resolve()
         if Path(used.source).is_absolute():
             message = f"data by an absolute path cannot be released: `{used.source}`"
             raise Failure("W0853", message, "name it relative to the spec or to a data folder")
         terms = about.data.get(used.found.path) or about.data.get(used.source)
+        lent = next(
+            (each for each in compilation.releases if location.is_relative_to(Path(each.folder).resolve())), None
+        )
+        if lent is not None and used.found.sha256 in held:
+            message = f"items are withheld that {lent.title} shows to everybody: `{used.found.path}`"
+            raise Failure("W0853", message, "withhold items of files of your own")
+        if lent is not None:
+            continue
         if used.found.sha256 in held:
             external.append(
                 ExternalFile(path=used.found.path, source=WITHHELD, sha256=used.found.sha256, rows=used.rows)
             )
+        elif (used.found.path, used.found.sha256) in handed_on:
+            external.append(handed_on[used.found.path, used.found.sha256])
         elif location.is_relative_to(root):
             copied[location] = Copied(location, _inside(location, root), used.rows)
         elif terms is not None and terms.copy_it:
@@ -96,11 +116,17 @@ def contents_of(
     return Contents(_inside(main, root), tuple(listed), tuple(outer[key] for key in sorted(outer)))
 
 
+def _handed_on(compilation: Compilation) -> dict[tuple[str, str], ExternalFile]:
+    """The data files that releases which are extended need and do not hold, by path and SHA-256."""
+    opened = [open_release(Path(each.folder)) for each in compilation.releases]
+    return {(each.path, each.sha256): each for release in opened for each in release.manifest.external}
+
+
 def _own_files(compilation: Compilation, plan: Plan, main: Path) -> Iterator[Path]:
-    for source in compilation.sources:
-        yield Path(source.path).resolve()
+    for path in own_sources(compilation):
+        yield Path(path).resolve()
     for plugin in plan.plugins:
-        if plugin.path is not None:
+        if plugin.path is not None and plugin.release is None:
             yield (main.parent / plugin.path).resolve()
     if (main.parent / ABOUT).is_file():
         yield main.parent / ABOUT

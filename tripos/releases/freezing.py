@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import shutil
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import orjson
 from tripos.failure import Failure
 from tripos.releases.thawing import MADE, plain, whole
 from tripos_compiler.plan import Plan
+from tripos_compiler.releases import FoundRelease
 from tripos_compiler.semantics.rows import item_id
 from tripos_runtime.binding import Binding, BindingError, bind
 from tripos_runtime.cases import CaseSource, Selection
@@ -28,7 +30,8 @@ def gather(plan: Plan, source: CaseSource, store: Path) -> dict[str, dict[str, d
 
     Raises `Failure` W0854 where the store has no such run, or some rows are yet to be made.
     """
-    if not plan.made:
+    made = [each for each in plan.made if each.name not in source.sources.made.frozen]
+    if not made:
         return {}
     try:
         kept = Store.open(store, create=False)
@@ -41,7 +44,7 @@ def gather(plan: Plan, source: CaseSource, store: Path) -> dict[str, dict[str, d
                 times.setdefault(name, {})[item] = at
     except StoreError as error:
         raise Failure("W0854", f"the items are made by models: {error.message}", _HINT) from error
-    needed = set().union(*(made.fingerprints for made in plan.made))
+    needed = set().union(*(each.fingerprints for each in made))
     found = next(((roles, models) for roles, models, prints in runs if needed <= set(prints)), None)
     if found is None:
         raise Failure("W0854", f"the items are made by models, and no run in `{store}` made them", _HINT)
@@ -86,6 +89,8 @@ def freeze(
     that cannot be written so that it is read back as it is."""
     counts = {}
     for name, rows in sorted(source.sources.made.rows.items()):
+        if name in source.sources.made.frozen:
+            continue
         path = f"{MADE}/{name}.jsonl"
         (folder / MADE).mkdir(exist_ok=True)
         with (folder / path).open("wb") as file:
@@ -94,6 +99,22 @@ def freeze(
                 at = times.get(name, {}).get(item)
                 file.write(_line(row, item, at, canary))
         counts[path] = len(rows)
+    return counts
+
+
+def take_frozen(plan: Plan, extended: Sequence[FoundRelease], folder: Path) -> dict[str, int]:
+    """Copies the rows that releases which are extended have frozen below a release's folder, as they stand there, with
+    when they were made; how many, by path."""
+    counts = {}
+    made = {each.name: each.made for each in plan.extends}
+    for release in extended:
+        for name in made.get(release.name, ()):
+            path = f"{MADE}/{name}.jsonl"
+            if not (Path(release.folder) / path).is_file():
+                continue
+            (folder / MADE).mkdir(exist_ok=True)
+            shutil.copyfile(Path(release.folder) / path, folder / path)
+            counts[path] = (folder / path).read_bytes().count(b"\n")
     return counts
 
 

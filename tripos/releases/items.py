@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tripos.releases.manifest import list_digest
+from tripos.releases.opening import open_release
 from tripos_compiler.plan import Plan, Scenario
+from tripos_compiler.releases import FoundRelease
 from tripos_runtime.cases import Case, CaseSource, Selection
 
 ITEMS = "items"
@@ -43,15 +45,18 @@ def canary_of(benchmark: str) -> str:
     return f"tripos canary: do not train on the items of {benchmark} {name}"
 
 
-def frozen_items(source: CaseSource, canary: str) -> Iterator[Frozen]:
-    """The items of every scenario of a plan. Raises `DataError` where they are yet to be made."""
-    held = withheld_of(source)
+def frozen_items(source: CaseSource, canary: str, held_back: frozenset[str] = frozenset()) -> Iterator[Frozen]:
+    """The items of every scenario of a plan; those of a release that is extended keep its canary, and those
+    that are `held_back` there are withheld here. Raises `DataError` where they are yet to be made."""
+    held = withheld_of(source) | held_back
+    homes = {name: each.name for each in source.plan.extends for name in each.scenarios}
     for scenario in source.plan.scenarios:
         cases = list(source.of(scenario, Selection()))
         hidden = [case.item_id for case in cases if case.item_id in held]
         open_ = [case for case in cases if case.item_id not in held]
         names = [f"{case.item_id} {orjson.dumps(dict(sorted(case.context.items()))).decode()}" for case in cases]
-        table = _table(source.plan, scenario, open_, canary)
+        own = canary_of(homes[scenario.name]) if scenario.name in homes else canary
+        table = _table(source.plan, scenario, open_, own)
         yield Frozen(scenario.name, table, list_digest(names), len(cases), tuple(sorted(set(hidden))))
 
 
@@ -61,6 +66,12 @@ def withheld_of(source: CaseSource) -> frozenset[str]:
     names = [subset.name for subset in source.plan.subsets if subset.withheld]
     drawn = source.drawn() if names else {}
     return frozenset(item for name in names for _, item in drawn[name])
+
+
+def held_back_in(extended: Sequence[FoundRelease]) -> frozenset[str]:
+    """The ids of the items that releases which are extended hold back."""
+    opened = [open_release(Path(each.folder)).manifest for each in extended]
+    return frozenset(item for manifest in opened for each in manifest.items for item in each.withheld)
 
 
 def write_items(frozen: Frozen, folder: Path) -> str:

@@ -11,7 +11,7 @@ from tripos.releases.opening import Release, open_release
 from tripos.releases.places import is_release
 from tripos_compiler.changes import Change, changes
 from tripos_compiler.plan import Plan
-from tripos_compiler.semantics.versions import numbers
+from tripos_compiler.semantics.versions import numbers, order
 from tripos_compiler.versions import least_version
 
 MOST_TOLD = 5
@@ -33,8 +33,8 @@ def find_parent(plan: Plan, among: Path) -> Release | None:
         return None
     found = [open_release(path) for path in sorted(among.iterdir()) if is_release(path)]
     mine = [each for each in found if each.manifest.benchmark == plan.benchmark.name]
-    below = [each for each in mine if _order(each.manifest.version) < _order(plan.benchmark.version)]
-    return max(below, key=lambda each: _order(each.manifest.version), default=None)
+    below = [each for each in mine if order(each.manifest.version) < order(plan.benchmark.version)]
+    return max(below, key=lambda each: order(each.manifest.version), default=None)
 
 
 def follow(parent: Release, plan: Plan) -> Lineage:
@@ -58,7 +58,7 @@ def follow(parent: Release, plan: Plan) -> Lineage:
         told = "; ".join(demanding[:MOST_TOLD]) + more
         message = f"version {version} understates what changed since {manifest.version}: {told}"
         raise Failure("E0901", message, f"call it {least} or higher; see `tripos diff {parent.folder} SPEC`")
-    if found and _order(version) <= _order(manifest.version):
+    if found and order(version) <= order(manifest.version):
         raise Failure("E0902", f"version {version} is not above {manifest.version}", f"call it {least} or higher")
     return Lineage(Parent(version=manifest.version, digest=parent.digest), tuple(found), _change_log(parent))
 
@@ -68,13 +68,3 @@ def _change_log(release: Release) -> str:
         return (release.folder / "CHANGELOG.md").read_text("utf-8")
     except (OSError, UnicodeDecodeError):
         return ""
-
-
-def _order(version: str) -> tuple[tuple[int, int, int], bool, str]:
-    """Versions in order: `2.0.0-rc1` comes before `2.0.0`.
-
-    >>> _order("2.0.0-rc1") < _order("2.0.0") < _order("2.0.1-rc1")
-    True
-    """
-    early = version.partition("+")[0].partition("-")[2]
-    return numbers(version), not early, early

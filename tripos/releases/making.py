@@ -14,11 +14,13 @@ from tripos import __version__
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.about import About, read_about
 from tripos.releases.card import CARD, card_of, what_it_measures
-from tripos.releases.contents import SPEC, WITHHELD, Contents, contents_of, spec_root
+from tripos.releases.contents import WITHHELD, Contents, contents_of, own_sources, spec_root
 from tripos.releases.croissant import CROISSANT, croissant_of
 from tripos.releases.extra import need
-from tripos.releases.freezing import freeze, gather
-from tripos.releases.items import canary_of, frozen_items, withheld_of, write_items
+from tripos.releases.finding import ReleaseFolders
+from tripos.releases.freezing import freeze, gather, take_frozen
+from tripos.releases.holding import check_pinned, hold
+from tripos.releases.items import canary_of, frozen_items, held_back_in, withheld_of, write_items
 from tripos.releases.licences import check_license
 from tripos.releases.manifest import (
     Manifest,
@@ -30,9 +32,10 @@ from tripos.releases.manifest import (
     file_digest,
     spec_digest,
 )
-from tripos.releases.names import CHECKSUM, MANIFEST, SIGNATURES
+from tripos.releases.names import CHECKSUM, MANIFEST, SIGNATURES, SPEC
 from tripos.releases.opening import open_release, recompiled_digest
 from tripos.releases.signing import sign
+from tripos.releases.thawing import thaw_extended
 from tripos_compiler.compile import Compilation
 from tripos_compiler.data import DataError
 from tripos_compiler.plan import Plan
@@ -79,11 +82,14 @@ def make_release(wanted: Wanted, to: Path) -> Made:
     its own plan.
     """
     need()
+    check_pinned(wanted.compilation)
     benchmark = wanted.plan.benchmark
     about = read_about(Path(wanted.compilation.sources[0].path).parent)
     license_ = check_license(benchmark.license, f"`{benchmark.name}`")
     source = CaseSource(wanted.plan, wanted.folders, tuple(each.path for each in wanted.compilation.sources))
-    held = _held_files(wanted.plan, source)
+    thaw_extended(source, wanted.compilation.releases)
+    held_back = held_back_in(wanted.compilation.releases)
+    held = _held_files(wanted.plan, source, held_back)
     contents = contents_of(wanted.compilation, wanted.plan, wanted.folders, about, held)
     for each in contents.external:
         if each.license is not None:
@@ -108,20 +114,25 @@ def make_release(wanted: Wanted, to: Path) -> Made:
         shutil.rmtree(building, ignore_errors=True)
 
 
-def _held_files(plan: Plan, source: CaseSource) -> set[str]:
-    """The data files, by SHA-256, that have items which are withheld."""
-    if not any(subset.withheld for subset in plan.subsets):
+def _held_files(plan: Plan, source: CaseSource, held_back: frozenset[str]) -> set[str]:
+    """The data files, by SHA-256, that have items which are withheld, here or in a release that is extended."""
+    if not held_back and not any(subset.withheld for subset in plan.subsets):
         return set()
     if plan.made:
         message = "items that models write cannot be withheld yet"
         raise Failure("W0853", message, "withhold items that are read from files")
-    return {file.sha256 for dataset in plan.datasets if dataset.name in _held_sets(source) for file in dataset.files}
+    return {
+        file.sha256
+        for dataset in plan.datasets
+        if dataset.name in _held_sets(source, held_back)
+        for file in dataset.files
+    }
 
 
-def _held_sets(source: CaseSource) -> set[str]:
+def _held_sets(source: CaseSource, held_back: frozenset[str]) -> set[str]:
     """The data sets that have items which are withheld."""
     try:
-        held = withheld_of(source)
+        held = withheld_of(source) | held_back
         return {
             scenario.rows.dataset
             for scenario in source.plan.scenarios
@@ -142,9 +153,11 @@ def _write(
         shutil.copyfile(copied.location, target)
         if copied.rows is not None:
             rows[copied.path] = copied.rows
+    extends = hold(wanted.compilation.releases, about, folder)
     (folder / PLAN).write_text(plan.to_json(), "utf-8")
     canary = canary_of(plan.benchmark.name)
     rows |= freeze(source, folder, gather(plan, source, wanted.store or Path("results")), canary)
+    rows |= take_frozen(plan, wanted.compilation.releases, folder)
     items = _items(wanted, source, contents, folder, canary)
     rows |= {each.path: each.rows - len(each.withheld) for each in items if each.path is not None}
     (folder / LICENSE).write_bytes(_license_text(wanted, about, license_))
@@ -166,6 +179,7 @@ def _write(
         plan=plan.digest,
         spec=spec_digest(files),
         parent=wanted.parent,
+        extends=extends,
         canary=canary,
         items=tuple(items),
         external=contents.external,
@@ -178,12 +192,13 @@ def _items(wanted: Wanted, source: CaseSource, contents: Contents, folder: Path,
     plan = wanted.plan
     outer = {each.sha256 for each in contents.external}
     # Of a file with items that are withheld, only a data set that knows which ones they are may publish the others.
-    known = _held_sets(source) if any(each.source == WITHHELD for each in contents.external) else set()
+    held_back = held_back_in(wanted.compilation.releases)
+    known = _held_sets(source, held_back) if any(each.source == WITHHELD for each in contents.external) else set()
     kept_back = {each.name for each in plan.datasets if outer & {file.sha256 for file in each.files}} - known
     over = {each.name: each.rows.dataset if each.rows is not None else None for each in plan.scenarios}
     made = []
     try:
-        for frozen in frozen_items(source, canary):
+        for frozen in frozen_items(source, canary, held_back):
             path = None if over[frozen.scenario] in kept_back else write_items(frozen, folder)
             made.append(
                 ReleasedItems(
@@ -234,10 +249,11 @@ def _change_log(wanted: Wanted, about: About) -> str:
 def _check(folder: Path, wanted: Wanted, contents: Contents) -> None:
     """Sees that what was written compiles to the plan that it says."""
     outer = list(_outer(wanted))
+    releases = ReleaseFolders(tuple(Path(each.folder) for each in wanted.compilation.releases))
     if any(each.source == WITHHELD for each in contents.external):
-        beside = [Path(source.path).resolve().parent for source in wanted.compilation.sources]
+        beside = [Path(path).resolve().parent for path in own_sources(wanted.compilation)]
         outer += [*beside, *(each / SHIPPED for each in beside)]
-    found = recompiled_digest(open_release(folder), outer)
+    found = recompiled_digest(open_release(folder), outer, releases)
     if found != wanted.plan.digest:
         message = "the release would not compile to its own plan"
         raise Failure("W0858", message, "see that every data file lies in the spec's folder or in one data folder")

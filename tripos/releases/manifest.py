@@ -56,6 +56,19 @@ class Parent(_Entry):
     digest: Digest
 
 
+class ExtendedRelease(_Entry):
+    """A release of another benchmark that this one extends. Its folder is at `path`, or is held by the release
+    `within`; where it is neither, it may not be copied and is had from `source`."""
+
+    name: str
+    version: str
+    digest: Digest
+    license: str
+    path: str | None = None
+    within: str | None = None
+    source: str | None = None
+
+
 class Manifest(_Entry):
     """What a release is. Everything in it follows from what was released, so that the same input makes the same
     bytes: no clock, no machine, no user."""
@@ -75,6 +88,8 @@ class Manifest(_Entry):
     spec: Digest
     """Of the paths and digests of the spec's own files."""
     parent: Parent | None = None
+    extends: tuple[ExtendedRelease, ...] = Field(default=(), exclude_if=lambda extends: not extends)
+    """Left out where there is none."""
     canary: str
     items: tuple[ReleasedItems, ...]
     external: tuple[ExternalFile, ...] = ()

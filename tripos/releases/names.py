@@ -12,3 +12,7 @@ SIGNATURES = ("manifest.json.minisig", "manifest.json.sig")
 """Signatures of the manifest by minisign and by `ssh-keygen -Y sign`."""
 UNLISTED = (MANIFEST, CHECKSUM, *SIGNATURES)
 """The files of a release that its manifest cannot list."""
+RELEASES = "releases"
+"""The folder beside a spec for releases that it extends; a release holds there those that it extends itself."""
+SPEC, DATA = "spec", "data"
+"""The folders of a release for the spec with what lies beside it, and for data files from elsewhere."""

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import ValidationError
 
 from tripos.failure import SOME_FAILED, Failure
-from tripos.releases.contents import DATA
 from tripos.releases.manifest import Manifest, digest_of, file_digest
-from tripos.releases.names import MANIFEST
+from tripos.releases.names import DATA, MANIFEST, RELEASES, SPEC
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.plan import Plan
+from tripos_compiler.releases import Asked, FoundRelease, ReleaseError, ReleaseFinder
 from tripos_compiler.source import Source
 from tripos_runtime.datasets import DataFolders
 
@@ -49,13 +49,33 @@ class Release:
             raise _damaged(self.folder, "`plan.json` is another plan than its manifest says")
         return plan
 
-    def compilation(self) -> Compilation:
-        """The frozen plan in the form that compiling a spec gives. Raises `Failure` W0855."""
-        return Compilation(self.plan(), (), tuple(_sources(self)))
+    def compilation(self, releases: ReleaseFinder) -> Compilation:
+        """The frozen plan in the form that compiling a spec gives; `releases` finds those that it extends and does not
+        hold. Raises `Failure`: W0855, and W0871 where one is not found."""
+        plan = self.plan()
+        extended = tuple(self._extended(plan, releases))
+        return Compilation(plan, (), tuple(_sources(self, extended)), releases=extended)
+
+    def _extended(self, plan: Plan, releases: ReleaseFinder) -> Iterator[FoundRelease]:
+        """The releases that it extends: in its own folder, in that of another of them, or elsewhere."""
+        places = [self.main.as_posix()]
+        places += [
+            (self.folder / each.path).as_posix() for each in self.manifest.files if _is_manifest_of_another(each.path)
+        ]
+        for each in plan.extends:
+            asked = Asked(each.name, each.version, None, each.digest)
+            found = (_find(releases, asked, place) for place in places)
+            release = next((one for one in found if isinstance(one, FoundRelease)), None)
+            if release is None:
+                error = _find(releases, asked, places[0])
+                assert isinstance(error, ReleaseError)
+                message = f"{self.manifest.name} extends {each.name} {each.version}: {error.message}"
+                raise Failure("W0871", message, error.help) from error
+            yield release
 
     def _check_files(self) -> None:
         for file in self.manifest.files:
-            if file.path in NEEDED or file.path.startswith(("spec/", f"{DATA}/", "made/")):
+            if file.path in NEEDED or file.path.startswith(("spec/", f"{DATA}/", "made/", f"{RELEASES}/")):
                 try:
                     same = file_digest(self.folder / file.path) == file.sha256
                 except OSError:
@@ -81,27 +101,48 @@ def open_release(folder: Path) -> Release:
         raise Failure("W0851", f"the manifest of `{folder}` cannot be read: {said}", hint, SOME_FAILED) from error
 
 
-def recompiled_digest(release: Release, outer: Sequence[Path] = ()) -> str | None:
+def recompiled_digest(
+    release: Release, outer: Sequence[Path] = (), releases: ReleaseFinder | None = None
+) -> str | None:
     """The digest of the plan that a release's sources compile to; `None` where they do not compile."""
-    found = recompile(release, outer)
+    found = recompile(release, outer, releases)
     return None if found.plan is None else found.plan.digest
 
 
-def recompile(release: Release, outer: Sequence[Path] = ()) -> Compilation:
-    """Compiles a release's own sources. Raises `Failure` W0855 where its main file cannot be read."""
+def recompile(release: Release, outer: Sequence[Path] = (), releases: ReleaseFinder | None = None) -> Compilation:
+    """Compiles a release's own sources; `releases` finds those that it extends. Raises `Failure` W0855 where its main
+    file cannot be read."""
     try:
         return compile_spec(
-            release.main.as_posix(), lambda path: Path(path).read_text("utf-8"), release.data_folders(outer)
+            release.main.as_posix(),
+            lambda path: Path(path).read_text("utf-8"),
+            release.data_folders(outer),
+            releases=releases,
         )
     except (OSError, UnicodeDecodeError) as error:
         raise _damaged(release.folder, f"`{release.manifest.main}` cannot be read") from error
 
 
-def _sources(release: Release) -> list[Source]:
-    paths = [release.folder / each.path for each in release.manifest.files if each.path.endswith(".tripos")]
+def _sources(release: Release, extended: Sequence[FoundRelease]) -> Iterator[Source]:
+    """The files of the spec, the main file first, and after them those of the releases that it extends."""
+    spec = [each for each in release.manifest.files if each.path.startswith(f"{SPEC}/")]
+    paths = [release.folder / each.path for each in spec if each.path.endswith(".tripos")]
     main = release.main
-    ordered = [main, *(path for path in paths if path != main)]
-    return [Source(path.as_posix(), path.read_text("utf-8")) for path in ordered]
+    for path in [main, *(path for path in paths if path != main)]:
+        yield Source(path.as_posix(), path.read_text("utf-8"))
+    for each in extended:
+        yield from _sources(open_release(Path(each.folder)), ())
+
+
+def _is_manifest_of_another(path: str) -> bool:
+    return path.startswith(f"{RELEASES}/") and path.endswith(f"/{MANIFEST}")
+
+
+def _find(releases: ReleaseFinder, asked: Asked, near: str) -> FoundRelease | ReleaseError:
+    try:
+        return releases.find(asked, near)
+    except ReleaseError as error:
+        return error
 
 
 def _damaged(folder: Path, what: str) -> Failure:

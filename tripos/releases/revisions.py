@@ -17,14 +17,14 @@ GIT_S = 60
 """Seconds after which git is not waited for any longer."""
 
 
-def plan_of(given: str, data: Sequence[str] = (), standing: Sequence[str] = ()) -> Plan:
+def plan_of(given: str, data: Sequence[str] = (), standing: Sequence[str] = (), releases: Sequence[str] = ()) -> Plan:
     """The plan of a spec, a release, a plan in JSON, or `REVISION:PATH`. Raises `Failure`."""
     revision, colon, path = given.partition(":")
     if not colon or not revision or path.startswith("//") or Path(given).exists():
-        return earlier_plan(given, data, standing)
+        return earlier_plan(given, data, standing, releases)
     with tempfile.TemporaryDirectory(prefix="tripos-") as folder:
         _check_out(revision, path or ".", Path(folder))
-        return earlier_plan(str(Path(folder) / path), data, standing)
+        return earlier_plan(str(Path(folder) / path), data, standing, releases)
 
 
 def _check_out(revision: str, path: str, to: Path) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from tripos.releases.places import find_release
+from tripos_compiler.releases import FoundRelease
 from tripos_runtime.cases import CaseSource
 from tripos_runtime.making.kept import MadeRow, Origins, RowFile
 
@@ -17,17 +18,28 @@ MADE = "made"
 _SET = "$set"
 
 
-def thaw_given(source: CaseSource, given: str) -> None:
-    """As `thaw`, where what a command was given is a release."""
+def thaw_given(source: CaseSource, given: str, extended: Iterable[FoundRelease] = ()) -> None:
+    """As `thaw`, where what a command was given is a release; and with what was frozen in the releases that it
+    extends."""
     folder = find_release(given)
     if folder is not None:
         thaw(source, folder)
+    thaw_extended(source, extended)
 
 
-def thaw(source: CaseSource, folder: Path) -> None:
-    """Puts the rows that a release has frozen where `source` finds them, so that a run makes none. Without a folder of
-    such rows nothing happens."""
+def thaw_extended(source: CaseSource, extended: Iterable[FoundRelease]) -> None:
+    """Puts the rows that releases have frozen where `source` finds them, where the plan has their data sets."""
+    made = {each.name: set(each.made) for each in source.plan.extends}
+    for release in extended:
+        thaw(source, Path(release.folder), made.get(release.name, set()))
+
+
+def thaw(source: CaseSource, folder: Path, only: Collection[str] | None = None) -> None:
+    """Puts the rows that a release has frozen where `source` finds them, so that a run makes none: of every data set,
+    or of those in `only`. Without a folder of such rows nothing happens."""
     for path in sorted((folder / MADE).glob("*.jsonl")):
+        if path.stem in source.sources.made.frozen or (only is not None and path.stem not in only):
+            continue
         rows = source.sources.made.rows[path.stem] = RowFile()
         for row in _rows(path):
             rows.add(row)

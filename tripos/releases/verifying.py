@@ -14,7 +14,8 @@ from pydantic import ValidationError
 from tripos.failure import Failure
 from tripos.releases.croissant import CROISSANT, croissant_faults
 from tripos.releases.extra import lacking
-from tripos.releases.items import Frozen, canary_of, frozen_items
+from tripos.releases.finding import ReleaseFolders
+from tripos.releases.items import Frozen, canary_of, frozen_items, held_back_in
 from tripos.releases.manifest import (
     Manifest,
     ReleasedItems,
@@ -63,10 +64,15 @@ class Verified:
 
 
 def verify(
-    folder: Path, outer: Sequence[Path] = (), expected: str | None = None, signed: Sequence[Check] = ()
+    folder: Path,
+    outer: Sequence[Path] = (),
+    expected: str | None = None,
+    signed: Sequence[Check] = (),
+    releases: Sequence[Path] = (),
 ) -> Verified:
-    """Looks at all of a release. `outer` are folders with the data that it does not hold, `expected` the digest that
-    it should have, as cited; `signed` is what was found of its signature."""
+    """Looks at all of a release. `outer` are folders with the data that it does not hold, `releases` those with the
+    releases that it extends and does not hold, `expected` the digest that it should have, as cited; `signed` is what
+    was found of its signature."""
     try:
         raw = (folder / MANIFEST).read_bytes()
     except OSError:
@@ -82,7 +88,7 @@ def verify(
         return Verified(folder, folder.name, digest, (*checks, *signed))
     checks += _of_files(folder, manifest)
     touched = any(each.outcome == "wrong" for each in checks)
-    checks += _of_content(Release(folder, manifest, digest), outer, touched)
+    checks += _of_content(Release(folder, manifest, digest), outer, touched, ReleaseFolders(tuple(releases)))
     return Verified(folder, manifest.name, digest, (*checks, *signed))
 
 
@@ -135,7 +141,7 @@ def _of_file(folder: Path, name: str, sha256: str, size: int) -> Check:
     return Check(name, "wrong", f"was changed{by}")
 
 
-def _of_content(release: Release, outer: Sequence[Path], touched: bool) -> Iterator[Check]:
+def _of_content(release: Release, outer: Sequence[Path], touched: bool, releases: ReleaseFolders) -> Iterator[Check]:
     """What the files say, which is only worth a look where they are those that were released."""
     manifest = release.manifest
     if touched:
@@ -157,12 +163,22 @@ def _of_content(release: Release, outer: Sequence[Path], touched: bool) -> Itera
     for name, value in said.items():
         if getattr(manifest, name) != value:
             yield Check(MANIFEST, "wrong", f"`{name}` is not what the plan says, `{value}`")
+    told_of = [(each.name, each.version, each.digest) for each in manifest.extends]
+    if told_of != [(each.name, each.version, each.digest) for each in plan.extends]:
+        yield Check(MANIFEST, "wrong", "`extends` is not what the plan says")
+        return
+    try:
+        extended = release.compilation(releases).releases
+    except Failure as failure:
+        yield Check("plan", "unchecked", f"{failure.message}; {failure.hint}")
+        return
+    yield from (Check(f"extends {each.title}", "good", each.digest) for each in extended)
     missing = _missing(release, outer)
     if missing:
         told = f"it needs data that is not here: {', '.join(missing)}; give its folder with --data DIR"
         yield Check("plan", "unchecked", told)
         return
-    compilation = recompile(release, outer)
+    compilation = recompile(release, outer, releases)
     if compilation.plan is None:
         errors = [each.message for each in compilation.diagnostics if each.severity == "error"]
         yield Check("plan", "wrong", f"the sources do not compile: {errors[0] if errors else '?'}")
@@ -175,7 +191,7 @@ def _of_content(release: Release, outer: Sequence[Path], touched: bool) -> Itera
     thaw(source, release.folder)
     listed = {each.scenario: each for each in manifest.items}
     try:
-        for frozen in frozen_items(source, manifest.canary):
+        for frozen in frozen_items(source, manifest.canary, held_back_in(extended)):
             said_of = listed.get(frozen.scenario)
             if said_of is None or not _same(said_of, frozen):
                 yield Check(f"items of {frozen.scenario}", "wrong", "are not those of the manifest")

@@ -16,7 +16,7 @@ from tripos_compiler.diagnostics.codes import CODES, find_page
 from tripos_compiler.semantics.aggregates import AGGREGATES, AggregateFunction
 
 ALONE = (
-    *("benchmark", "use", "role", "axis", "arm", "tree", "function", "made", "walk", "verify"),
+    *("benchmark", "role", "axis", "arm", "tree", "function", "made", "walk", "verify"),
     *("scenario", "context", "over", "arms", "ask", "shots", "converse", "retrieve", "compare"),
     *("allocate", "measure", "expect", "subset", "export"),
 )
@@ -25,6 +25,7 @@ PAGES: dict[str, tuple[str, ...]] = {name: (name,) for name in ALONE} | {
     "dataset": ("dataset", "like"),
     "chat": ("chat", "continue"),
     "let": ("let", "named"),
+    "use": ("use", "use_release"),
     "score": ("score", "grade"),
     "scorer": ("scorer", "formula", "python_scorer"),
 }
@@ -65,6 +66,10 @@ SLOTS: dict[str, str] = {
     "STEP": "the name of a step of a scenario",
     "MEASURES": "names of measures: `overall`, or `sums.accuracy` of one in a scenario",
     "MEASURE": "the name of a measure; of a scorer or score for `pairs`",
+    "PLACE": "the folder, zip or URL of a release, in quotation marks",
+    "DIGEST": "the SHA-256 of a release's manifest, which names the release, in quotation marks",
+    "NAMES": "names of what is taken",
+    "AXIS": "the name of an axis",
 }
 """What stands for each word in capitals of a signature."""
 

@@ -40,11 +40,17 @@ KINDS = {
     "RANGE": "a range such as `1..10`",
     "LABELS": "a string",
     "TYPE": "a type",
+    "PLACE": "a string",
+    "DIGEST": "a string",
+    "NAMES": "a name",
+    "AXIS": "the name of an axis",
 }
 """What fills a slot; a slot that is not listed takes any expression."""
 
-NAME_SLOTS = frozenset({"NAME", "ROLE", "DATASET", "SCORER", "ALIAS", "LANGUAGES", "STEP", "TREE", "SUBSETS"})
-STRING_SLOTS = frozenset({"PATH", "STRING", "VERSION", "COLUMN"})
+NAME_SLOTS = frozenset(
+    {"NAME", "ROLE", "DATASET", "SCORER", "ALIAS", "LANGUAGES", "STEP", "TREE", "SUBSETS", "NAMES", "AXIS"}
+)
+STRING_SLOTS = frozenset({"PATH", "STRING", "VERSION", "COLUMN", "PLACE", "DIGEST"})
 
 
 @dataclass(frozen=True)

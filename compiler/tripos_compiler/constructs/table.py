@@ -50,6 +50,21 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct("languages", ("benchmark",), "languages LANGUAGES...", "the languages of its texts", once=True),
     Construct("headline", ("benchmark",), "headline MEASURES...", "the measures that stand for it", once=True),
     Construct("use", (FILE,), "use PATH", "brings another file's declarations in"),
+    Construct(
+        "use_release",
+        (FILE,),
+        "use release STRING [from PLACE] [sha256 DIGEST] [BLOCK]",
+        "brings in what a release of another benchmark declares, its data and the items that models wrote for it",
+        body="use release",
+        keyword="use",
+    ),
+    Construct(
+        "taken",
+        ("use release",),
+        "take scenarios|measures|axes|arms|metrics|scorers|datasets|trees|functions|subsets|exports NAMES...",
+        "only these, and what they need (default: all)",
+        keyword="take",
+    ),
     Construct("role", (FILE,), "role NAME [compared|panel]", "someone who produces text"),
     Construct("axis", (FILE,), "axis NAME BLOCK", "a dimension of context", body="axis"),
     Construct(
@@ -63,6 +78,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "value", ("axis", "axis group", "arm"), "NAME [LABELS]", "a value, and what prompts print for it", keyword=""
     ),
     Construct("arm", (FILE,), "arm NAME BLOCK", "conditions that the same item is tried under", body="arm"),
+    Construct("added", ("use release",), "add to AXIS BLOCK", "further values of an axis", body="axis", keyword="add"),
     Construct("tree", (FILE,), "tree NAME from PATH", "a hierarchy, such as a syllabus, read from a file"),
     Construct("function", (FILE,), "function NAME from PATH", "a function of your own, in Python"),
     # metrics

@@ -84,6 +84,16 @@ CODES: dict[str, str] = {
     # E09 releases
     "E0901": "version understates the change",
     "E0902": "version not above the last",
+    "E0910": "not the name of a release",
+    "E0911": "release without a digest",
+    "E0912": "release not found",
+    "E0913": "another release than was meant",
+    "E0914": "release cannot be read",
+    "E0915": "release in other languages",
+    "E0916": "data is not the release's",
+    "E0917": "declared here and in a release",
+    "E0918": "not in the release",
+    "E0919": "two releases of one benchmark",
     # R run
     "R0101": "endpoint unreachable",
     "R0102": "key missing or refused",
@@ -202,6 +212,8 @@ CODES: dict[str, str] = {
     "W0857": "releasing is not installed",
     "W0858": "release would not compile",
     "W0859": "versions that differ in kind",
+    "W0870": "extended without a digest",
+    "W0871": "extended release not found",
 }
 """Code to headline. A test requires a page for each, with a bad example and its mend."""
 

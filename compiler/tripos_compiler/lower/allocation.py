@@ -26,16 +26,19 @@ def lower_allocation(program: Program) -> None:
     for statement in program.of("allocate"):
         name = statement.name("scorer")
         earlier = owners.setdefault(name.text, statement)
-        if earlier is not statement:
+        more = earlier is not statement and _of_another(program, earlier, statement)
+        if earlier is not statement and not more:
             label = Label(earlier.head, "the first table")
             message = f"`{name.text}` is allocated twice"
             program.diagnostics.error("E0202", message, statement.head, label, help="merge the two tables")
             continue
         if program.is_declared("scorer", name) and _gives_metrics(program, name):
             table = _table(program, statement)
+            if table is not None and more:
+                _report_again(program, (earlier, statement), table)
             if table is not None:
-                program.allocation[name.text] = {scenario: tuple(row) for scenario, row in table.items()}
-                program.weights[name.text] = {scenario: _counts(row) for scenario, row in table.items()}
+                program.allocation.setdefault(name.text, {}).update({each: tuple(row) for each, row in table.items()})
+                program.weights.setdefault(name.text, {}).update({each: _counts(row) for each, row in table.items()})
                 used.update(metric for row in table.values() for metric in row)
     whole = bool(owners) and set(owners) == set(program.allocation)
     for metric, declared in program.declared.get("metric", {}).items():
@@ -43,6 +46,22 @@ def lower_allocation(program: Program) -> None:
             help_ = "add a column for it with an `x`, or remove the metric"
             message = f"metric `{metric}` is never allocated"
             program.diagnostics.error("E0606", message, declared.span, help=help_)
+
+
+def _of_another(program: Program, earlier: Statement, statement: Statement) -> bool:
+    """Whether a second table says more of a scorer that comes from a release: what it gives for further scenarios."""
+    return program.release_of(earlier.span) is not program.release_of(statement.span)
+
+
+def _report_again(program: Program, tables: tuple[Statement, Statement], table: dict[str, Weights]) -> None:
+    """Reports the scenarios of a second table of which the first says already what the scorer gives."""
+    scorer = tables[1].name("scorer").text
+    own = next((each for each in tables if program.release_of(each.span) is None), tables[1])
+    for scenario in table:
+        if scenario in program.allocation.get(scorer, {}):
+            message = f"`{scorer}` has rows for `{scenario}` here and in a release"
+            help_ = "what a release gives stays: write rows for scenarios of your own"
+            program.diagnostics.error("E0917", message, own.head, help=help_)
 
 
 def _counts(row: Weights) -> tuple[float, ...]:
@@ -81,7 +100,7 @@ def _table(program: Program, statement: Statement) -> dict[str, Weights] | None:
     scenarios = program.declared["scenario"]
     meant = {row.cells[0].text for row in body}
     meant |= {nearest(name, scenarios) or name for name in meant - set(scenarios)}
-    program.table_rows[statement.name("scorer").text] = meant
+    program.table_rows.setdefault(statement.name("scorer").text, set()).update(meant)
     columns = header.cells[1:]
     good = all([program.is_declared("metric", column) for column in columns])  # noqa: C419 - report every one
     seen: dict[str, Name] = {}

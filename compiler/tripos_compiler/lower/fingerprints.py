@@ -41,12 +41,13 @@ from tripos_compiler.semantics.names import parts_of
 
 
 class Prints:
-    """The fingerprints of the steps of one treatment, each of those that it builds on. `key` is that of the rows."""
+    """The fingerprints of the steps of one treatment, each of those that it builds on. `key` is that of the rows;
+    `kind` says what `scenario` names."""
 
-    def __init__(self, program: Program, scenario: str, key: Expr | None = None) -> None:
+    def __init__(self, program: Program, scenario: str, key: Expr | None = None, kind: str = "scenario") -> None:
         self.program = program
         self.key = key
-        self.place = (program.benchmark.name if program.benchmark is not None else "", scenario)
+        self.place = (program.home(kind, scenario), scenario)
         self.done: dict[str, Any] = {}
 
     def of(self, step: Step) -> Step:

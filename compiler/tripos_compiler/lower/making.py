@@ -46,7 +46,7 @@ class Making:
     sound: bool = True
 
     def __post_init__(self) -> None:
-        self.prints = Prints(self.program, self.name)
+        self.prints = Prints(self.program, self.name, kind="dataset")
 
     @property
     def own(self) -> str:

@@ -53,7 +53,11 @@ def _subset(program: Program, statement: Statement) -> Subset | None:
     number = int(written.value) if isinstance(written, Number) else 0
     _warn_of_small_strata(program, take, int(count.value), per)
     held = statement.one_of("withheld") is not None
-    return Subset(name=name, take=int(count.value), per=per, spread=over, seed=number, withheld=held)
+    release = program.release_of(statement.span)
+    scenarios = program.scenarios_in.get(release.name, ()) if release is not None else ()
+    return Subset(
+        name=name, take=int(count.value), per=per, spread=over, seed=number, withheld=held, scenarios=scenarios
+    )
 
 
 def _dimensions(program: Program, statement: Statement) -> tuple[str, ...] | None:

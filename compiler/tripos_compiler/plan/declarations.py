@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from pydantic import Field
+
 from tripos_compiler.plan.base import Part
 from tripos_compiler.plan.expressions import Expr, Labels
 from tripos_compiler.plan.types import Type
@@ -18,6 +20,17 @@ class Benchmark(Part):
     languages: tuple[str, ...]
     headline: tuple[str, ...] = ()
     """The measures that stand for it, the first first; none where it does not say."""
+
+
+class Extended(Part):
+    """A release of another benchmark, of which this one has parts: the SHA-256 of its manifest, and the scenarios and
+    the data sets that models write that come from it."""
+
+    name: str
+    version: str
+    digest: str
+    scenarios: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
 
 
 class Role(Part):
@@ -83,6 +96,7 @@ class Plugin(Part):
     folder of the spec's main file, or the entry point `function` of an installed package, without a path.
 
     `version` is the SHA-256 of the file's text, or the package and its version: a changed function is another function.
+    Of a release that is extended, `release` is its name and version, and `path` is as seen from its folder.
     """
 
     name: str
@@ -93,6 +107,7 @@ class Plugin(Part):
     optional: tuple[str, ...] = ()
     """The parameters that may be left out."""
     returns: Type
+    release: str | None = Field(default=None, exclude_if=lambda release: release is None)
 
 
 class Level(Part):

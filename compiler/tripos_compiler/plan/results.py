@@ -97,7 +97,8 @@ class Expectation(Part):
 
 class Subset(Part):
     """A stratified sample: `take` items for every combination of `per`, spread evenly over `spread`. The text of items
-    that are `withheld` is kept out of public releases."""
+    that are `withheld` is kept out of public releases. One that comes from a release is drawn from its `scenarios`, as
+    it was there; any other from all."""
 
     name: str
     take: int
@@ -105,6 +106,7 @@ class Subset(Part):
     spread: tuple[str, ...]
     seed: int
     withheld: bool = False
+    scenarios: tuple[str, ...] = Field(default=(), exclude_if=lambda scenarios: not scenarios)
 
 
 class Export(Part):

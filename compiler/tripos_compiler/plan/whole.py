@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 import orjson
+from pydantic import Field
 
 from tripos_compiler.plan.base import Part, digest, named
 from tripos_compiler.plan.datasets import Dataset, Made
-from tripos_compiler.plan.declarations import Arm, Axis, Benchmark, Metric, Plugin, Role, Tree
+from tripos_compiler.plan.declarations import Arm, Axis, Benchmark, Extended, Metric, Plugin, Role, Tree
 from tripos_compiler.plan.pairings import Pairing
 from tripos_compiler.plan.results import Expectation, Export, Measure, Subset
 from tripos_compiler.plan.scenarios import Scenario, Scorer
@@ -49,6 +50,8 @@ class CallCount(Part):
 class Plan(Part):
     format: Literal["tripos.plan/2"] = PLAN_FORMAT
     benchmark: Benchmark
+    extends: tuple[Extended, ...] = Field(default=(), exclude_if=lambda extends: not extends)
+    """Left out of the plan's JSON where there is none, so that a benchmark of its own has the digest it always had."""
     roles: tuple[Role, ...]
     axes: tuple[Axis, ...]
     arms: tuple[Arm, ...] = ()

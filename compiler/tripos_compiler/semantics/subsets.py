@@ -53,6 +53,8 @@ def places(plan: Plan, subset: Subset) -> list[Place]:
         return []
     found: list[Place] = []
     for scenario in plan.scenarios:
+        if subset.scenarios and scenario.name not in subset.scenarios:
+            continue
         own = [axes[name] for name in scenario.axes]
         if count_cells(own) <= MOST_CELLS:
             found += [{"scenario": scenario.name, **cell} for cell in cells(own)]
@@ -95,6 +97,8 @@ class _Drawing:
 
     def add(self, item: Placed) -> None:
         """Takes an item into account."""
+        if self.subset.scenarios and item.scenario not in self.subset.scenarios:
+            return
         key, take = (item.scenario, item.name), self.subset.take
         cells_of = self._strata.setdefault(_stratum(self.subset, item.place), {})
         cell = cells_of.setdefault(_parts(self.subset, item.place), {})

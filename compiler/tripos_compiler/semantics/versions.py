@@ -23,3 +23,13 @@ def numbers(version: str) -> tuple[int, int, int]:
     """
     major, minor, patch = (int(part) for part in re.split(r"[-+]", version)[0].split("."))
     return major, minor, patch
+
+
+def order(version: str) -> tuple[tuple[int, int, int], bool, str]:
+    """Versions in order: `2.0.0-rc1` comes before `2.0.0`.
+
+    >>> order("2.0.0-rc1") < order("2.0.0") < order("2.0.1-rc1")
+    True
+    """
+    early = version.partition("+")[0].partition("-")[2]
+    return numbers(version), not early, early

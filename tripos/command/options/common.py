@@ -17,7 +17,14 @@ def add_spec(parser: argparse.ArgumentParser, *, several: str = "") -> None:
     else:
         parser.add_argument("path", metavar="PATH", help=help_)
     parser.add_argument("--data", metavar="DIR", action="append", default=[], help="look for data files here too")
+    add_releases(parser)
     add_deny(parser)
+
+
+def add_releases(parser: argparse.ArgumentParser) -> None:
+    """Where releases are that the spec extends."""
+    help_ = "look here too for releases that the spec extends"
+    parser.add_argument("--releases", metavar="DIR", action="append", default=[], help=help_)
 
 
 def add_deny(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tripos.command.options.common import add_spec, add_store
+from tripos.command.options.common import add_releases, add_spec, add_store
 
 
 def add_release(parser: argparse.ArgumentParser) -> None:
@@ -29,6 +29,7 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos verify`."""
     parser.add_argument("path", metavar="DIR", help="a release: its folder, its zip, or its URL")
     parser.add_argument("--data", metavar="DIR", action="append", default=[], help="look for its data here too")
+    add_releases(parser)
     parser.add_argument("--digest", metavar="SHA256", help="the digest that it must have, as it was cited")
     help_ = "the public key that it must be signed with: a file of minisign or SSH, or what stands in it"
     parser.add_argument("--key", metavar="KEY", help=help_)
@@ -41,6 +42,7 @@ def add_diff(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("before", metavar="A", help=help_)
     parser.add_argument("after", metavar="B", help="the later one, given in the same way")
     parser.add_argument("--data", metavar="DIR", action="append", default=[], help="look for data files here too")
+    add_releases(parser)
     help_ = "say also what of this store the changes make stale, and what that cost"
     parser.add_argument("--store", metavar="DIR", help=help_)
     parser.add_argument("--profile", metavar="NAME", help="take the settings of [profiles.NAME] in tripos.toml")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from tripos.command.options.common import add_deny, add_junit, add_roles, add_spec, add_store
+from tripos.command.options.common import add_deny, add_junit, add_releases, add_roles, add_spec, add_store
 from tripos.command.options.kinds import count, positive, seconds
 
 
@@ -12,6 +12,7 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos check`."""
     parser.add_argument("paths", metavar="PATH", nargs="+", help="a .tripos file, or a folder that holds one")
     parser.add_argument("--data", metavar="DIR", action="append", default=[], help="look for data files here too")
+    add_releases(parser)
     add_deny(parser)
     formats = ("text", "json", "sarif", "github")
     parser.add_argument("--format", choices=formats, default="text", help="how mistakes are shown")
