@@ -7,6 +7,7 @@ import re
 from argparse import Namespace
 from pathlib import Path
 
+from tripos.command.artefacts import by_role
 from tripos.command.harmless import harmless
 from tripos.config import load_config
 from tripos.failure import GOOD, SOME_FAILED, Failure
@@ -26,7 +27,8 @@ def main(options: Namespace) -> int:
         raise Failure("R0202", f"`--digest {options.digest}` is no SHA-256", "it has 64 hexadecimal digits")
     outer = [Path(each) for each in (*options.data, *load_config(Path.cwd()).data)]
     digest = None if options.digest is None else options.digest.lower()
-    found = verify(folder, outer, digest, signature_checks(folder, options.key))
+    artefacts = {role: Path(place).expanduser() for role, place in by_role(options.artefact).items()}
+    found = verify(folder, outer, digest, signature_checks(folder, options.key), artefacts)
     if options.json:
         print(json.dumps(found.to_json(), ensure_ascii=False, indent=2))
     else:

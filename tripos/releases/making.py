@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 
 from tripos import __version__
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.about import About, read_about
+from tripos.releases.artefacts import Artefact, artefacts_of
 from tripos.releases.card import CARD, card_of, what_it_measures
 from tripos.releases.contents import SPEC, WITHHELD, Contents, contents_of, spec_root
 from tripos.releases.croissant import CROISSANT, croissant_of
@@ -57,6 +58,8 @@ class Wanted:
     day: date | None = None
     store: Path | None = None
     """Where the items are that models wrote."""
+    artefacts: Mapping[str, str] = field(default_factory=dict)
+    """The folders or digests of models that scorers name, by role, besides those of `release.toml`."""
     sign_key: Path | None = None
     """The secret key that it is signed with, if any."""
 
@@ -74,13 +77,16 @@ class Made:
 def make_release(wanted: Wanted, to: Path) -> Made:
     """Writes `to/NAME-VERSION`.
 
-    Raises `Failure`: W0850 where something else is there, W0852 for a licence, W0853 for data that cannot be released,
+    Raises `Failure`: E0920 and E0921 for a model that a scorer names, W0850 where something else is there, W0852 for a
+    licence, W0853 for data that cannot be released,
     W0854 for items that nobody has made yet, W0857 where libraries lack, W0858 where the release would not compile to
     its own plan.
     """
     need()
     benchmark = wanted.plan.benchmark
-    about = read_about(Path(wanted.compilation.sources[0].path).parent)
+    beside = Path(wanted.compilation.sources[0].path).parent
+    about = read_about(beside)
+    artefacts = artefacts_of(wanted.plan, about, wanted.artefacts, beside)
     license_ = check_license(benchmark.license, f"`{benchmark.name}`")
     source = CaseSource(wanted.plan, wanted.folders, tuple(each.path for each in wanted.compilation.sources))
     held = _held_files(wanted.plan, source)
@@ -94,7 +100,7 @@ def make_release(wanted: Wanted, to: Path) -> Made:
     except OSError as error:
         raise _unwritable(to, error) from error
     try:
-        manifest = _write(wanted, source, building, contents, about, license_)
+        manifest = _write(wanted, source, building, contents, about, license_, artefacts)
         written = manifest.to_bytes()
         (building / MANIFEST).write_bytes(written)
         (building / CHECKSUM).write_bytes(checksum_line(written))
@@ -132,7 +138,13 @@ def _held_sets(source: CaseSource) -> set[str]:
 
 
 def _write(
-    wanted: Wanted, source: CaseSource, folder: Path, contents: Contents, about: About, license_: str
+    wanted: Wanted,
+    source: CaseSource,
+    folder: Path,
+    contents: Contents,
+    about: About,
+    license_: str,
+    artefacts: Sequence[Artefact],
 ) -> Manifest:
     plan = wanted.plan
     rows: dict[str, int] = {}
@@ -142,6 +154,9 @@ def _write(
         shutil.copyfile(copied.location, target)
         if copied.rows is not None:
             rows[copied.path] = copied.rows
+    for name, path in ((name, path) for artefact in artefacts for name, path in artefact.files.items()):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, folder / name)
     (folder / PLAN).write_text(plan.to_json(), "utf-8")
     canary = canary_of(plan.benchmark.name)
     rows |= freeze(source, folder, gather(plan, source, wanted.store or Path("results")), canary)
@@ -149,7 +164,8 @@ def _write(
     rows |= {each.path: each.rows - len(each.withheld) for each in items if each.path is not None}
     (folder / LICENSE).write_bytes(_license_text(wanted, about, license_))
     (folder / CHANGELOG).write_text(_change_log(wanted, about), "utf-8")
-    (folder / CARD).write_text(card_of(plan, license_, items, contents.external, about), "utf-8")
+    named = tuple(artefact.said for artefact in artefacts)
+    (folder / CARD).write_text(card_of(plan, license_, items, contents.external, about, named), "utf-8")
     measured = what_it_measures(plan, about)
     described = croissant_of(plan, license_, items, _files(folder, rows), folder, wanted.day, measured, about.limits)
     (folder / CROISSANT).write_bytes(described)
@@ -169,6 +185,7 @@ def _write(
         canary=canary,
         items=tuple(items),
         external=contents.external,
+        artefacts=named,
         files=files,
     )
 

@@ -83,6 +83,8 @@ CODES: dict[str, str] = {
     # E09 releases
     "E0901": "version understates the change",
     "E0902": "version not above the last",
+    "E0920": "no role for a reward model",
+    "E0921": "reward model cannot be released",
     # R run
     "R0101": "endpoint unreachable",
     "R0102": "key missing or refused",
@@ -122,6 +124,8 @@ CODES: dict[str, str] = {
     "R0257": "not a vector",
     "R0260": "drifted from the lock",
     "R0261": "another snapshot served",
+    "R0262": "another reward model than released",
+    "R0263": "reward model not in the release",
     "R0301": "Python function not loaded",
     "R0302": "Python function changed",
     "R0401": "not a budget",
@@ -201,6 +205,7 @@ CODES: dict[str, str] = {
     "W0857": "releasing is not installed",
     "W0858": "release would not compile",
     "W0859": "versions that differ in kind",
+    "W0875": "reward model left open",
 }
 """Code to headline. A test requires a page for each, with a bad example and its mend."""
 
