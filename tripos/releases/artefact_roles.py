@@ -39,12 +39,12 @@ def with_artefacts(given: str | None, roles: Roles, by_hand: Collection[str]) ->
         same = [name for name in named if _is(name, artefact)]
         if artefact.role in by_hand and len(same) < len(named):
             other = next(name for name in named if name not in same)
-            message = f"the release scores with the reward model {artefact.digest[:SHORT]}, and `{other}` is another"
-            hint = f"leave out `--role {artefact.role}=…`; for other scores run its spec: {folder / 'spec'}"
+            message = f"`{other}` is not the reward model of the release, {artefact.digest[:SHORT]}"
+            hint = f"leave it out; to score otherwise run the spec in {folder / 'spec'}"
             raise Failure("R0262", message, hint)
         if artefact.path is None and not same:
-            message = f"the reward model of `{artefact.role}` is not in the release: {artefact.digest}"
-            hint = f"get it from {artefact.source}, and give its folder: --role {artefact.role}=reward/DIR"
+            message = f"the release only names its reward model, {artefact.digest[:SHORT]}"
+            hint = f"get it from {artefact.source}: --role {artefact.role}=reward/DIR"
             raise Failure("R0263", message, hint)
         filled[artefact.role] = (artefact_name(artefact),)
     return filled
@@ -75,7 +75,7 @@ def open_artefact(name: str, folder: Path) -> BatchedReward:
     except ModelError as error:
         if error.code not in ("R0234", "R0237"):
             raise
-        message = f"the reward model of the release is damaged: {error.message}"
+        message = f"the reward model of the release is damaged: `{folder}`"
         raise Failure("W0855", message, "see all of it: tripos verify DIR", SOME_FAILED) from error
 
 

@@ -38,15 +38,16 @@ def artefacts_of(plan: Plan, about: About, given: Mapping[str, str], beside: Pat
     Raises `Failure`: E0920 for a role that takes none, E0921 for one that cannot be released, W0852 for its licence.
     """
     taking = reward_roles(plan)
-    found = []
-    for role in sorted(about.artefacts.keys() | given.keys()):
+    named = sorted(about.artefacts.keys() | given.keys())
+    for role in named:
         if role not in taking:
             close = nearest(role, taking)
             there = f"these do: {', '.join(sorted(taking))}" if taking else "no scorer of it `gives reward`"
             hint = f"did you mean `{close}`?" if close else there
-            raise Failure("E0920", f"`{plan.benchmark.name}` has no role `{role}` that takes a reward model", hint)
-        found.append(_artefact(role, _terms(role, about.artefacts.get(role, ArtefactTerms()), given, beside)))
-    return tuple(found)
+            raise Failure("E0920", f"no role `{role}` of the benchmark takes a reward model", hint)
+    return tuple(
+        _artefact(role, _terms(role, about.artefacts.get(role, ArtefactTerms()), given, beside)) for role in named
+    )
 
 
 def open_roles(plan: Plan, named: tuple[ReleasedArtefact, ...]) -> tuple[str, ...]:
@@ -77,8 +78,7 @@ def _artefact(role: str, found: _Terms) -> Artefact:
     license_ = None if terms.license is None else check_license(terms.license, f"`{ARTEFACTS}.{role}`")
     if folder is None:
         if digest is None:
-            hint = f"give its folder or its SHA-256: --artefact {role}=DIR"
-            raise _unfit(role, "nothing says which it is", hint)
+            raise _unfit(role, "nothing says which it is", f"give its folder or its SHA-256: --artefact {role}=DIR")
         return Artefact(_pinned(role, digest, terms, license_), {})
     try:
         manifest = read_manifest(folder)
@@ -90,15 +90,14 @@ def _artefact(role: str, found: _Terms) -> Artefact:
     if manifest.kind != KIND:
         raise _unfit(role, f"it is of the kind `{manifest.kind}`, which this version cannot load", "update Tripos")
     if held != manifest.digest:
-        message = f"the files in `{folder}` are not those that its manifest names"
-        raise _unfit(role, message, "copy the folder again, or train again")
+        raise _unfit(role, f"`{folder}` was changed since it was trained", "copy the folder again, or train again")
     if digest not in (None, held):
         raise _unfit(role, f"`{folder}` holds {held}", f"release.toml says {digest}: mend it, or give that model")
     if not terms.copy_it:
         return Artefact(_pinned(role, held, terms, license_), {})
     if license_ is None:
-        hint = f'say it in release.toml: `[{ARTEFACTS}.{role}]` and `license = "Apache-2.0"`; or `copy = false`'
-        raise Failure("W0852", f"the reward model of `{role}` would be copied, and has no licence", hint)
+        hint = f"release.toml: `license` below `[{ARTEFACTS}.{role}]`; or `copy = false` and its `source`"
+        raise Failure("W0852", f"the reward model of `{role}` is to be copied without a licence", hint)
     files = {f"{ARTEFACTS}/{role}/{name}": path for name, path in sorted(_copied(folder))}
     size = sum(path.stat().st_size for path in files.values())
     path = f"{ARTEFACTS}/{role}"
@@ -115,10 +114,10 @@ def _copied(folder: Path) -> Iterator[tuple[str, Path]]:
 
 def _pinned(role: str, digest: str, terms: ArtefactTerms, license_: str | None) -> ReleasedArtefact:
     if terms.source is None:
-        hint = f'say where it is had in release.toml: `[{ARTEFACTS}.{role}]` and `source = "hf://OWNER/NAME"`'
-        raise _unfit(role, "it is only named, and nobody could find it", hint)
+        hint = f"release.toml: `source` below `[{ARTEFACTS}.{role}]`, such as hf://OWNER/NAME"
+        raise _unfit(role, "nothing says where it is had", hint)
     return ReleasedArtefact(role=role, digest=digest, source=terms.source, license=license_)
 
 
 def _unfit(role: str, why: str, hint: str) -> Failure:
-    return Failure("E0921", f"the reward model of `{role}` cannot be released: {why}", hint)
+    return Failure("E0921", f"cannot release the reward model of `{role}`: {why}", hint)
