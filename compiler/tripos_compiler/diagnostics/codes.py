@@ -206,6 +206,8 @@ CODES: dict[str, str] = {
     "W0858": "release would not compile",
     "W0859": "versions that differ in kind",
     "W0875": "reward model left open",
+    "W0876": "the Hub refuses",
+    "W0877": "the Hub cannot be reached",
 }
 """Code to headline. A test requires a page for each, with a bad example and its mend."""
 
