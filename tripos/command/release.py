@@ -69,6 +69,8 @@ def main(options: Namespace) -> int:
     print(f"  holds   {len(manifest.files):,} files, {items:,} items, {manifest.license}")
     for artefact in manifest.artefacts:
         print(f"  scores  {artefact.role} by {artefact.digest[:12]}, {artefact.path or 'which is not in it'}")
+    if made.private is not None:
+        print(f"  private {made.private}: the text of what is withheld")
     for each in manifest.external:
         print(f"  needs   {each.path}, which is not in it")
     signed = [name for name in SIGNATURES if (made.path / name).exists()]

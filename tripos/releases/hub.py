@@ -148,7 +148,7 @@ def _commit(api: HfApi, place: Place, folder: Path, there: set[str], head: str |
     gone = [CommitOperationDelete(path_in_repo=name) for name in sorted(there - files.keys())]
     said = f"{manifest.benchmark} {manifest.version}"
     done = api.create_commit(place.name, [*gone, *added], commit_message=said, repo_type=_KIND, parent_commit=head)
-    return done.oid
+    return str(done.oid)
 
 
 def _read(api: HfApi, place: Place, revision: str) -> bytes | None:

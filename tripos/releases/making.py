@@ -6,8 +6,8 @@ import os
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import date
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from pathlib import Path
 
 from tripos import __version__
@@ -34,10 +34,11 @@ from tripos.releases.manifest import (
 from tripos.releases.names import CHECKSUM, MANIFEST, SIGNATURES
 from tripos.releases.opening import open_release, recompiled_digest
 from tripos.releases.signing import sign
+from tripos.releases.withholding import held_files, held_sets, put_aside
 from tripos_compiler.compile import Compilation
 from tripos_compiler.data import DataError
 from tripos_compiler.plan import Plan
-from tripos_runtime.cases import CaseSource, Selection
+from tripos_runtime.cases import CaseSource
 from tripos_runtime.datasets import SHIPPED, DataFolders
 
 PLAN, LICENSE, CHANGELOG = "plan.json", "LICENSE", "CHANGELOG.md"
@@ -72,6 +73,8 @@ class Made:
     digest: str
     manifest: Manifest
     was_there: bool
+    private: Path | None = None
+    """The folder with the text of items that models wrote and that are withheld, beside the release."""
 
 
 def make_release(wanted: Wanted, to: Path) -> Made:
@@ -89,7 +92,8 @@ def make_release(wanted: Wanted, to: Path) -> Made:
     artefacts = artefacts_of(wanted.plan, about, wanted.artefacts, beside)
     license_ = check_license(benchmark.license, f"`{benchmark.name}`")
     source = CaseSource(wanted.plan, wanted.folders, tuple(each.path for each in wanted.compilation.sources))
-    held = _held_files(wanted.plan, source)
+    times = gather(wanted.plan, source, wanted.store or Path("results"))
+    held = held_files(wanted.plan, source)
     contents = contents_of(wanted.compilation, wanted.plan, wanted.folders, about, held)
     for each in contents.external:
         if each.license is not None:
@@ -97,44 +101,24 @@ def make_release(wanted: Wanted, to: Path) -> Made:
     try:
         to.mkdir(parents=True, exist_ok=True)
         building = Path(tempfile.mkdtemp(prefix=".release-", dir=to))
+        private = Path(tempfile.mkdtemp(prefix=".withheld-", dir=to))
     except OSError as error:
         raise _unwritable(to, error) from error
     try:
-        manifest = _write(wanted, source, building, contents, about, license_, artefacts)
+        manifest = _write(wanted, source, building, contents, about, license_, artefacts, times, private)
         written = manifest.to_bytes()
         (building / MANIFEST).write_bytes(written)
         (building / CHECKSUM).write_bytes(checksum_line(written))
         _check(building, wanted, contents)
         if wanted.sign_key is not None:
             sign(building, wanted.sign_key, f"{manifest.name} {digest_of(written)}", os.environ)
-        return _put(building, to / manifest.name, manifest)
+        made = _put(building, to / manifest.name, manifest)
+        return made if not any(private.iterdir()) else replace(made, private=put_aside(private, made.path))
     except OSError as error:
         raise _unwritable(to, error) from error
     finally:
         shutil.rmtree(building, ignore_errors=True)
-
-
-def _held_files(plan: Plan, source: CaseSource) -> set[str]:
-    """The data files, by SHA-256, that have items which are withheld."""
-    if not any(subset.withheld for subset in plan.subsets):
-        return set()
-    if plan.made:
-        message = "items that models write cannot be withheld yet"
-        raise Failure("W0853", message, "withhold items that are read from files")
-    return {file.sha256 for dataset in plan.datasets if dataset.name in _held_sets(source) for file in dataset.files}
-
-
-def _held_sets(source: CaseSource) -> set[str]:
-    """The data sets that have items which are withheld."""
-    try:
-        held = withheld_of(source)
-        return {
-            scenario.rows.dataset
-            for scenario in source.plan.scenarios
-            if scenario.rows is not None and any(case.item_id in held for case in source.of(scenario, Selection()))
-        }
-    except DataError as error:
-        raise Failure("W0853", error.message, error.help) from error
+        shutil.rmtree(private, ignore_errors=True)
 
 
 def _write(
@@ -145,6 +129,8 @@ def _write(
     about: About,
     license_: str,
     artefacts: Sequence[Artefact],
+    times: Mapping[str, Mapping[str, datetime]],
+    private: Path,
 ) -> Manifest:
     plan = wanted.plan
     rows: dict[str, int] = {}
@@ -159,13 +145,15 @@ def _write(
         shutil.copyfile(path, folder / name)
     (folder / PLAN).write_text(plan.to_json(), "utf-8")
     canary = canary_of(plan.benchmark.name)
-    rows |= freeze(source, folder, gather(plan, source, wanted.store or Path("results")), canary)
+    frozen = freeze(source, folder, times, canary, withheld_of(source), private)
+    rows |= frozen.rows
+    external = (*contents.external, *frozen.withheld)
     items = _items(wanted, source, contents, folder, canary)
     rows |= {each.path: each.rows - len(each.withheld) for each in items if each.path is not None}
     (folder / LICENSE).write_bytes(_license_text(wanted, about, license_))
     (folder / CHANGELOG).write_text(_change_log(wanted, about), "utf-8")
     named = tuple(artefact.said for artefact in artefacts)
-    (folder / CARD).write_text(card_of(plan, license_, items, contents.external, about, named), "utf-8")
+    (folder / CARD).write_text(card_of(plan, license_, items, external, about, named), "utf-8")
     measured = what_it_measures(plan, about)
     described = croissant_of(plan, license_, items, _files(folder, rows), folder, wanted.day, measured, about.limits)
     (folder / CROISSANT).write_bytes(described)
@@ -184,7 +172,7 @@ def _write(
         parent=wanted.parent,
         canary=canary,
         items=tuple(items),
-        external=contents.external,
+        external=external,
         artefacts=named,
         files=files,
     )
@@ -195,7 +183,7 @@ def _items(wanted: Wanted, source: CaseSource, contents: Contents, folder: Path,
     plan = wanted.plan
     outer = {each.sha256 for each in contents.external}
     # Of a file with items that are withheld, only a data set that knows which ones they are may publish the others.
-    known = _held_sets(source) if any(each.source == WITHHELD for each in contents.external) else set()
+    known = held_sets(source) if any(each.source == WITHHELD for each in contents.external) else set()
     kept_back = {each.name for each in plan.datasets if outer & {file.sha256 for file in each.files}} - known
     over = {each.name: each.rows.dataset if each.rows is not None else None for each in plan.scenarios}
     made = []

@@ -169,7 +169,11 @@ def _of_content(release: Release, outer: Sequence[Path], touched: bool) -> Itera
         return
     yield Check("plan", "good", "the sources compile to it")
     source = CaseSource(plan, release.data_folders(outer), tuple(each.path for each in compilation.sources))
-    thaw(source, release.folder)
+    try:
+        thaw(source, release.folder)
+    except Failure as failure:
+        yield Check("items", "wrong", failure.message)
+        return
     listed = {each.scenario: each for each in manifest.items}
     try:
         for frozen in frozen_items(source, manifest.canary):

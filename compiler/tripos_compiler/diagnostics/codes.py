@@ -126,6 +126,7 @@ CODES: dict[str, str] = {
     "R0261": "another snapshot served",
     "R0262": "another reward model than released",
     "R0263": "reward model not in the release",
+    "R0264": "withheld items not here",
     "R0301": "Python function not loaded",
     "R0302": "Python function changed",
     "R0401": "not a budget",
