@@ -13,6 +13,7 @@ from typing import Any
 import duckdb
 
 from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Plan
+from tripos_compiler.versions import comparable
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.made_of import aggregates
@@ -63,6 +64,8 @@ class Board:
     standings: tuple[Standing, ...]
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Models that ran under other major versions only, with these: their figures mean something else."""
+    mixed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Such models that are ranked all the same, since somebody wanted it."""
 
     @property
     def graded_by_others(self) -> bool:
@@ -92,6 +95,7 @@ class Board:
                 for each in self.standings
             ],
             "left_out": {model: list(versions) for model, versions in self.left_out.items()},
+            "mixed": {model: list(versions) for model, versions in self.mixed.items()},
         }
 
 
@@ -101,9 +105,11 @@ def leaderboard(
     wanted: Mapping[str, Sequence[str]] = {},
     *,
     benchmarks: Sequence[str] = (),
+    anyway: bool = False,
 ) -> list[Board]:
     """A board for each measure that stands for a benchmark of `runs`, which are the latest first; `wanted` are measures
-    to take instead, by benchmark, and `benchmarks` those to show. `connection` shows what is current of each.
+    to take instead, by benchmark, and `benchmarks` those to show. `connection` shows what is current of each. Models
+    that ran under other major versions only are left out, unless they are to be ranked `anyway`.
 
     Raises `StoreError`: W0301 for a benchmark that has no run, W0602 for a measure that it has not, or that does not
     come to one value for each model.
@@ -122,7 +128,7 @@ def leaderboard(
         newest = next((run for run in of_it if run.status not in ("stopped", "failed")), of_it[0])
         plan = get_plan(connection, newest)
         measures = [_measure(plan, each) for each in wanted[name]] if name in wanted else headlines(plan)
-        boards += [_board(connection, plan, newest, of_it, measure) for measure in measures]
+        boards += [_board(connection, plan, newest, of_it, measure, anyway) for measure in measures]
     return boards
 
 
@@ -177,15 +183,17 @@ def _uses(figure: Figure) -> list[str]:
 
 
 def _board(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, newest: Run, runs: Sequence[Run], measure: Measure
+    connection: duckdb.DuckDBPyConnection, plan: Plan, newest: Run, runs: Sequence[Run], measure: Measure, anyway: bool
 ) -> Board:
     under: dict[str, list[str]] = defaultdict(list)
     for run in runs:
         for model in run.models:
             if run.version not in under[model]:
                 under[model].append(run.version)
-    major = _major(newest.version)
-    gone = {model: tuple(each) for model, each in under.items() if all(_major(at) != major for at in each)}
+    other = {
+        model: tuple(each) for model, each in under.items() if not any(comparable(at, newest.version) for at in each)
+    }
+    gone = {} if anyway else other
     rows = {row.model: row for row in evaluate(connection, plan, measure).rows if row.model in under}
     there = {model: row for model, row in rows.items() if row.value is not None and model not in gone}
     graders = _graders(connection, newest.benchmark, measure)
@@ -214,7 +222,14 @@ def _board(
             each.model, row.value, *ends, row.items, row.coverage, each.rank, tied, each.letters, of_it, row.reason
         )
         standings.append(standing)
-    return Board(newest.benchmark, newest.version, measure, tuple(standings), gone)
+    return Board(
+        newest.benchmark,
+        newest.version,
+        measure,
+        tuple(standings),
+        gone,
+        {model: other[model] for model in there if model in other},
+    )
 
 
 def _differences(
@@ -258,10 +273,6 @@ def _graders(connection: duckdb.DuckDBPyConnection, benchmark: str, measure: Mea
     query = f"""select model, list_sort(list(distinct evaluator)) from {sql.name(benchmark)}.scores
       where evaluator is not null and value is not null {there} group by model"""
     return {model: tuple(found) for model, found in connection.execute(query).fetchall()}
-
-
-def _major(version: str) -> str:
-    return version.partition(".")[0]
 
 
 def _nearest(name: str, known: Iterable[str]) -> str | None:
