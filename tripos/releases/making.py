@@ -15,7 +15,7 @@ from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.about import About, read_about
 from tripos.releases.artefacts import Artefact, artefacts_of
 from tripos.releases.card import CARD, card_of, what_it_measures
-from tripos.releases.contents import SPEC, WITHHELD, Contents, contents_of, spec_root
+from tripos.releases.contents import SPEC, WITHHELD, Contents, contents_of
 from tripos.releases.croissant import CROISSANT, croissant_of
 from tripos.releases.extra import need
 from tripos.releases.freezing import freeze, gather
@@ -249,8 +249,8 @@ def _check(folder: Path, wanted: Wanted, contents: Contents) -> None:
 
 
 def _outer(wanted: Wanted) -> Sequence[Path]:
-    root = spec_root(wanted.compilation, wanted.plan)
-    return [each.resolve() for each in wanted.folders.folders if not each.resolve().is_relative_to(root)]
+    main = Path(wanted.compilation.sources[0].path).resolve().parent
+    return [each.resolve() for each in wanted.folders.folders if not each.resolve().is_relative_to(main)]
 
 
 def _put(building: Path, target: Path, manifest: Manifest) -> Made:
