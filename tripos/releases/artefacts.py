@@ -45,9 +45,9 @@ def artefacts_of(plan: Plan, about: About, given: Mapping[str, str], beside: Pat
             there = f"these do: {', '.join(sorted(taking))}" if taking else "no scorer of it `gives reward`"
             hint = f"did you mean `{close}`?" if close else there
             raise Failure("E0920", f"no role `{role}` of the benchmark takes a reward model", hint)
-    return tuple(
-        _artefact(role, _terms(role, about.artefacts.get(role, ArtefactTerms()), given, beside)) for role in named
-    )
+    found = [(role, _terms(role, about.artefacts.get(role, ArtefactTerms()), given, beside)) for role in named]
+    # Terms alone hold for whatever model is given, and name none.
+    return tuple(_artefact(role, terms) for role, terms in found if terms.folder or terms.digest)
 
 
 def open_roles(plan: Plan, named: tuple[ReleasedArtefact, ...]) -> tuple[str, ...]:
@@ -77,8 +77,7 @@ def _artefact(role: str, found: _Terms) -> Artefact:
     terms, folder, digest = found.terms, found.folder, found.digest
     license_ = None if terms.license is None else check_license(terms.license, f"`{ARTEFACTS}.{role}`")
     if folder is None:
-        if digest is None:
-            raise _unfit(role, "nothing says which it is", f"give its folder or its SHA-256: --artefact {role}=DIR")
+        assert digest is not None
         return Artefact(_pinned(role, digest, terms, license_), {})
     try:
         manifest = read_manifest(folder)
