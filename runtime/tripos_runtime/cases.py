@@ -162,8 +162,9 @@ class CaseSource:
         return {scenario.name: self.count(scenario, selection) for scenario in selection.chosen(self.plan)}
 
     def slot_counts(self, selection: Selection) -> dict[str, int]:
-        """How many slots of every made data set are needed, at most."""
-        return Choice(self.slots, selection).counts()
+        """How many slots of every data set that is yet to be made are needed, at most."""
+        counts = Choice(self.slots, selection).counts()
+        return {name: count for name, count in counts.items() if name not in self.sources.made.frozen}
 
     def _every(self, scenario: Scenario) -> Iterator[Case]:
         if scenario.rows is None:

@@ -104,6 +104,24 @@ def test_a_model_is_not_ranked_beside_those_of_another_major_version(numbers: Pa
     assert "left out: lab/old, which ran under version 1.0.0 only" in tripos("leaderboard").out
 
 
+def test_a_model_of_another_major_version_is_ranked_where_somebody_wants_it(numbers: Path, tripos: Command) -> None:
+    bring(tripos, old=27)
+    (numbers / "numbers.tripos").write_text(NUMBERS.replace("VERSION", "2.0.0"), "utf-8")
+    bring(tripos, new=4)
+    found = board(tripos, "--anyway")
+    assert (found["left_out"], found["mixed"]) == ({}, {"lab/old": ["1.0.0"]})
+    assert [model for model, *_ in ranks(found)] == ["lab/old", "lab/new"]
+    assert "! lab/old ran under version 1.0.0 only" in tripos("leaderboard", "--anyway").out
+
+
+def test_below_1_0_0_the_second_number_tells_versions_apart(numbers: Path, tripos: Command) -> None:
+    (numbers / "numbers.tripos").write_text(NUMBERS.replace("VERSION", "0.2.0"), "utf-8")
+    bring(tripos, old=27)
+    (numbers / "numbers.tripos").write_text(NUMBERS.replace("VERSION", "0.3.0"), "utf-8")
+    bring(tripos, new=26)
+    assert board(tripos)["left_out"] == {"lab/old": ["0.2.0"]}
+
+
 def test_a_model_of_an_earlier_minor_version_is_ranked_with_the_others(numbers: Path, tripos: Command) -> None:
     bring(tripos, old=27)
     (numbers / "numbers.tripos").write_text(NUMBERS.replace("VERSION", "1.1.0"), "utf-8")

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import Command
@@ -53,7 +54,7 @@ def test_items_that_nobody_has_made_yet_cannot_be_released(folder: Path, tripos:
     done = tripos("release", "written.tripos")
     assert done.code == 2
     assert "W0854" in done.err
-    assert list((folder / "releases").iterdir()) == []
+    assert not list((folder / "releases").glob("*"))
 
 
 def test_a_run_of_a_release_makes_no_items_and_takes_those_that_were_frozen(folder: Path, tripos: Command) -> None:
@@ -79,3 +80,94 @@ def test_a_row_that_was_tampered_with_is_named(folder: Path, tripos: Command) ->
     frozen.write_bytes(frozen.read_bytes().replace(b"mock/author", b"human/alice", 1))
     assert [each.what for each in verify(folder / "releases/written-1.0.0").wrong] == ["made/item.jsonl"]
     assert tripos("run", "releases/written-1.0.0", "--model", "mock/careful").code == 1
+
+
+WITHHOLDING = SPEC + "subset private {\n  take 2 per scenario\n  seed 7\n  withheld\n}\n"
+RUN = ("--model", "mock/careful", "--role", "author=mock/author")
+
+
+def withhold(folder: Path, tripos: Command) -> tuple[Path, Path]:
+    """A release of items that a model wrote, of which two are withheld, and the folder with those."""
+    (folder / "written.tripos").write_text(WITHHOLDING, "utf-8")
+    assert tripos("run", "written.tripos", *RUN).code == 0
+    done = tripos("release", "written.tripos")
+    assert done.code == 0, done.err
+    assert "written-1.0.0.withheld" in done.out
+    return folder / "releases/written-1.0.0", folder / "releases/written-1.0.0.withheld"
+
+
+def test_the_text_of_items_that_a_model_wrote_and_that_are_withheld_is_in_no_file(
+    folder: Path, tripos: Command
+) -> None:
+    release, private = withhold(folder, tripos)
+    hidden = [json.loads(line)["values"] for line in (private / "made/item.jsonl").read_text("utf-8").splitlines()]
+    assert len(hidden) == 2
+    for path in release.rglob("*"):
+        if path.is_file():
+            raw = path.read_bytes().decode(errors="replace")
+            shown = str(pq.read_table(path).to_pylist()) if path.suffix == ".parquet" else ""
+            assert not [each for each in hidden if each["question"] in raw + shown], path
+    manifest = json.loads((release / "manifest.json").read_bytes())
+    assert len(manifest["items"][0]["withheld"]) == 2 and manifest["items"][0]["rows"] == 4
+    assert pq.read_table(release / "items/exercises.parquet").num_rows == 2
+
+
+def test_whoever_has_the_withheld_items_verifies_and_runs_them(folder: Path, tripos: Command) -> None:
+    release, private = withhold(folder, tripos)
+    alone = tripos("verify", str(release))
+    assert alone.code == 0 and "not checked: plan: it needs data that is not here: `made/item.jsonl`" in alone.out
+    whole = tripos("verify", str(release), "--data", str(private))
+    assert (whole.code, "not checked: plan" in whole.out) == (0, False)
+    refused = tripos("run", str(release), *RUN, "--store", "other")
+    assert (refused.code, "R0264" in refused.err) == (2, True)
+    assert tripos("run", str(release), *RUN, "--store", "other", "--data", str(private)).code == 0
+    listed = "select item_id, written_by from main.items order by all"
+    assert query(folder / "other", listed) == query(folder / "results", listed) != []
+
+
+def test_other_items_are_not_passed_off_for_those_that_are_withheld(folder: Path, tripos: Command) -> None:
+    release, private = withhold(folder, tripos)
+    kept = private / "made/item.jsonl"
+    kept.write_bytes(kept.read_bytes().replace(b'"question":"', b'"question":"Not ', 1))
+    assert "not checked: plan" in tripos("verify", str(release), "--data", str(private)).out
+    assert tripos("run", str(release), *RUN, "--store", "other", "--data", str(private)).code == 2
+
+
+def test_what_was_made_from_withheld_items_is_not_released(folder: Path, tripos: Command) -> None:
+    more = (
+        "dataset variant by author from item as other {\n"
+        '  prompt  "Write it anew: {{ other.question }}"\n'
+        "  returns { anew text }\n}\n"
+        "scenario again {\n  over variant\n"
+        '  ask reply by candidate { prompt "{{ variant.anew }}" }\n  score short = words(reply.text) < 9\n}\n'
+    )
+    (folder / "written.tripos").write_text(WITHHOLDING + more, "utf-8")
+    assert tripos("run", "written.tripos", *RUN).code == 0
+    done = tripos("release", "written.tripos")
+    assert (done.code, "W0853" in done.err) == (2, True)
+    assert not list((folder / "releases").glob("*"))
+
+
+def test_a_plan_of_a_release_counts_no_calls_to_whoever_wrote_its_items(folder: Path, tripos: Command) -> None:
+    assert "author" in tripos("plan", "written.tripos").out
+    assert tripos("run", "written.tripos", *RUN).code == 0
+    assert tripos("release", "written.tripos").code == 0
+    done = tripos("plan", "releases/written-1.0.0")
+    assert done.code == 0, done.err
+    assert "author" not in done.out and "data set item" not in done.out
+    foreseen = tripos("run", "releases/written-1.0.0", *RUN, "--store", "other", "--dry-run")
+    assert foreseen.code == 0 and "author" not in foreseen.out
+
+
+def test_replies_to_frozen_items_are_imported(folder: Path, tripos: Command) -> None:
+    assert tripos("run", "written.tripos", *RUN).code == 0
+    assert tripos("release", "written.tripos").code == 0
+    rows = [json.loads(line) for line in (folder / "releases/written-1.0.0/made/item.jsonl").read_bytes().splitlines()]
+    items = query(folder / "results", "select item_id from main.items order by all")
+    replies = [{"scenario": "exercises", "item_id": item, "reply": "It is 4."} for (item,) in items]
+    assert len(replies) == len(rows) == 4
+    (folder / "replies.jsonl").write_text("\n".join(map(json.dumps, replies)), "utf-8")
+    given = ("replies.jsonl", "--model", "theirs/model", "--store", "other")
+    done = tripos("import", "samples", *given, "--spec", "releases/written-1.0.0")
+    assert done.code == 0, done.err
+    assert "4 replies to 4 items" in done.out

@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Set as AbstractSet
+from pathlib import Path
 
 from tripos.cassettes import Cassette, find_cassette
 from tripos.command.denials import chosen_denials
 from tripos.config import Config
 from tripos.failure import Failure
+from tripos.releases.artefact_roles import artefact_folders, with_artefacts
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.diagnostics.deny import EVERY
 from tripos_compiler.plan import Plan, Subset
@@ -46,10 +48,17 @@ def chosen_binding(options: Namespace, config: Config, plan: Plan) -> tuple[Bind
         shared = dict(cassette.binding_models)
         models = shared.get(compared, ())
     others = {name: tuple(map(pinned_name, each)) for name, each in {**shared, **others}.items() if name != compared}
+    others = with_artefacts(getattr(options, "path", None), others, flags if cassette is None else others)
     try:
         return bind(plan, models, others), cassette
     except BindingError as error:
         raise Failure(error.code, error.message, error.hint) from error
+
+
+def artefacts_here(options: Namespace, config: Config) -> dict[str, Path]:
+    """Where the models lie that a release names, by what they are called in its runs."""
+    given = [*_role_flags(options).values(), *config.roles.values()]
+    return artefact_folders(getattr(options, "path", None), [name for names in given for name in names])
 
 
 def warn_of_kin(plan: Plan, binding: Binding, options: Namespace, config: Config) -> None:

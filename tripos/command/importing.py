@@ -101,6 +101,7 @@ def _bring_in(options: Namespace, store: Store, run_id: str, table: Table, found
 def _samples(options: Namespace) -> int:
     from tripos.command.check import compile_given
     from tripos.importing.recording import record, role_flags
+    from tripos.releases.thawing import thaw_given
     from tripos.settings import chosen_settings
     from tripos_runtime.cases import CaseSource
 
@@ -111,6 +112,7 @@ def _samples(options: Namespace) -> int:
     if plan is None:
         return USAGE
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
+    thaw_given(source, options.path)
     folder = Path(compilation.sources[0].path).parent
     made = record(table, plan, source, Path(config.store), role_flags(options.role), folder)
     told = made.told

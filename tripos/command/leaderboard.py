@@ -42,7 +42,8 @@ def main(options: Namespace) -> int:
         wanted[benchmark].append(measure)
     try:
         with connect(open_store(options)) as connection:
-            boards = leaderboard(connection, all_runs(connection), wanted, benchmarks=options.benchmarks)
+            runs = all_runs(connection)
+            boards = leaderboard(connection, runs, wanted, benchmarks=options.benchmarks, anyway=options.anyway)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     form = "json" if options.json else options.format
@@ -121,6 +122,12 @@ def _notes(board: Board) -> list[str]:
     notes += [
         f"! left out: {model}, which ran under version {', '.join(versions)} only: scores mean something else there"
         for model, versions in board.left_out.items()
+    ]
+    if board.left_out:
+        notes.append("  rank them all the same: --anyway")
+    notes += [
+        f"! {model} ran under version {', '.join(versions)} only: its scores mean something else"
+        for model, versions in board.mixed.items()
     ]
     return notes
 

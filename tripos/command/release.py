@@ -9,8 +9,10 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+from tripos.command.artefacts import by_role, warn_of_open
 from tripos.command.check import compile_given
 from tripos.failure import GOOD, USAGE, Failure
+from tripos.releases.artefacts import open_roles
 from tripos.releases.lineage import Lineage, find_parent, follow
 from tripos.releases.making import Made, Wanted, make_release
 from tripos.releases.names import SIGNATURES
@@ -41,9 +43,11 @@ def main(options: Namespace) -> int:
         former=lineage.former,
         day=_day(options.date, os.environ),
         store=Path(config.store),
+        artefacts=by_role(options.artefact),
         sign_key=None if options.sign_key is None else Path(options.sign_key),
     )
     made = make_release(wanted, to)
+    warn_of_open(open_roles(plan, made.manifest.artefacts))
     elsewhere = []
     try:
         elsewhere += [str(pack(made.path))] if options.zip else []
@@ -66,6 +70,10 @@ def main(options: Namespace) -> int:
     for one in manifest.extends:
         held = "" if one.path or one.within else ", which is not in it"
         print(f"  extends {one.name} {one.version}, {one.digest}{held}")
+    for artefact in manifest.artefacts:
+        print(f"  scores  {artefact.role} by {artefact.digest[:12]}, {artefact.path or 'which is not in it'}")
+    if made.private is not None:
+        print(f"  private {made.private}: the text of what is withheld")
     for each in manifest.external:
         print(f"  needs   {each.path}, which is not in it")
     signed = [name for name in SIGNATURES if (made.path / name).exists()]

@@ -21,13 +21,14 @@ from typing import Any
 from tripos.cassettes import Cassette
 from tripos.command.aside import aside, to_nowhere
 from tripos.command.check import compile_given
-from tripos.command.choices import check_people, chosen_binding, chosen_cases, warn_of_kin, with_subset
+from tripos.command.choices import artefacts_here, check_people, chosen_binding, chosen_cases, warn_of_kin, with_subset
 from tripos.command.events import Events
 from tripos.command.held import check_served_in, locked
 from tripos.command.progress import shown_progress
 from tripos.command.report import make_report, show_report, write_junit
 from tripos.command.summary import Ended, summary, summary_lines, wrapped
 from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
+from tripos.releases.artefact_roles import open_artefact
 from tripos.releases.origins import origin_of
 from tripos.releases.thawing import thaw_given
 from tripos.running import Ending, Job
@@ -80,6 +81,7 @@ def run_compiled(
     if plan is None:
         return USAGE
     binding, cassette = chosen_binding(options, config, plan)
+    artefacts = artefacts_here(options, config)
     check_people(people.keys(), binding, options)
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
     thaw_given(source, options.path, compilation.releases)
@@ -94,12 +96,12 @@ def run_compiled(
         if options.dry_run:
             from tripos.command.forecasts import check_names, dry_run
 
-            recorded = () if cassette is None else cassette.models
+            recorded = {*artefacts} if cassette is None else {*artefacts, *cassette.models}
             check_names([name for name in binding.every if name not in recorded], config)
             return dry_run(plan, source, selection, binding, config.store, config, options.json, recorded)
         functions = load_plugins(plan, Path(compilation.sources[0].path).parent, compilation.release_folders)
         warn_of_kin(plan, binding, options, config)
-        models = _open_models(plan, binding, chosen, cassette, people)
+        models = _open_models(plan, binding, chosen, cassette, people, artefacts)
         check_prices(models.values(), budget)
         store = Store.open(Path(config.store), create=True)
     except (NotApproved, NoEmbedding, PluginError, BudgetError, BindingError, ModelError, StoreError) as error:
@@ -259,9 +261,15 @@ def _machines(ended: Ended, report: Report | None) -> dict[str, Any]:
 
 
 def _open_models(
-    plan: Plan, binding: Binding, chosen: Chosen, cassette: Cassette | None, people: Mapping[str, Model]
+    plan: Plan,
+    binding: Binding,
+    chosen: Chosen,
+    cassette: Cassette | None,
+    people: Mapping[str, Model],
+    artefacts: Mapping[str, Path],
 ) -> dict[str, Model]:
-    """The models of all roles, those that were recorded from the recording. Raises `ModelError`."""
+    """The models of all roles, those that were recorded from the recording, and those of a release from their folders.
+    Raises `ModelError`."""
     config = chosen.config
     endpoints, prices = endpoints_of(config), prices_of(config)
     embedding = {name for role in embedding_roles(plan.scenarios) for name in binding.of(role)}
@@ -271,6 +279,8 @@ def _open_models(
             return people[name]
         if cassette is not None and name in cassette.models:
             return cassette.open(name)
+        if name in artefacts:
+            return open_artefact(name, artefacts[name])
         if name in embedding:
             return open_embedding(name, endpoints, prices=prices, timeout_s=config.limits.timeout_s)
         return open_model(name, endpoints, prices=prices, timeout_s=config.limits.timeout_s)

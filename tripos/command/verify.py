@@ -7,6 +7,7 @@ import re
 from argparse import Namespace
 from pathlib import Path
 
+from tripos.command.artefacts import by_role
 from tripos.command.harmless import harmless
 from tripos.config import load_config
 from tripos.failure import GOOD, SOME_FAILED, Failure
@@ -28,7 +29,8 @@ def main(options: Namespace) -> int:
     outer = [Path(each) for each in (*options.data, *config.data)]
     releases = [Path(each) for each in (*options.releases, *config.releases)]
     digest = None if options.digest is None else options.digest.lower()
-    found = verify(folder, outer, digest, signature_checks(folder, options.key), releases)
+    artefacts = {role: Path(place).expanduser() for role, place in by_role(options.artefact).items()}
+    found = verify(folder, outer, digest, signature_checks(folder, options.key), releases, artefacts)
     if options.json:
         print(json.dumps(found.to_json(), ensure_ascii=False, indent=2))
     else:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import tomllib
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tripos.failure import Failure
 
@@ -32,9 +33,22 @@ class ReleaseTerms(BaseModel):
     source: str | None = None
 
 
+class ArtefactTerms(BaseModel):
+    """A model that a scorer's role is filled with: its folder, from the spec's own, or its digest; where it is had,
+    under which licence, an SPDX expression, and whether the release holds a copy of it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    path: str | None = None
+    digest: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+    source: str | None = None
+    license: str | None = None
+    copy_it: bool = True
+
+
 class About(BaseModel):
     """What `release.toml` says; all of it may be left out. `data` is by path, as a spec names the file, `releases` by
-    `NAME-VERSION`."""
+    `NAME-VERSION`, `artefacts` by role."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -45,6 +59,7 @@ class About(BaseModel):
     license_file: str | None = None
     data: dict[str, DataTerms] = {}
     releases: dict[str, ReleaseTerms] = {}
+    artefacts: dict[str, ArtefactTerms] = {}
 
 
 def read_about(folder: Path) -> About:
@@ -54,7 +69,7 @@ def read_about(folder: Path) -> About:
         return About()
     try:
         table = tomllib.loads(path.read_text("utf-8"))
-        for terms in (*table.get("data", {}).values(), *table.get("releases", {}).values()):
+        for terms in [each for of in ("data", "releases", "artefacts") for each in dict(table.get(of, {})).values()]:
             if isinstance(terms, dict) and "copy" in terms:
                 terms["copy_it"] = terms.pop("copy")
         return About.model_validate(table)
@@ -62,5 +77,5 @@ def read_about(folder: Path) -> About:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])).replace("copy_it", "copy")
         raise Failure("R0203", f"{path}: `{place}`: {first['msg'].lower()}", "see docs/releases.md") from error
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, TypeError) as error:
         raise Failure("R0203", f"cannot read {path}: {error}", "mend the file; it is TOML in UTF-8") from error

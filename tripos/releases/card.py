@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tripos.releases.about import About
-from tripos.releases.manifest import ExternalFile, ReleasedItems
+from tripos.releases.artefacts import open_roles
+from tripos.releases.manifest import ExternalFile, ReleasedArtefact, ReleasedItems
 from tripos_compiler.plan import Plan
 
 CARD = "README.md"
@@ -14,7 +15,12 @@ _SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000
 
 
 def card_of(
-    plan: Plan, license_: str, items: Sequence[ReleasedItems], external: Sequence[ExternalFile], about: About
+    plan: Plan,
+    license_: str,
+    items: Sequence[ReleasedItems],
+    external: Sequence[ExternalFile],
+    about: About,
+    artefacts: Sequence[ReleasedArtefact] = (),
 ) -> str:
     """The card: for machines its configurations, licence, languages and size; for people what the benchmark measures,
     its limits and baselines, what it shows of its secrets, and how it is run and checked."""
@@ -33,7 +39,7 @@ def card_of(
         ],
         **more,
     )
-    body = "\n".join(_body(plan, license_, items, external, about))
+    body = "\n".join(_body(plan, license_, items, external, about, artefacts))
     return f"---\n{data.to_yaml().strip()}\n---\n\n{body}\n"
 
 
@@ -60,7 +66,12 @@ def _is_other(license_: str) -> bool:
 
 
 def _body(
-    plan: Plan, license_: str, items: Sequence[ReleasedItems], external: Sequence[ExternalFile], about: About
+    plan: Plan,
+    license_: str,
+    items: Sequence[ReleasedItems],
+    external: Sequence[ExternalFile],
+    about: About,
+    artefacts: Sequence[ReleasedArtefact],
 ) -> Iterator[str]:
     benchmark = plan.benchmark
     yield from (f"# {benchmark.title} {benchmark.version}", "", what_it_measures(plan, about), "")
@@ -88,6 +99,14 @@ def _body(
     if plan.extends:
         extends = [f"{each.name} {each.version}, digest `{each.digest}`" for each in plan.extends]
         yield from _list("Extends", extends, "")
+    models = [_artefact(each) for each in artefacts]
+    models += [
+        f"`{role}` takes a reward model, and this release does not say which: figures may be compared where the same "
+        "one gave the rewards"
+        for role in open_roles(plan, tuple(artefacts))
+    ]
+    if models:
+        yield from _list("Models that score", models, "")
     needed = [
         f"`{each.path}` from `{each.source}`, SHA-256 `{each.sha256}`" + (f", {each.license}" if each.license else "")
         for each in external
@@ -98,6 +117,13 @@ def _body(
     yield from ("", "## Licence", "", f"{license_}, see `LICENSE`.")
     if benchmark.cites:
         yield from ("", "## Cite", "", *(f"- {each}" for each in benchmark.cites))
+
+
+def _artefact(said: ReleasedArtefact) -> str:
+    where = f"in `{said.path}`, {said.bytes:,} bytes" if said.path is not None else "not in this folder"
+    more = [f"from `{said.source}`"] if said.source is not None else []
+    more += [said.license] if said.license is not None else []
+    return ", ".join((f"`{said.role}`: {where}", f"SHA-256 `{said.digest}`", *more))
 
 
 def _list(title: str, entries: Sequence[str], nothing: str) -> Iterator[str]:

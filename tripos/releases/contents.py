@@ -64,11 +64,22 @@ def spec_root(compilation: Compilation, plan: Plan) -> Path:
     return Path(os.path.commonpath([path.resolve().parent for path in (*sources, *plugins)]))
 
 
+def is_own(location: Path, compilation: Compilation, folders: DataFolders) -> bool:
+    """Whether data lie in the folder of one of a spec's files, and so belong to whoever releases it. What lies in a
+    data folder is others', wherever that is, unless it is within the folder of the main file."""
+    beside = [Path(source.path).resolve().parent for source in compilation.sources]
+    if location.is_relative_to(beside[0]):
+        return True
+    given = any(location.is_relative_to(folder.resolve()) for folder in folders.folders)
+    return not given and any(location.is_relative_to(folder) for folder in beside)
+
+
 def contents_of(
     compilation: Compilation, plan: Plan, folders: DataFolders, about: About, held: Collection[str] = ()
 ) -> Contents:
-    """What goes into a release of a plan. Data that lie in the spec's folder are copied; of others only what
-    `release.toml` allows; and none of the files, by SHA-256, that have items which are `held` back.
+    """What goes into a release of a plan. Data that lie beside the spec's files are copied; of others, such as those in
+    a data folder, only what `release.toml` allows; and none of the files, by SHA-256, that have items which are `held`
+    back.
 
     Raises `Failure` W0853 for data that a release cannot find again.
     """
@@ -97,7 +108,7 @@ def contents_of(
             )
         elif (used.found.path, used.found.sha256) in handed_on:
             external.append(handed_on[used.found.path, used.found.sha256])
-        elif location.is_relative_to(root):
+        elif is_own(location, compilation, folders):
             copied[location] = Copied(location, _inside(location, root), used.rows)
         elif terms is not None and terms.copy_it:
             copied[location] = Copied(location, f"{DATA}/{used.found.path}", used.rows)
@@ -141,8 +152,8 @@ def _data_of(compilation: Compilation, plan: Plan, folders: DataFolders) -> Iter
             for found in files_of(folders, dataset.source, spec_files, wanted):
                 yield _Used(found, dataset.source, rows[found.path])
         for tree in plan.trees:
-            trees = {file.path: file.sha256 for file in tree.files} or {tree.path: tree.sha256}
-            for found in files_of(folders, tree.source, spec_files, trees):
+            parts = {file.path: file.sha256 for file in tree.files} or {tree.path: tree.sha256}
+            for found in files_of(folders, tree.source, spec_files, parts):
                 yield _Used(found, tree.source, None)
     except DataError as error:
         raise Failure("W0853", error.message, error.help) from error

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 import orjson
 
 from tripos.failure import Failure
-from tripos.releases.thawing import MADE, plain, whole
+from tripos.releases.manifest import ExternalFile
+from tripos.releases.thawing import MADE, WITHHELD, plain, whole
 from tripos_compiler.plan import Plan
 from tripos_compiler.releases import FoundRelease
 from tripos_compiler.semantics.rows import item_id
@@ -83,23 +86,49 @@ def _make(plan: Plan, source: CaseSource, binding: Binding, store: Store) -> Non
 
 
 def freeze(
-    source: CaseSource, folder: Path, times: Mapping[str, Mapping[str, datetime]], canary: str
-) -> dict[str, int]:
-    """Writes the rows that were made below a release's folder; how many, by path. Raises `Failure` W0854 for a value
-    that cannot be written so that it is read back as it is."""
-    counts = {}
+    source: CaseSource,
+    folder: Path,
+    times: Mapping[str, Mapping[str, datetime]],
+    canary: str,
+    held: Collection[str] = (),
+    private: Path | None = None,
+) -> Frozen:
+    """Writes the rows that were made below a release's folder. Of items that are `held` back only the name stands
+    there, and what they say in a file of the same path below `private`.
+
+    Raises `Failure` W0854 for a value that cannot be written so that it is read back as it is.
+    """
+    counts: dict[str, int] = {}
+    outer: list[ExternalFile] = []
     for name, rows in sorted(source.sources.made.rows.items()):
         if name in source.sources.made.frozen:
             continue
         path = f"{MADE}/{name}.jsonl"
         (folder / MADE).mkdir(exist_ok=True)
+        kept_back = bytearray()
         with (folder / path).open("wb") as file:
             for row in rows:
                 item = item_id(row.values)
-                at = times.get(name, {}).get(item)
-                file.write(_line(row, item, at, canary))
+                line = _line(row, item, times.get(name, {}).get(item), canary)
+                if item in held:
+                    kept_back += line
+                    line = _dumped({"place": row.place, WITHHELD: item, "canary": canary})
+                file.write(line)
         counts[path] = len(rows)
-    return counts
+        if kept_back and private is not None:
+            (private / MADE).mkdir(parents=True, exist_ok=True)
+            (private / path).write_bytes(kept_back)
+            digest, count = hashlib.sha256(kept_back).hexdigest(), kept_back.count(b"\n")
+            outer.append(ExternalFile(path=path, source=WITHHELD, sha256=digest, rows=count))
+    return Frozen(counts, tuple(outer))
+
+
+@dataclass(frozen=True)
+class Frozen:
+    """How many rows were written, by path in the release, and the files with those that are withheld."""
+
+    rows: Mapping[str, int]
+    withheld: tuple[ExternalFile, ...]
 
 
 def take_frozen(plan: Plan, extended: Sequence[FoundRelease], folder: Path) -> dict[str, int]:
@@ -131,4 +160,8 @@ def _line(row: MadeRow, item: str, at: datetime | None, canary: str) -> bytes:
         "rejections": [dict(each) for each in row.origins.rejections],
         "canary": canary,
     }
+    return _dumped(said)
+
+
+def _dumped(said: Mapping[str, object]) -> bytes:
     return orjson.dumps(said, option=orjson.OPT_SORT_KEYS | orjson.OPT_APPEND_NEWLINE)

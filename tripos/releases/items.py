@@ -64,8 +64,15 @@ def withheld_of(source: CaseSource) -> frozenset[str]:
     """The ids of the items of subsets that are withheld. A row that another scenario runs over too has the same id
     there, and so is withheld there as well."""
     names = [subset.name for subset in source.plan.subsets if subset.withheld]
-    drawn = source.drawn() if names else {}
-    return frozenset(item for name in names for _, item in drawn[name])
+    if not names:
+        return frozenset()
+    drawn = source.drawn()
+    known = {item for name in names for _, item in drawn[name]}
+    made = {each.name for each in source.plan.made}
+    over = [each for each in source.plan.scenarios if each.rows is not None and each.rows.dataset in made]
+    # An item that a model wrote was drawn by the name of its place, before anybody knew what it would say.
+    written = {case.item_id for each in over for case in source.of(each, Selection()) if source.drawn_as(case) in known}
+    return frozenset(known | written)
 
 
 def held_back_in(extended: Sequence[FoundRelease]) -> frozenset[str]:

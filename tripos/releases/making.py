@@ -5,14 +5,15 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from pathlib import Path
 
 from tripos import __version__
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.about import About, read_about
+from tripos.releases.artefacts import Artefact, artefacts_of
 from tripos.releases.card import CARD, card_of, what_it_measures
 from tripos.releases.contents import WITHHELD, Contents, contents_of, own_sources, spec_root
 from tripos.releases.croissant import CROISSANT, croissant_of
@@ -36,10 +37,11 @@ from tripos.releases.names import CHECKSUM, MANIFEST, SIGNATURES, SPEC
 from tripos.releases.opening import open_release, recompiled_digest
 from tripos.releases.signing import sign
 from tripos.releases.thawing import thaw_extended
+from tripos.releases.withholding import held_files, held_sets, put_aside
 from tripos_compiler.compile import Compilation
 from tripos_compiler.data import DataError
 from tripos_compiler.plan import Plan
-from tripos_runtime.cases import CaseSource, Selection
+from tripos_runtime.cases import CaseSource
 from tripos_runtime.datasets import SHIPPED, DataFolders
 
 PLAN, LICENSE, CHANGELOG = "plan.json", "LICENSE", "CHANGELOG.md"
@@ -60,6 +62,8 @@ class Wanted:
     day: date | None = None
     store: Path | None = None
     """Where the items are that models wrote."""
+    artefacts: Mapping[str, str] = field(default_factory=dict)
+    """The folders or digests of models that scorers name, by role, besides those of `release.toml`."""
     sign_key: Path | None = None
     """The secret key that it is signed with, if any."""
 
@@ -72,24 +76,29 @@ class Made:
     digest: str
     manifest: Manifest
     was_there: bool
+    private: Path | None = None
+    """The folder with the text of items that models wrote and that are withheld, beside the release."""
 
 
 def make_release(wanted: Wanted, to: Path) -> Made:
     """Writes `to/NAME-VERSION`.
 
-    Raises `Failure`: W0850 where something else is there, W0852 for a licence, W0853 for data that cannot be released,
+    Raises `Failure`: E0920 and E0921 for a model that a scorer names, W0850 where something else is there, W0852 for a
+    licence, W0853 for data that cannot be released,
     W0854 for items that nobody has made yet, W0857 where libraries lack, W0858 where the release would not compile to
     its own plan.
     """
     need()
     check_pinned(wanted.compilation)
     benchmark = wanted.plan.benchmark
-    about = read_about(Path(wanted.compilation.sources[0].path).parent)
+    beside = Path(wanted.compilation.sources[0].path).parent
+    about = read_about(beside)
+    artefacts = artefacts_of(wanted.plan, about, wanted.artefacts, beside)
     license_ = check_license(benchmark.license, f"`{benchmark.name}`")
     source = CaseSource(wanted.plan, wanted.folders, tuple(each.path for each in wanted.compilation.sources))
     thaw_extended(source, wanted.compilation.releases)
-    held_back = held_back_in(wanted.compilation.releases)
-    held = _held_files(wanted.plan, source, held_back)
+    times = gather(wanted.plan, source, wanted.store or Path("results"))
+    held = held_files(wanted.plan, source, held_back_in(wanted.compilation.releases))
     contents = contents_of(wanted.compilation, wanted.plan, wanted.folders, about, held)
     for each in contents.external:
         if each.license is not None:
@@ -97,53 +106,36 @@ def make_release(wanted: Wanted, to: Path) -> Made:
     try:
         to.mkdir(parents=True, exist_ok=True)
         building = Path(tempfile.mkdtemp(prefix=".release-", dir=to))
+        private = Path(tempfile.mkdtemp(prefix=".withheld-", dir=to))
     except OSError as error:
         raise _unwritable(to, error) from error
     try:
-        manifest = _write(wanted, source, building, contents, about, license_)
+        manifest = _write(wanted, source, building, contents, about, license_, artefacts, times, private)
         written = manifest.to_bytes()
         (building / MANIFEST).write_bytes(written)
         (building / CHECKSUM).write_bytes(checksum_line(written))
         _check(building, wanted, contents)
         if wanted.sign_key is not None:
             sign(building, wanted.sign_key, f"{manifest.name} {digest_of(written)}", os.environ)
-        return _put(building, to / manifest.name, manifest)
+        made = _put(building, to / manifest.name, manifest)
+        return made if not any(private.iterdir()) else replace(made, private=put_aside(private, made.path))
     except OSError as error:
         raise _unwritable(to, error) from error
     finally:
         shutil.rmtree(building, ignore_errors=True)
-
-
-def _held_files(plan: Plan, source: CaseSource, held_back: frozenset[str]) -> set[str]:
-    """The data files, by SHA-256, that have items which are withheld, here or in a release that is extended."""
-    if not held_back and not any(subset.withheld for subset in plan.subsets):
-        return set()
-    if plan.made:
-        message = "items that models write cannot be withheld yet"
-        raise Failure("W0853", message, "withhold items that are read from files")
-    return {
-        file.sha256
-        for dataset in plan.datasets
-        if dataset.name in _held_sets(source, held_back)
-        for file in dataset.files
-    }
-
-
-def _held_sets(source: CaseSource, held_back: frozenset[str]) -> set[str]:
-    """The data sets that have items which are withheld."""
-    try:
-        held = withheld_of(source) | held_back
-        return {
-            scenario.rows.dataset
-            for scenario in source.plan.scenarios
-            if scenario.rows is not None and any(case.item_id in held for case in source.of(scenario, Selection()))
-        }
-    except DataError as error:
-        raise Failure("W0853", error.message, error.help) from error
+        shutil.rmtree(private, ignore_errors=True)
 
 
 def _write(
-    wanted: Wanted, source: CaseSource, folder: Path, contents: Contents, about: About, license_: str
+    wanted: Wanted,
+    source: CaseSource,
+    folder: Path,
+    contents: Contents,
+    about: About,
+    license_: str,
+    artefacts: Sequence[Artefact],
+    times: Mapping[str, Mapping[str, datetime]],
+    private: Path,
 ) -> Manifest:
     plan = wanted.plan
     rows: dict[str, int] = {}
@@ -154,15 +146,21 @@ def _write(
         if copied.rows is not None:
             rows[copied.path] = copied.rows
     extends = hold(wanted.compilation.releases, about, folder)
+    for name, path in ((name, path) for artefact in artefacts for name, path in artefact.files.items()):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, folder / name)
     (folder / PLAN).write_text(plan.to_json(), "utf-8")
     canary = canary_of(plan.benchmark.name)
-    rows |= freeze(source, folder, gather(plan, source, wanted.store or Path("results")), canary)
+    frozen = freeze(source, folder, times, canary, withheld_of(source), private)
+    rows |= frozen.rows
     rows |= take_frozen(plan, wanted.compilation.releases, folder)
+    external = (*contents.external, *frozen.withheld)
     items = _items(wanted, source, contents, folder, canary)
     rows |= {each.path: each.rows - len(each.withheld) for each in items if each.path is not None}
     (folder / LICENSE).write_bytes(_license_text(wanted, about, license_))
     (folder / CHANGELOG).write_text(_change_log(wanted, about), "utf-8")
-    (folder / CARD).write_text(card_of(plan, license_, items, contents.external, about), "utf-8")
+    named = tuple(artefact.said for artefact in artefacts)
+    (folder / CARD).write_text(card_of(plan, license_, items, external, about, named), "utf-8")
     measured = what_it_measures(plan, about)
     described = croissant_of(plan, license_, items, _files(folder, rows), folder, wanted.day, measured, about.limits)
     (folder / CROISSANT).write_bytes(described)
@@ -182,7 +180,8 @@ def _write(
         extends=extends,
         canary=canary,
         items=tuple(items),
-        external=contents.external,
+        external=external,
+        artefacts=named,
         files=files,
     )
 
@@ -193,7 +192,7 @@ def _items(wanted: Wanted, source: CaseSource, contents: Contents, folder: Path,
     outer = {each.sha256 for each in contents.external}
     # Of a file with items that are withheld, only a data set that knows which ones they are may publish the others.
     held_back = held_back_in(wanted.compilation.releases)
-    known = _held_sets(source, held_back) if any(each.source == WITHHELD for each in contents.external) else set()
+    known = held_sets(source, held_back) if any(each.source == WITHHELD for each in contents.external) else set()
     kept_back = {each.name for each in plan.datasets if outer & {file.sha256 for file in each.files}} - known
     over = {each.name: each.rows.dataset if each.rows is not None else None for each in plan.scenarios}
     made = []
@@ -260,8 +259,8 @@ def _check(folder: Path, wanted: Wanted, contents: Contents) -> None:
 
 
 def _outer(wanted: Wanted) -> Sequence[Path]:
-    root = spec_root(wanted.compilation, wanted.plan)
-    return [each.resolve() for each in wanted.folders.folders if not each.resolve().is_relative_to(root)]
+    main = Path(wanted.compilation.sources[0].path).resolve().parent
+    return [each.resolve() for each in wanted.folders.folders if not each.resolve().is_relative_to(main)]
 
 
 def _put(building: Path, target: Path, manifest: Manifest) -> Made:

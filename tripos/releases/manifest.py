@@ -49,6 +49,19 @@ class ReleasedItems(_Entry):
     """The ids of items whose text is in no file of the release; an id is a digest of what the item says."""
 
 
+class ReleasedArtefact(_Entry):
+    """A model that fills the role of a scorer: its digest, as `reward/FOLDER@DIGEST` has it, and the folder of the
+    release that holds its files, if one does."""
+
+    role: str
+    digest: Digest
+    path: str | None = None
+    bytes: int | None = None
+    """The size of those files together."""
+    source: str | None = None
+    license: str | None = None
+
+
 class Parent(_Entry):
     """The release that this one follows."""
 
@@ -93,6 +106,7 @@ class Manifest(_Entry):
     canary: str
     items: tuple[ReleasedItems, ...]
     external: tuple[ExternalFile, ...] = ()
+    artefacts: tuple[ReleasedArtefact, ...] = ()
     files: tuple[ReleasedFile, ...]
 
     @property

@@ -1,4 +1,4 @@
-"""Where a release lies: in a folder, in a zip, or at the URL of an object store; to every command it is a folder."""
+"""Where a release lies: in a folder, a zip, at a URL or on the Hub; to every command it is a folder."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.names import FORMAT, MANIFEST, UNLISTED
 
 ZIP = ".zip"
+HUB = "hf://"
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 """The date of everything in a zip: the earliest that one can have, so that no clock is in its bytes."""
 _HINT = "give a folder, a zip, or a URL such as s3://bucket/releases/NAME-1.0.0"
@@ -30,8 +31,14 @@ def find_release(given: str) -> Path | None:
     """The folder of what a command was given, if it is a release. What lies in a zip or at a URL is put into a folder
     that goes with the process.
 
-    Raises `Failure` W0851 for a zip or a URL that cannot be read.
+    Raises `Failure` W0851 for a zip or a URL that cannot be read, and for the Hub as `push_to_hub` does.
     """
+    if given.startswith(HUB):
+        from tripos.releases.hub import fetch_from_hub, place_of
+
+        folder = temporary(PurePosixPath(place_of(given).name).name)
+        fetch_from_hub(given, folder)
+        return folder
     if "://" in given:
         return _fetched(given)
     path = Path(given)
@@ -58,9 +65,14 @@ def pack(folder: Path) -> Path:
 
 def push(folder: Path, url: str) -> str:
     """Copies a release to `URL/NAME-VERSION`, the manifest last, so that it is there whole or not at all; where it is.
+    On the Hub, `hf://OWNER/NAME`, it becomes the head of a data set.
 
     Raises `Failure` W0850 where a file of another content is there, or the store refuses.
     """
+    if url.startswith(HUB):
+        from tripos.releases.hub import push_to_hub
+
+        return push_to_hub(folder, url)
     import obstore
     from obstore.exceptions import AlreadyExistsError, BaseError
 
@@ -93,7 +105,7 @@ def _fetched(url: str) -> Path:
         raw = bytes(obstore.get(store, MANIFEST).bytes())
     except (BaseError, ValueError, OSError) as error:
         raise Failure("W0851", f"there is no release at `{url}`: {_first(error)}", _HINT) from error
-    folder = _temporary(PurePosixPath(url.rstrip("/")).name)
+    folder = temporary(PurePosixPath(url.rstrip("/")).name)
     try:
         names = [file.path for file in Manifest.model_validate_json(raw).files]
     except ValidationError:
@@ -123,7 +135,7 @@ def _unpacked(path: Path) -> Path:
     try:
         with zipfile.ZipFile(path) as archive:
             tops = {PurePosixPath(name).parts[0] for name in archive.namelist() if PurePosixPath(name).parts}
-            folder = _temporary(path.stem)
+            folder = temporary(path.stem)
             archive.extractall(folder)
     except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError) as error:
         hint = "get it again from where it was published"
@@ -131,7 +143,8 @@ def _unpacked(path: Path) -> Path:
     return folder / tops.pop() if len(tops) == 1 else folder
 
 
-def _temporary(name: str) -> Path:
+def temporary(name: str) -> Path:
+    """A folder of that name that goes with the process."""
     import atexit
     import shutil
     import tempfile

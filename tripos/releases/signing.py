@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from tripos.failure import Failure
+from tripos.releases.checks import Check
 from tripos.releases.names import MANIFEST, SIGNATURES
-from tripos.releases.verifying import Check
 
 MINISIG, SSHSIG = SIGNATURES
 NAMESPACE = "tripos-release"

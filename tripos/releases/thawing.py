@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import orjson
 
+from tripos.failure import Failure
 from tripos.releases.places import find_release
 from tripos_compiler.releases import FoundRelease
+from tripos_compiler.semantics.rows import item_id
 from tripos_runtime.cases import CaseSource
 from tripos_runtime.making.kept import MadeRow, Origins, RowFile
 
-MADE = "made"
+MADE, WITHHELD = "made", "withheld"
 """The folder of a release for the rows that were made."""
 _SET = "$set"
 
@@ -36,22 +38,47 @@ def thaw_extended(source: CaseSource, extended: Iterable[FoundRelease]) -> None:
 
 def thaw(source: CaseSource, folder: Path, only: Collection[str] | None = None) -> None:
     """Puts the rows that a release has frozen where `source` finds them, so that a run makes none: of every data set,
-    or of those in `only`. Without a folder of such rows nothing happens."""
+    or of those in `only`. Without a folder of such rows nothing happens. Rows that are withheld are taken from the
+    folders in which `source` looks for data.
+
+    Raises `Failure` R0264 where those are not there.
+    """
     for path in sorted((folder / MADE).glob("*.jsonl")):
         if path.stem in source.sources.made.frozen or (only is not None and path.stem not in only):
             continue
         rows = source.sources.made.rows[path.stem] = RowFile()
-        for row in _rows(path):
+        for row in _rows(path, [outer / MADE / path.name for outer in source.reader.folders]):
             rows.add(row)
         source.sources.made.frozen.add(path.stem)
 
 
-def _rows(path: Path) -> Iterator[MadeRow]:
+def _rows(path: Path, private: Sequence[Path]) -> Iterator[MadeRow]:
+    held: Mapping[str, Any] | None = None
     with path.open("rb") as file:
         for line in file:
             said = orjson.loads(line)
+            if WITHHELD in said:
+                held = _held(private) if held is None else held
+                said = held.get(said[WITHHELD])
+                if said is None:
+                    message = f"items of `{path.stem}` are withheld, and their text is not here"
+                    raise Failure("R0264", message, "whoever has it gives the folder: --data DIR")
             origins = Origins(said["written_by"], said["attempts"], tuple(said["rejections"]))
             yield MadeRow(said["place"], whole(said["values"]), origins)
+
+
+def _held(private: Sequence[Path]) -> dict[str, Any]:
+    """The rows that lie in private files, by the digest of what they say: no file can pass off others for them."""
+    found: dict[str, Any] = {}
+    for path in private:
+        if path.is_file():
+            try:
+                rows = [orjson.loads(line) for line in path.read_bytes().splitlines()]
+                found |= {item_id(whole(row["values"])): row for row in rows}
+            except (OSError, ValueError, KeyError, TypeError) as error:
+                hint = "give the file that was written beside the release"
+                raise Failure("R0264", f"the withheld items in `{path}` cannot be read", hint) from error
+    return found
 
 
 def plain(value: Any) -> Any:

@@ -4,14 +4,16 @@ to."""
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import ValidationError
 
 from tripos.failure import Failure
+from tripos.releases.artefact_checks import artefact_checks
+from tripos.releases.checks import Check
 from tripos.releases.croissant import CROISSANT, croissant_faults
 from tripos.releases.extra import lacking
 from tripos.releases.finding import ReleaseFolders
@@ -30,17 +32,6 @@ from tripos.releases.opening import Release, recompile
 from tripos.releases.thawing import thaw
 from tripos_compiler.data import DataError
 from tripos_runtime.cases import CaseSource
-
-Outcome = Literal["good", "wrong", "unchecked"]
-
-
-@dataclass(frozen=True)
-class Check:
-    """One thing that was looked at: `what`, such as a file, how it stands, and what is wrong or why nobody looked."""
-
-    what: str
-    outcome: Outcome
-    told: str = ""
 
 
 @dataclass(frozen=True)
@@ -69,10 +60,11 @@ def verify(
     expected: str | None = None,
     signed: Sequence[Check] = (),
     releases: Sequence[Path] = (),
+    artefacts: Mapping[str, Path] = {},
 ) -> Verified:
     """Looks at all of a release. `outer` are folders with the data that it does not hold, `releases` those with the
-    releases that it extends and does not hold, `expected` the digest that it should have, as cited; `signed` is what
-    was found of its signature."""
+    releases that it extends and does not hold, `artefacts` those of models that it only names, by role; `expected` is
+    the digest that it should have, as cited, and `signed` what was found of its signature."""
     try:
         raw = (folder / MANIFEST).read_bytes()
     except OSError:
@@ -87,6 +79,7 @@ def verify(
         checks.append(Check(MANIFEST, "wrong", f"does not fit its schema: `{place}`: {first['msg'].lower()}"))
         return Verified(folder, folder.name, digest, (*checks, *signed))
     checks += _of_files(folder, manifest)
+    checks += artefact_checks(folder, manifest, artefacts)
     touched = any(each.outcome == "wrong" for each in checks)
     checks += _of_content(Release(folder, manifest, digest), outer, touched, ReleaseFolders(tuple(releases)))
     return Verified(folder, manifest.name, digest, (*checks, *signed))
@@ -188,7 +181,11 @@ def _of_content(release: Release, outer: Sequence[Path], touched: bool, releases
         return
     yield Check("plan", "good", "the sources compile to it")
     source = CaseSource(plan, release.data_folders(outer), tuple(each.path for each in compilation.sources))
-    thaw(source, release.folder)
+    try:
+        thaw(source, release.folder)
+    except Failure as failure:
+        yield Check("items", "wrong", failure.message)
+        return
     listed = {each.scenario: each for each in manifest.items}
     try:
         for frozen in frozen_items(source, manifest.canary, held_back_in(extended)):

@@ -64,6 +64,8 @@ class Board:
     standings: tuple[Standing, ...]
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Models that ran under other major versions only, with these: their figures mean something else."""
+    mixed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Such models that are ranked all the same, since somebody wanted it."""
 
     @property
     def graded_by_others(self) -> bool:
@@ -94,6 +96,7 @@ class Board:
                 for each in self.standings
             ],
             "left_out": {model: list(versions) for model, versions in self.left_out.items()},
+            "mixed": {model: list(versions) for model, versions in self.mixed.items()},
         }
 
 
@@ -103,9 +106,11 @@ def leaderboard(
     wanted: Mapping[str, Sequence[str]] = {},
     *,
     benchmarks: Sequence[str] = (),
+    anyway: bool = False,
 ) -> list[Board]:
     """A board for each measure that stands for a benchmark of `runs`, which are the latest first; `wanted` are measures
-    to take instead, by benchmark, and `benchmarks` those to show. `connection` shows what is current of each.
+    to take instead, by benchmark, and `benchmarks` those to show. `connection` shows what is current of each. Models
+    that ran under other major versions only are left out, unless they are to be ranked `anyway`.
 
     Raises `StoreError`: W0301 for a benchmark that has no run, W0602 for a measure that it has not, or that does not
     come to one value for each model.
@@ -124,7 +129,7 @@ def leaderboard(
         newest = next((run for run in of_it if run.status not in ("stopped", "failed")), of_it[0])
         plan = get_plan(connection, newest)
         measures = [_measure(plan, each) for each in wanted[name]] if name in wanted else headlines(plan)
-        boards += [_board(connection, plan, newest, of_it, measure) for measure in measures]
+        boards += [_board(connection, plan, newest, of_it, measure, anyway) for measure in measures]
     return boards
 
 
@@ -159,7 +164,7 @@ def _is_alone(plan: Plan, measure: Measure) -> bool:
 
 
 def _board(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, newest: Run, runs: Sequence[Run], measure: Measure
+    connection: duckdb.DuckDBPyConnection, plan: Plan, newest: Run, runs: Sequence[Run], measure: Measure, anyway: bool
 ) -> Board:
     under: dict[str, list[str]] = defaultdict(list)
     for run in runs:
@@ -167,7 +172,8 @@ def _board(
             if run.version not in under[model]:
                 under[model].append(run.version)
     now = newest.version
-    gone = {model: tuple(each) for model, each in under.items() if not any(comparable(at, now) for at in each)}
+    other = {model: tuple(each) for model, each in under.items() if not any(comparable(at, now) for at in each)}
+    gone = {} if anyway else other
     rows = {row.model: row for row in evaluate(connection, plan, measure).rows if row.model in under}
     there = {model: row for model, row in rows.items() if row.value is not None and model not in gone}
     graders = _graders(connection, newest.benchmark, measure)
@@ -196,7 +202,14 @@ def _board(
             each.model, row.value, *ends, row.items, row.coverage, each.rank, tied, each.letters, of_it, row.reason
         )
         standings.append(standing)
-    return Board(newest.benchmark, newest.version, measure, tuple(standings), gone)
+    return Board(
+        newest.benchmark,
+        newest.version,
+        measure,
+        tuple(standings),
+        gone,
+        {model: other[model] for model in there if model in other},
+    )
 
 
 def _differences(

@@ -94,6 +94,8 @@ CODES: dict[str, str] = {
     "E0917": "declared here and in a release",
     "E0918": "not in the release",
     "E0919": "two releases of one benchmark",
+    "E0920": "no role for a reward model",
+    "E0921": "reward model cannot be released",
     # R run
     "R0101": "endpoint unreachable",
     "R0102": "key missing or refused",
@@ -133,6 +135,9 @@ CODES: dict[str, str] = {
     "R0257": "not a vector",
     "R0260": "drifted from the lock",
     "R0261": "another snapshot served",
+    "R0262": "another reward model than released",
+    "R0263": "reward model not in the release",
+    "R0264": "withheld items not here",
     "R0301": "Python function not loaded",
     "R0302": "Python function changed",
     "R0401": "not a budget",
@@ -214,6 +219,9 @@ CODES: dict[str, str] = {
     "W0859": "versions that differ in kind",
     "W0870": "extended without a digest",
     "W0871": "extended release not found",
+    "W0875": "reward model left open",
+    "W0876": "the Hub refuses",
+    "W0877": "the Hub cannot be reached",
 }
 """Code to headline. A test requires a page for each, with a bad example and its mend."""
 

@@ -75,14 +75,22 @@ def digest_of(folder: Path) -> str:
     The same digest is the same weights, tokenizer and head, and gives the same rewards.
     """
     whole = hashlib.sha256()
-    for file in sorted(each for each in folder.rglob("*") if each.is_file()):
-        inside = file.relative_to(folder)
-        if inside.name in OUTSIDE or (len(inside.parts) == 1 and inside.name.startswith("data")):
-            continue
+    for file in model_files(folder):
         with file.open("rb") as opened:
             content = hashlib.file_digest(opened, "sha256").hexdigest()
-        whole.update(f"{inside.as_posix()}\0{content}\n".encode())
+        whole.update(f"{file.relative_to(folder).as_posix()}\0{content}\n".encode())
     return whole.hexdigest()
+
+
+def model_files(folder: Path) -> list[Path]:
+    """The files of a reward model: its weights, tokenizer and head, without what is said of it and the data that it
+    learned."""
+    found = []
+    for file in sorted(each for each in folder.rglob("*") if each.is_file()):
+        inside = file.relative_to(folder)
+        if inside.name not in OUTSIDE and not (len(inside.parts) == 1 and inside.name.startswith("data")):
+            found.append(file)
+    return found
 
 
 def _need() -> None:

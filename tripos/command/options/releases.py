@@ -19,6 +19,8 @@ def add_release(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--date", metavar="DAY", help=help_)
     help_ = "sign it with this secret key, of minisign or SSH; a password is taken from TRIPOS_KEY_PASSWORD"
     parser.add_argument("--sign-key", metavar="FILE", help=help_)
+    help_ = "the reward model of a role: its folder, which is copied, or its SHA-256"
+    parser.add_argument("--artefact", metavar="ROLE=DIR|SHA256", action="append", default=[], help=help_)
     parser.add_argument("--zip", action="store_true", help="write it as a zip too, beside the folder")
     help_ = "copy it there too, such as s3://bucket/releases or file:///srv/releases"
     parser.add_argument("--push", metavar="URL", help=help_)
@@ -30,6 +32,8 @@ def add_verify(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="DIR", help="a release: its folder, its zip, or its URL")
     parser.add_argument("--data", metavar="DIR", action="append", default=[], help="look for its data here too")
     add_releases(parser)
+    help_ = "hold a reward model that the release only names against its digest"
+    parser.add_argument("--artefact", metavar="ROLE=DIR", action="append", default=[], help=help_)
     parser.add_argument("--digest", metavar="SHA256", help="the digest that it must have, as it was cited")
     help_ = "the public key that it must be signed with: a file of minisign or SSH, or what stands in it"
     parser.add_argument("--key", metavar="KEY", help=help_)

@@ -42,6 +42,8 @@ def add_leaderboard(parser: argparse.ArgumentParser) -> None:
     formats = ("text", "markdown", "csv", "json")
     parser.add_argument("--format", choices=formats, default="text", help="how it is shown")
     add_store(parser)
+    help_ = "rank models that ran under other major versions too, though their scores mean something else"
+    parser.add_argument("--anyway", action="store_true", help=help_)
     parser.add_argument("--json", action="store_true", help="print it as JSON, as --format json does")
 
 
