@@ -27,8 +27,8 @@ from tripos_compiler.semantics.library.kinds import Dialogue
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case
 from tripos_runtime.ledger import conversation_id, judgement_id, sample_id, score_id
-from tripos_runtime.models.embeddings import encoder_id
 from tripos_runtime.making.makers import made_by
+from tripos_runtime.models.embeddings import encoder_id
 from tripos_runtime.statuses import OK
 from tripos_runtime.talks import Talk
 

@@ -12,6 +12,7 @@ import doctest
 import json
 import os
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -70,7 +71,7 @@ def examples(function: Function) -> list[str]:
     if takes == ["text"]:
         found += [f"{name}({text!r})" for text in TEXTS]
     if takes == ["text", "text"] and function.name != "matches":  # most of them are no pattern
-        found += [f"{name}({one!r}, {two!r})" for one, two in zip(TEXTS, TEXTS[1:], strict=False)]
+        found += [f"{name}({one!r}, {two!r})" for one, two in pairwise(TEXTS)]
         found += [f"{name}({text!r}, {text!r})" for text in TEXTS]
     return list(dict.fromkeys(found))
 
@@ -123,19 +124,35 @@ def prints(folder: Path) -> dict[str, str]:
     return {step.name: step.fingerprint for step in plan.scenarios[0].steps}
 
 
-def test_a_function_of_a_higher_version_makes_what_builds_on_it_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_function_of_a_higher_version_makes_what_builds_on_it_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = prints(tmp_path)
     monkeypatch.setattr(versions, "version_of", lambda name: 2 if name == "bleu" else 1)
     assert {name for name, each in prints(tmp_path).items() if each != before[name]} == {"like"}
 
 
-def test_a_measure_of_a_higher_version_makes_what_is_found_by_it_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_measure_of_a_higher_version_makes_what_is_found_by_it_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = prints(tmp_path)
     monkeypatch.setattr(versions, "version_of", lambda name: 2 if name == "bm25" else 1)
-    assert {name for name, each in prints(tmp_path).items() if each != before[name]} == {"near", "reply", "like", "same"}
+    assert {name for name, each in prints(tmp_path).items() if each != before[name]} == {
+        "near",
+        "reply",
+        "like",
+        "same",
+    }
 
 
-def test_retrieving_of_a_higher_version_makes_what_is_found_new(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_retrieving_of_a_higher_version_makes_what_is_found_new(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     before = prints(tmp_path)
     monkeypatch.setattr(versions, "RETRIEVING", 2)
-    assert {name for name, each in prints(tmp_path).items() if each != before[name]} == {"near", "reply", "like", "same"}
+    assert {name for name, each in prints(tmp_path).items() if each != before[name]} == {
+        "near",
+        "reply",
+        "like",
+        "same",
+    }

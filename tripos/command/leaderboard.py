@@ -186,8 +186,8 @@ def _csv(boards: Sequence[Board]) -> str:
         for each in board.standings:
             place = [each.rank, str(each.tied).lower(), each.letters, each.model]
             figures = [each.value, each.low, each.high, each.items, each.coverage]
-            figures.append(str(board.measure.lower_is_better).lower())
-            writer.writerow([board.benchmark, board.version, board.measure.name, *place, *figures])
+            lower = str(board.measure.lower_is_better).lower()
+            writer.writerow([board.benchmark, board.version, board.measure.name, *place, *figures, lower])
     return out.getvalue()
 
 

@@ -23,11 +23,11 @@ from tripos_compiler.plan import Ask, Column, Converse, Metric, Plan
 from tripos_warehouse import sql
 from tripos_warehouse.enumerations import LANGUAGE, Enumerations, enumerations
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.judged_inside import judged_inside
 from tripos_warehouse.macros import benchmark_macros
 from tripos_warehouse.schemas import HUMAN
 from tripos_warehouse.score_ranges import range_columns
 from tripos_warehouse.standing_items import abandoned_items
-from tripos_warehouse.judged_inside import judged_inside
 from tripos_warehouse.treatments import arm_columns, baselines, join_arms, shows_several_times
 
 _SCORES = """

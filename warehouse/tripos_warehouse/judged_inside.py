@@ -15,7 +15,8 @@ def judged_inside(plan: Plan, roles: Mapping[str, Sequence[str]], compared: str)
     found: dict[str, frozenset[str]] = {}
     for scenario in plan.scenarios:
         for treatment in scenario.treatments:
-            judging = {step.name: plan.scorer(step.scorer).role for step in treatment.steps if isinstance(step, Verdict)}
+            verdicts = [step for step in treatment.steps if isinstance(step, Verdict)]
+            judging = {step.name: plan.scorer(step.scorer).role for step in verdicts}
             for step in treatment.steps:
                 asked = frozenset(role for name in step.needs if (role := judging.get(name)) is not None)
                 if asked:

@@ -117,7 +117,7 @@ class Prints:
                 [[s.role, _texts(s.system) if s.system else None, _plain(s.settings)] for s in talk.speakers],
                 _labels(texts, [], self.program.axes),
                 [talk.opens, OPENINGS],
-                [[_plain(until), *more] if (more := self.outside(until)) else _plain(until) for until in talk.until],
+                [_plain(until) for until in talk.until],
                 talk.limit,
                 [self.outside(expr) for each in texts for expr in texts_exprs(each)],
                 self._needed(talk.needs),
