@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
 from tripos import __version__
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.about import About, read_about
@@ -146,7 +148,7 @@ def _write(
     canary = canary_of(plan.benchmark.name)
     rows |= freeze(source, folder, gather(plan, source, wanted.store or Path("results")), canary)
     items = _items(wanted, source, contents, folder, canary)
-    rows |= {each.path: each.rows - len(each.withheld) for each in items if each.path is not None}
+    rows |= {each.path: pq.read_metadata(folder / each.path).num_rows for each in items if each.path is not None}
     (folder / LICENSE).write_bytes(_license_text(wanted, about, license_))
     (folder / CHANGELOG).write_text(_change_log(wanted, about), "utf-8")
     (folder / CARD).write_text(card_of(plan, license_, items, contents.external, about), "utf-8")

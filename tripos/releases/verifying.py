@@ -12,12 +12,12 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from tripos.failure import Failure
+from tripos.releases.agreeing import disagreements, fault_of_items
 from tripos.releases.croissant import CROISSANT, croissant_faults
 from tripos.releases.extra import lacking
-from tripos.releases.items import Frozen, canary_of, frozen_items
+from tripos.releases.items import frozen_items
 from tripos.releases.manifest import (
     Manifest,
-    ReleasedItems,
     canonical,
     checksum_line,
     digest_of,
@@ -113,6 +113,8 @@ def _of_files(folder: Path, manifest: Manifest) -> Iterator[Check]:
         if path.is_dir() and not path.is_symlink():
             if name not in folders:
                 yield Check(name, "wrong", "is a folder that the manifest knows nothing of")
+        elif name in UNLISTED and path.is_symlink():
+            yield Check(name, "wrong", "is a link in the place of a file")
         elif name not in listed and name not in UNLISTED:
             yield Check(name, "wrong", "is not in the manifest: it was added")
     if spec_digest(manifest.files) != manifest.spec:
@@ -127,6 +129,8 @@ def _of_file(folder: Path, name: str, sha256: str, size: int) -> Check:
         there = path.stat().st_size
         if path.is_symlink():
             return Check(name, "wrong", "is a link in the place of a file")
+        if not path.is_file():  # a pipe would be waited for
+            return Check(name, "wrong", "is no file")
         if file_digest(path) == sha256:
             return Check(name, "good")
     except OSError:
@@ -141,8 +145,6 @@ def _of_content(release: Release, outer: Sequence[Path], touched: bool) -> Itera
     if touched:
         yield Check("plan", "unchecked", "whether the sources compile to it: files were changed")
         return
-    if canary_of(manifest.benchmark) != manifest.canary:
-        yield Check(MANIFEST, "wrong", "`canary` is not that of the benchmark")
     if absent := lacking():
         yield Check(CROISSANT, "unchecked", f"{', '.join(absent)} not installed: pip install 'tripos[release]'")
     else:
@@ -153,10 +155,8 @@ def _of_content(release: Release, outer: Sequence[Path], touched: bool) -> Itera
     except Failure as failure:
         yield Check("plan", "wrong", failure.message)
         return
-    said = {"benchmark": plan.benchmark.name, "version": plan.benchmark.version, "title": plan.benchmark.title}
-    for name, value in said.items():
-        if getattr(manifest, name) != value:
-            yield Check(MANIFEST, "wrong", f"`{name}` is not what the plan says, `{value}`")
+    for told in disagreements(manifest, plan):
+        yield Check(MANIFEST, "wrong", told)
     missing = _missing(release, outer)
     if missing:
         told = f"it needs data that is not here: {', '.join(missing)}; give its folder with --data DIR"
@@ -176,17 +176,11 @@ def _of_content(release: Release, outer: Sequence[Path], touched: bool) -> Itera
     listed = {each.scenario: each for each in manifest.items}
     try:
         for frozen in frozen_items(source, manifest.canary):
-            said_of = listed.get(frozen.scenario)
-            if said_of is None or not _same(said_of, frozen):
-                yield Check(f"items of {frozen.scenario}", "wrong", "are not those of the manifest")
-            else:
-                yield Check(f"items of {frozen.scenario}", "good", f"{frozen.rows:,}")
+            fault = fault_of_items(listed.get(frozen.scenario), frozen, release.folder)
+            outcome: Outcome = "good" if fault is None else "wrong"
+            yield Check(f"items of {frozen.scenario}", outcome, fault or f"{frozen.rows:,}")
     except DataError as error:
         yield Check("items", "wrong", error.message)
-
-
-def _same(said: ReleasedItems, found: Frozen) -> bool:
-    return (said.rows, said.digest, said.withheld) == (found.rows, found.digest, found.withheld)
 
 
 def _missing(release: Release, outer: Sequence[Path]) -> list[str]:
