@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,8 +12,9 @@ from tripos.releases.opening import Release, open_release
 from tripos.releases.places import is_release
 from tripos_compiler.changes import Change, changes
 from tripos_compiler.plan import Plan
-from tripos_compiler.versions import least_version, numbers
+from tripos_compiler.versions import comparable, least_version, numbers
 
+_PIECE = re.compile(r"(\D*)(\d*)")
 MOST_TOLD = 5
 """So many of the changes that demand a version are named; the rest are counted."""
 
@@ -28,12 +30,33 @@ class Lineage:
 
 def find_parent(plan: Plan, among: Path) -> Release | None:
     """The release of the benchmark in a folder with the highest version below that of a plan."""
-    if not among.is_dir():
-        return None
-    found = [open_release(path) for path in sorted(among.iterdir()) if is_release(path)]
-    mine = [each for each in found if each.manifest.benchmark == plan.benchmark.name]
-    below = [each for each in mine if _order(each.manifest.version) < _order(plan.benchmark.version)]
+    below = [each for each in _releases(plan, among) if _order(each.manifest.version) < _order(plan.benchmark.version)]
     return max(below, key=lambda each: _order(each.manifest.version), default=None)
+
+
+def check_siblings(plan: Plan, among: Path) -> None:
+    """Raises `Failure` E0901 where a folder has a release, the parent or another, whose version says that its figures
+    may be compared with those of the plan, and they may not."""
+    version = plan.benchmark.version
+    for each in _releases(plan, among):
+        other = each.manifest.version
+        if other == version or not comparable(other, version):
+            continue
+        there = each.plan()
+        before, after = (there, plan) if _order(other) <= _order(version) else (plan, there)
+        major = [change.text for change in changes(before, after) if change.part == "major"]
+        if major:
+            message = f"version {version} says that its figures compare with those of {other}, and they do not: "
+            hint = f"raise the major part of the version; see `tripos diff {each.folder} SPEC`"
+            raise Failure("E0901", message + _first(major), hint)
+
+
+def _releases(plan: Plan, among: Path) -> list[Release]:
+    """The releases of a plan's benchmark in a folder."""
+    if not among.is_dir():
+        return []
+    found = [open_release(path) for path in sorted(among.iterdir()) if is_release(path)]
+    return [each for each in found if each.manifest.benchmark == plan.benchmark.name]
 
 
 def follow(parent: Release, plan: Plan) -> Lineage:
@@ -48,18 +71,19 @@ def follow(parent: Release, plan: Plan) -> Lineage:
         raise Failure("E0902", message, "give a release of the same benchmark with --parent")
     found = changes(before, plan)
     least = least_version(manifest.version, found[0].part if found else "patch")
-    if numbers(version) < numbers(least):
-        if not found:
-            message = f"nothing changed since {manifest.version}, and {version} is not above it"
-            raise Failure("E0902", message, f"call it {least} or higher, or cite the release that there is")
-        demanding = [each.text for each in found if each.part == found[0].part]
-        more = f"; and {len(demanding) - MOST_TOLD} more" if len(demanding) > MOST_TOLD else ""
-        told = "; ".join(demanding[:MOST_TOLD]) + more
+    if not found and _order(version) <= _order(manifest.version):
+        message = f"nothing changed since {manifest.version}, and {version} is not above it"
+        raise Failure("E0902", message, f"call it {least} or higher, or cite the release that there is")
+    if found and numbers(version) < numbers(least):
+        told = _first([each.text for each in found if each.part == found[0].part])
         message = f"version {version} understates what changed since {manifest.version}: {told}"
         raise Failure("E0901", message, f"call it {least} or higher; see `tripos diff {parent.folder} SPEC`")
-    if found and _order(version) <= _order(manifest.version):
-        raise Failure("E0902", f"version {version} is not above {manifest.version}", f"call it {least} or higher")
     return Lineage(Parent(version=manifest.version, digest=parent.digest), tuple(found), _change_log(parent))
+
+
+def _first(told: list[str]) -> str:
+    more = f"; and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
+    return "; ".join(told[:MOST_TOLD]) + more
 
 
 def _change_log(release: Release) -> str:
@@ -69,11 +93,11 @@ def _change_log(release: Release) -> str:
         return ""
 
 
-def _order(version: str) -> tuple[tuple[int, int, int], bool, str]:
-    """Versions in order: `2.0.0-rc1` comes before `2.0.0`.
+def _order(version: str) -> tuple[tuple[int, int, int], bool, list[tuple[str, int]]]:
+    """Versions in order: `2.0.0-rc9` comes before `2.0.0-rc10`, and both before `2.0.0`.
 
-    >>> _order("2.0.0-rc1") < _order("2.0.0") < _order("2.0.1-rc1")
+    >>> _order("2.0.0-rc9") < _order("2.0.0-rc10") < _order("2.0.0") < _order("2.0.1-rc1")
     True
     """
     early = version.partition("+")[0].partition("-")[2]
-    return numbers(version), not early, early
+    return numbers(version), not early, [(text, int(number or 0)) for text, number in _PIECE.findall(early)]
