@@ -21,6 +21,7 @@ from tripos.releases.croissant import CROISSANT, croissant_of
 from tripos.releases.extra import need
 from tripos.releases.freezing import freeze, gather
 from tripos.releases.items import canary_of, frozen_items, withheld_of, write_items
+from tripos.releases.leaks import check_leaks
 from tripos.releases.licences import check_license
 from tripos.releases.manifest import (
     Manifest,
@@ -97,6 +98,7 @@ def make_release(wanted: Wanted, to: Path) -> Made:
         raise _unwritable(to, error) from error
     try:
         manifest = _write(wanted, source, building, contents, about, license_)
+        check_leaks(building, source)
         written = manifest.to_bytes()
         (building / MANIFEST).write_bytes(written)
         (building / CHECKSUM).write_bytes(checksum_line(written))
