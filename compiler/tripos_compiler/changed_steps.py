@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tripos_compiler.plan import Grade, Judging, Plan, Scorer, Settings, Step, Treatment
@@ -24,6 +24,8 @@ _KINDS = {
 """The kind of change that a field of a step is; of any other field it is the step's own."""
 _HIDDEN = frozenset(("step", "name", "fingerprint", "judgement", "needs"))
 
+GONE, NEW = "is gone", "is new"
+
 Told = tuple[str, str, str, frozenset[str]]
 """The kind, the step, what of it, and the fingerprints of results that count no longer."""
 
@@ -31,24 +33,42 @@ Told = tuple[str, str, str, frozenset[str]]
 def step_changes(was: Treatment, now: Treatment, before: Plan, after: Plan) -> Iterator[Told]:
     """What changed between two versions of a treatment. A step that changed only with what it builds on is told where
     nothing else explains it."""
-    old, new = ({step.name: step for step in each.steps} for each in (was, now))
-    for name in old.keys() - new.keys():
-        yield old[name].step, name, "is gone", _prints(old[name])
-    for name in new.keys() - old.keys():
-        yield new[name].step, name, "is new", frozenset()
-    explained = old.keys() != new.keys()
-    stale: dict[str, frozenset[str]] = {}
-    for name in (name for name in old if name in new):
-        told = list(_changed(old[name], new[name], before, after))
-        lost = _prints(old[name]) - _prints(new[name])
+    pairs, gone, added = _paired(was.steps, now.steps)
+    for step in gone:
+        yield step.step, step.name, GONE, _prints(step)
+    for step in added:
+        yield step.step, step.name, NEW, frozenset()
+    explained = bool(gone or added)
+    stale: list[tuple[Step, frozenset[str]]] = []
+    for old, new in pairs:
+        told = list(_changed(old, new, before, after))
+        lost = _prints(old) - _prints(new)
         explained = explained or bool(told)
         for kind, what in told:
-            yield kind, name, what, lost
+            yield kind, new.name, what, lost
         if lost and not told:
-            stale[name] = lost
-    for name, lost in stale.items():
+            stale.append((new, lost))
+    for step, lost in stale:
         what = "follows what it builds on" if explained else "depends on data, labels or functions that changed"
-        yield new[name].step, name, what, lost
+        yield step.step, step.name, what, lost
+
+
+def _paired(was: Sequence[Step], now: Sequence[Step]) -> tuple[list[tuple[Step, Step]], list[Step], list[Step]]:
+    """The steps that are one in both, those gone, and those that are new. Several may have one name, each under
+    a condition of its own: then those that are the same belong together, and of the others those that come first."""
+    pairs, gone, added = [], [], []
+    for name in dict.fromkeys(step.name for step in (*was, *now)):
+        old, new = ([step for step in each if step.name == name] for each in (was, now))
+        for step in list(old):
+            same = next((each for each in new if each.fingerprint == step.fingerprint), None)
+            if same is not None:
+                pairs.append((step, same))
+                old.remove(step)
+                new.remove(same)
+        pairs += zip(old, new, strict=False)
+        gone += old[len(new) :]
+        added += new[len(old) :]
+    return pairs, gone, added
 
 
 def _changed(old: Step, new: Step, before: Plan, after: Plan) -> Iterator[tuple[str, str]]:

@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
-from tripos_compiler.changed_steps import step_changes
-from tripos_compiler.plan import Aggregate, Dataset, Figure, Formula, Measure, Plan, Scenario
-from tripos_compiler.plan.base import Named, Part
+from tripos_compiler.changed_steps import NEW, step_changes
+from tripos_compiler.plan import Aggregate, Axis, Dataset, Figure, Formula, Measure, Plan, Scenario
+from tripos_compiler.plan.base import Named, Part, canonical
+from tripos_compiler.semantics.contexts import cells
 
 Weight = Literal["major", "minor", "patch"]
 WEIGHTS: tuple[Weight, ...] = ("major", "minor", "patch")
@@ -62,8 +63,12 @@ def changes(before: Plan, after: Plan) -> list[Change]:
             *_rest(before, after),
         ]
     )
+    lost = before.fingerprints - after.fingerprints - frozenset().union(*(each.stale for each in found))
+    if lost:  # whatever it was, it is no matter of words
+        found.append(Change("major", "benchmark", after.benchmark.name, "asks or scores otherwise", frozenset(lost)))
     if not found and _without_version(before) != _without_version(after):
-        found.append(Change("patch", "benchmark", after.benchmark.name, "is described in other words"))
+        words = Change("patch", "benchmark", after.benchmark.name, "is described in other words")
+        found += list(_declared(before, after)) or [words]
     return sorted(found, key=lambda change: WEIGHTS.index(change.part))
 
 
@@ -135,8 +140,10 @@ def _scenarios(before: Plan, after: Plan) -> Iterator[Change]:
 def _scenario(old: Scenario, new: Scenario, before: Plan, after: Plan) -> Iterator[Change]:
     if old.title != new.title:
         yield Change("patch", "text", f"title of {new.name}", "is other than before")
-    if old.axes != new.axes or old.cells != new.cells:
+    if set(old.axes) != set(new.axes) or old.cells != new.cells:
         yield Change("major", "cells", new.name, f"are {new.cells:,}, and were {old.cells:,}")
+    elif _other_cells(old, before, after):
+        yield Change("major", "cells", new.name, "are others than before")
     if old.rows != new.rows:
         yield Change("major", "items", new.name, "are taken from other rows")
     elif old.row_count != new.row_count:
@@ -150,7 +157,37 @@ def _scenario(old: Scenario, new: Scenario, before: Plan, after: Plan) -> Iterat
         yield Change("major", "treatment", f"{new.name} {arms}".strip(), "is new, and counts in its measures")
     for arms in sorted(now.keys() & was.keys()):
         for kind, name, what, stale in step_changes(was[arms], now[arms], before, after):
-            yield Change("major", kind, f"{new.name}.{name}", what, stale - new.fingerprints)
+            part: Weight = "minor" if what == NEW and not _counts(kind, name, new, before) else "major"
+            yield Change(part, kind, f"{new.name}.{name}", what, stale - new.fingerprints)
+
+
+def _other_cells(old: Scenario, before: Plan, after: Plan) -> bool:
+    """Whether guards that were changed leave other cells, however many they are. They are listed only where they may be
+    others."""
+    was, now = ([axis for axis in plan.axes if axis.name in old.axes] for plan in (before, after))
+    if all(_allowed(each) == _allowed(other) for each, other in _both(was, now)):
+        return False
+    return {frozenset(each.items()) for each in cells(was)} != {frozenset(each.items()) for each in cells(now)}
+
+
+def _allowed(axis: Axis) -> dict[str, Any]:
+    return {value.name: value.guard for value in axis.values}
+
+
+def _counts(kind: str, name: str, scenario: Scenario, before: Plan) -> bool:
+    """Whether a step that is new may count in a figure that there was before. What is asked may; a value that is taken
+    of what is asked does where an earlier measure names it, or the scorer that it comes from."""
+    if kind not in ("score", "column", "grade", "verdict", "compare"):
+        return True
+    step = next(each for each in scenario.steps if each.name == name)
+    names = {name, getattr(step, "scorer", None), *getattr(step, "metrics", ())}
+    return any(
+        names & set(part.values)
+        for measure in before.measures
+        if measure.scenario in (None, scenario.name)
+        for part in _aggregates(measure.figure, before, ())
+        if part.scenario in (None, scenario.name)
+    )
 
 
 def _items(before: Plan, after: Plan) -> Iterator[Change]:
@@ -239,6 +276,27 @@ def _rest(before: Plan, after: Plan) -> Iterator[Change]:
             yield Change("major", "function", new.name, "has another text or version")
 
 
+def _declared(before: Plan, after: Plan) -> Iterator[Change]:
+    """What is declared and nothing uses."""
+    for noun, field in _DECLARED.items():
+        old, new = getattr(before, field), getattr(after, field)
+        yield from (Change("minor", noun, each.name, "is gone") for each in _gone(old, new))
+        yield from (Change("minor", noun, each.name, "is new") for each in _new(old, new))
+
+
+_DECLARED = {
+    "role": "roles",
+    "axis": "axes",
+    "arm": "arms",
+    "tree": "trees",
+    "function": "plugins",
+    "metric": "metrics",
+    "data set": "datasets",
+    "scorer": "scorers",
+}
+"""By the noun for one, the fields of a plan with what may be declared for others to use."""
+
+
 def _takes_in(measure: Measure, plan: Plan, scenario: Scenario) -> bool:
     """Whether a measure of an earlier plan takes scores of a scenario that is new: it names no scenario, and a score,
     scorer or column that the scenario has."""
@@ -288,5 +346,15 @@ def _both(before: Iterable[N], after: Iterable[N]) -> list[tuple[N, N]]:
 
 
 def _without_version(plan: Plan) -> Any:
+    """A plan without its version, and without the order in which its parts are declared."""
     benchmark: Part = plan.benchmark.model_copy(update={"version": ""})
-    return plan.model_copy(update={"benchmark": benchmark}).model_dump(mode="json")
+    return _unordered(plan.model_copy(update={"benchmark": benchmark}).model_dump(mode="json"))
+
+
+def _unordered(value: Any) -> Any:
+    match value:
+        case dict():
+            return {name: _unordered(each) for name, each in value.items()}
+        case list():
+            return sorted(map(_unordered, value), key=canonical)
+    return value

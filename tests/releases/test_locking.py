@@ -86,3 +86,26 @@ def test_without_a_lock_nothing_is_run(spec: Path, tripos: Command) -> None:
     done = tripos("run", "spec", *MODELS, "--locked")
     assert done.code == 2
     assert "R0260" in done.err
+
+
+def test_a_model_that_is_reached_at_another_address_is_another_model(
+    spec: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    models = ("--model", "openai/gpt-4o", "--role", "judge=mock/careless")
+    assert tripos("lock", "spec", *models).code == 0
+    assert read_lock(Path("tripos.lock")).models["openai/gpt-4o"].address is None
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://me:secret@127.0.0.1:9/v1")
+    done = tripos("run", "spec", *models, "--locked")
+    assert done.code == 2
+    assert "is reached at http://127.0.0.1:9/v1, not at its provider" in " ".join(done.err.split())
+    assert not Path("results").exists()
+
+
+def test_a_model_with_a_price_of_several_steps_is_pinned_and_held_to(spec: Path, tripos: Command) -> None:
+    models = ("--model", "gemini/gemini-2.5-pro", "--role", "judge=mock/careless")
+    assert tripos("lock", "spec", *models).code == 0
+    price = read_lock(Path("tripos.lock")).models["gemini/gemini-2.5-pro"].price
+    assert price is not None and price["steps"]
+    done = tripos("run", "spec", *models, "--locked")
+    assert "R0260" not in done.err

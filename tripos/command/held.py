@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,11 +22,13 @@ def locked(options: Namespace, config: Config, plan: Plan, binding: Binding) -> 
     """The lock that a run is held to, if it is. Raises `Failure` R0260 where it would drift."""
     if options.locked is None:
         return None
+    from tripos.command.addresses import known_addresses
     from tripos.command.forecasts import known_prices
     from tripos.releases.locking import check_lock, lock_of, read_lock
 
     lock = read_lock(Path(options.locked))
-    check_lock(lock, lock_of(plan, binding, known_prices(binding, config), {}))
+    addresses = known_addresses(binding.every, config, os.environ)
+    check_lock(lock, lock_of(plan, binding, known_prices(binding, config), addresses, {}))
     return lock
 
 

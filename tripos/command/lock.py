@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 
+from tripos.command.addresses import known_addresses
 from tripos.command.check import compile_given
 from tripos.command.choices import chosen_binding
 from tripos.command.forecasts import known_prices
@@ -27,7 +29,8 @@ def main(options: Namespace) -> int:
         return USAGE
     binding, _ = chosen_binding(options, config, plan)
     path = Path(options.output)
-    lock = lock_now(plan, binding, known_prices(binding, config), Path(config.store))
+    addresses = known_addresses(binding.every, config, os.environ)
+    lock = lock_now(plan, binding, known_prices(binding, config), addresses, Path(config.store))
     try:
         path.write_text(lock.to_text(), "utf-8")
     except OSError as error:
@@ -43,9 +46,11 @@ def main(options: Namespace) -> int:
     return GOOD
 
 
-def lock_now(plan: Plan, binding: Binding, prices: Mapping[str, Price | None], store: Path) -> Lock:
+def lock_now(
+    plan: Plan, binding: Binding, prices: Mapping[str, Price | None], addresses: Mapping[str, str], store: Path
+) -> Lock:
     """The lock of what there is now. Raises `Failure`."""
     try:
-        return lock_of(plan, binding, prices, served_in(store))
+        return lock_of(plan, binding, prices, addresses, served_in(store))
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error

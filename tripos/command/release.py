@@ -13,7 +13,7 @@ from tripos.command.artefacts import by_role, warn_of_open
 from tripos.command.check import compile_given
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.releases.artefacts import open_roles
-from tripos.releases.lineage import Lineage, find_parent, follow
+from tripos.releases.lineage import Lineage, check_siblings, find_parent, follow
 from tripos.releases.making import Made, Wanted, make_release
 from tripos.releases.names import SIGNATURES
 from tripos.releases.opening import open_release
@@ -34,6 +34,7 @@ def main(options: Namespace) -> int:
     to = Path(options.to)
     parent = open_release(_given(options.parent)) if options.parent is not None else find_parent(plan, to)
     lineage = follow(parent, plan) if parent is not None else Lineage()
+    check_siblings(plan, to)
     wanted = Wanted(
         compilation,
         plan,

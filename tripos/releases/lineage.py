@@ -11,7 +11,7 @@ from tripos.releases.opening import Release, open_release
 from tripos.releases.places import is_release
 from tripos_compiler.changes import Change, changes
 from tripos_compiler.plan import Plan
-from tripos_compiler.semantics.versions import numbers, order
+from tripos_compiler.semantics.versions import comparable, numbers, order
 from tripos_compiler.versions import least_version
 
 MOST_TOLD = 5
@@ -29,12 +29,33 @@ class Lineage:
 
 def find_parent(plan: Plan, among: Path) -> Release | None:
     """The release of the benchmark in a folder with the highest version below that of a plan."""
-    if not among.is_dir():
-        return None
-    found = [open_release(path) for path in sorted(among.iterdir()) if is_release(path)]
-    mine = [each for each in found if each.manifest.benchmark == plan.benchmark.name]
-    below = [each for each in mine if order(each.manifest.version) < order(plan.benchmark.version)]
+    below = [each for each in _releases(plan, among) if order(each.manifest.version) < order(plan.benchmark.version)]
     return max(below, key=lambda each: order(each.manifest.version), default=None)
+
+
+def check_siblings(plan: Plan, among: Path) -> None:
+    """Raises `Failure` E0901 where a folder has a release, the parent or another, whose version says that its figures
+    may be compared with those of the plan, and they may not."""
+    version = plan.benchmark.version
+    for each in _releases(plan, among):
+        other = each.manifest.version
+        if other == version or not comparable(other, version):
+            continue
+        there = each.plan()
+        before, after = (there, plan) if order(other) <= order(version) else (plan, there)
+        major = [change.text for change in changes(before, after) if change.part == "major"]
+        if major:
+            message = f"version {version} says that its figures compare with those of {other}, and they do not: "
+            hint = f"raise the major part of the version; see `tripos diff {each.folder} SPEC`"
+            raise Failure("E0901", message + _first(major), hint)
+
+
+def _releases(plan: Plan, among: Path) -> list[Release]:
+    """The releases of a plan's benchmark in a folder."""
+    if not among.is_dir():
+        return []
+    found = [open_release(path) for path in sorted(among.iterdir()) if is_release(path)]
+    return [each for each in found if each.manifest.benchmark == plan.benchmark.name]
 
 
 def follow(parent: Release, plan: Plan) -> Lineage:
@@ -49,18 +70,21 @@ def follow(parent: Release, plan: Plan) -> Lineage:
         raise Failure("E0902", message, "give a release of the same benchmark with --parent")
     found = changes(before, plan)
     least = least_version(manifest.version, found[0].part if found else "patch")
-    if numbers(version) < numbers(least):
-        if not found:
-            message = f"nothing changed since {manifest.version}, and {version} is not above it"
-            raise Failure("E0902", message, f"call it {least} or higher, or cite the release that there is")
-        demanding = [each.text for each in found if each.part == found[0].part]
-        more = f"; and {len(demanding) - MOST_TOLD} more" if len(demanding) > MOST_TOLD else ""
-        told = "; ".join(demanding[:MOST_TOLD]) + more
+    if not found and order(version) <= order(manifest.version):
+        message = f"nothing changed since {manifest.version}, and {version} is not above it"
+        raise Failure("E0902", message, f"call it {least} or higher, or cite the release that there is")
+    if found and numbers(version) < numbers(least):
+        told = _first([each.text for each in found if each.part == found[0].part])
         message = f"version {version} understates what changed since {manifest.version}: {told}"
         raise Failure("E0901", message, f"call it {least} or higher; see `tripos diff {parent.folder} SPEC`")
     if found and order(version) <= order(manifest.version):
         raise Failure("E0902", f"version {version} is not above {manifest.version}", f"call it {least} or higher")
     return Lineage(Parent(version=manifest.version, digest=parent.digest), tuple(found), _change_log(parent))
+
+
+def _first(told: list[str]) -> str:
+    more = f"; and {len(told) - MOST_TOLD} more" if len(told) > MOST_TOLD else ""
+    return "; ".join(told[:MOST_TOLD]) + more
 
 
 def _change_log(release: Release) -> str:

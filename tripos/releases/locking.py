@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -23,11 +23,13 @@ MOST_TOLD = 4
 
 
 class LockedModel(BaseModel):
-    """A model: its price in USD a token, where it is known, and the names under which endpoints served it so far."""
+    """A model: its price in USD a token, where it is known, the address at which it is reached, where that is not its
+    provider's own, and the names under which endpoints served it so far."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    price: dict[str, float | int | None] | None = None
+    price: dict[str, Any] | None = None
+    address: str | None = None
     served: tuple[str, ...] = ()
 
 
@@ -51,7 +53,11 @@ class Lock(BaseModel):
 
 
 def lock_of(
-    plan: Plan, binding: Binding, prices: Mapping[str, Price | None], served: Mapping[str, Sequence[str]]
+    plan: Plan,
+    binding: Binding,
+    prices: Mapping[str, Price | None],
+    addresses: Mapping[str, str],
+    served: Mapping[str, Sequence[str]],
 ) -> Lock:
     """The lock of a plan run by these models now."""
     data = {file.path: file.sha256 for dataset in plan.datasets for file in dataset.files}
@@ -65,7 +71,8 @@ def lock_of(
         roles={role: tuple(models) for role, models in binding.models.items()},
         models={
             name: LockedModel(
-                price=None if (price := prices.get(name)) is None else asdict(price),
+                price=None if (price := prices.get(name)) is None else json.loads(json.dumps(asdict(price))),
+                address=addresses.get(name),
                 served=tuple(sorted(served.get(name, ()))),
             )
             for name in sorted(binding.every)
@@ -142,6 +149,9 @@ def _drift(lock: Lock, now: Lock) -> Iterator[str]:
     for name in sorted(lock.models.keys() & now.models.keys()):
         if lock.models[name].price != now.models[name].price:
             yield f"`{name}` has another price"
+        if lock.models[name].address != now.models[name].address:
+            there = now.models[name].address or "its provider"
+            yield f"`{name}` is reached at {there}, not at {lock.models[name].address or 'its provider'}"
     if lock.plan != now.plan:
         yield "the spec compiles to another plan"
 

@@ -10,18 +10,21 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
 from tripos import __version__
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.about import About, read_about
 from tripos.releases.artefacts import Artefact, artefacts_of
 from tripos.releases.card import CARD, card_of, what_it_measures
-from tripos.releases.contents import WITHHELD, Contents, contents_of, own_sources, spec_root
+from tripos.releases.contents import WITHHELD, Contents, contents_of, own_sources
 from tripos.releases.croissant import CROISSANT, croissant_of
 from tripos.releases.extra import need
 from tripos.releases.finding import ReleaseFolders
 from tripos.releases.freezing import freeze, gather, take_frozen
 from tripos.releases.holding import check_pinned, hold
 from tripos.releases.items import canary_of, frozen_items, held_back_in, withheld_of, write_items
+from tripos.releases.leaks import check_leaks
 from tripos.releases.licences import check_license
 from tripos.releases.manifest import (
     Manifest,
@@ -111,6 +114,7 @@ def make_release(wanted: Wanted, to: Path) -> Made:
         raise _unwritable(to, error) from error
     try:
         manifest = _write(wanted, source, building, contents, about, license_, artefacts, times, private)
+        check_leaks(building, source)
         written = manifest.to_bytes()
         (building / MANIFEST).write_bytes(written)
         (building / CHECKSUM).write_bytes(checksum_line(written))
@@ -156,7 +160,7 @@ def _write(
     rows |= take_frozen(plan, wanted.compilation.releases, folder)
     external = (*contents.external, *frozen.withheld)
     items = _items(wanted, source, contents, folder, canary)
-    rows |= {each.path: each.rows - len(each.withheld) for each in items if each.path is not None}
+    rows |= {each.path: pq.read_metadata(folder / each.path).num_rows for each in items if each.path is not None}
     (folder / LICENSE).write_bytes(_license_text(wanted, about, license_))
     (folder / CHANGELOG).write_text(_change_log(wanted, about), "utf-8")
     named = tuple(artefact.said for artefact in artefacts)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tripos.releases.names import FORMAT, MANIFEST
 
@@ -108,6 +108,21 @@ class Manifest(_Entry):
     external: tuple[ExternalFile, ...] = ()
     artefacts: tuple[ReleasedArtefact, ...] = ()
     files: tuple[ReleasedFile, ...]
+
+    @model_validator(mode="after")
+    def _names_its_own_files(self) -> Manifest:
+        """Nothing that is read of a release lies outside of it."""
+        listed = [each.path for each in self.files]
+        if len(set(listed)) < len(listed):
+            raise ValueError("a file is named twice")
+        for name in (self.main, *(each.path for each in self.items if each.path is not None)):
+            if name not in listed:
+                raise ValueError(f"`{name}` is none of its files")
+        for name in listed:
+            parts = PurePosixPath(name).parts
+            if "\\" in name or ".." in parts or PurePosixPath(name).is_absolute() or "/".join(parts) != name:
+                raise ValueError(f"`{name}` is no path below the release")
+        return self
 
     @property
     def name(self) -> str:

@@ -100,6 +100,8 @@ def _fetched(url: str) -> Path:
 
     from tripos.releases.manifest import Manifest
 
+    if url.endswith(ZIP):
+        return _unpacked(_one_file(url))
     try:
         store = _store(url.rstrip("/"))
         raw = bytes(obstore.get(store, MANIFEST).bytes())
@@ -128,19 +130,33 @@ def _fetched(url: str) -> Path:
     return folder
 
 
+def _one_file(url: str) -> Path:
+    """A file at a URL, put where it goes with the process."""
+    import obstore
+    from obstore.exceptions import BaseError
+
+    around, _, name = url.rpartition("/")
+    try:
+        content = bytes(obstore.get(_store(around), name).bytes())
+    except (BaseError, ValueError, OSError) as error:
+        raise Failure("W0851", f"there is no release at `{url}`: {_first(error)}", _HINT) from error
+    path = temporary("zip") / name
+    path.write_bytes(content)
+    return path
+
+
 def _unpacked(path: Path) -> Path:
     """What lies in a zip: the release itself, or one folder with it."""
     import zipfile
+    import zlib
+
+    from tripos.releases.unpacking import unpack
 
     try:
-        with zipfile.ZipFile(path) as archive:
-            tops = {PurePosixPath(name).parts[0] for name in archive.namelist() if PurePosixPath(name).parts}
-            folder = temporary(path.stem)
-            archive.extractall(folder)
-    except (zipfile.BadZipFile, OSError, NotImplementedError, RuntimeError) as error:
+        return unpack(path, temporary(path.stem))
+    except (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError) as error:
         hint = "get it again from where it was published"
         raise Failure("W0851", f"cannot read the zip `{path}`: {error}", hint, SOME_FAILED) from error
-    return folder / tops.pop() if len(tops) == 1 else folder
 
 
 def temporary(name: str) -> Path:

@@ -12,15 +12,15 @@ from typing import Any
 from pydantic import ValidationError
 
 from tripos.failure import Failure
+from tripos.releases.agreeing import disagreements, fault_of_items
 from tripos.releases.artefact_checks import artefact_checks
-from tripos.releases.checks import Check
+from tripos.releases.checks import Check, Outcome
 from tripos.releases.croissant import CROISSANT, croissant_faults
 from tripos.releases.extra import lacking
 from tripos.releases.finding import ReleaseFolders
-from tripos.releases.items import Frozen, canary_of, frozen_items, held_back_in
+from tripos.releases.items import frozen_items, held_back_in
 from tripos.releases.manifest import (
     Manifest,
-    ReleasedItems,
     canonical,
     checksum_line,
     digest_of,
@@ -112,6 +112,8 @@ def _of_files(folder: Path, manifest: Manifest) -> Iterator[Check]:
         if path.is_dir() and not path.is_symlink():
             if name not in folders:
                 yield Check(name, "wrong", "is a folder that the manifest knows nothing of")
+        elif name in UNLISTED and path.is_symlink():
+            yield Check(name, "wrong", "is a link in the place of a file")
         elif name not in listed and name not in UNLISTED:
             yield Check(name, "wrong", "is not in the manifest: it was added")
     if spec_digest(manifest.files) != manifest.spec:
@@ -126,6 +128,8 @@ def _of_file(folder: Path, name: str, sha256: str, size: int) -> Check:
         there = path.stat().st_size
         if path.is_symlink():
             return Check(name, "wrong", "is a link in the place of a file")
+        if not path.is_file():  # a pipe would be waited for
+            return Check(name, "wrong", "is no file")
         if file_digest(path) == sha256:
             return Check(name, "good")
     except OSError:
@@ -140,8 +144,6 @@ def _of_content(release: Release, outer: Sequence[Path], touched: bool, releases
     if touched:
         yield Check("plan", "unchecked", "whether the sources compile to it: files were changed")
         return
-    if canary_of(manifest.benchmark) != manifest.canary:
-        yield Check(MANIFEST, "wrong", "`canary` is not that of the benchmark")
     if absent := lacking():
         yield Check(CROISSANT, "unchecked", f"{', '.join(absent)} not installed: pip install 'tripos[release]'")
     else:
@@ -152,10 +154,8 @@ def _of_content(release: Release, outer: Sequence[Path], touched: bool, releases
     except Failure as failure:
         yield Check("plan", "wrong", failure.message)
         return
-    said = {"benchmark": plan.benchmark.name, "version": plan.benchmark.version, "title": plan.benchmark.title}
-    for name, value in said.items():
-        if getattr(manifest, name) != value:
-            yield Check(MANIFEST, "wrong", f"`{name}` is not what the plan says, `{value}`")
+    for told in disagreements(manifest, plan):
+        yield Check(MANIFEST, "wrong", told)
     told_of = [(each.name, each.version, each.digest) for each in manifest.extends]
     if told_of != [(each.name, each.version, each.digest) for each in plan.extends]:
         yield Check(MANIFEST, "wrong", "`extends` is not what the plan says")
@@ -189,17 +189,11 @@ def _of_content(release: Release, outer: Sequence[Path], touched: bool, releases
     listed = {each.scenario: each for each in manifest.items}
     try:
         for frozen in frozen_items(source, manifest.canary, held_back_in(extended)):
-            said_of = listed.get(frozen.scenario)
-            if said_of is None or not _same(said_of, frozen):
-                yield Check(f"items of {frozen.scenario}", "wrong", "are not those of the manifest")
-            else:
-                yield Check(f"items of {frozen.scenario}", "good", f"{frozen.rows:,}")
+            fault = fault_of_items(listed.get(frozen.scenario), frozen, release.folder)
+            outcome: Outcome = "good" if fault is None else "wrong"
+            yield Check(f"items of {frozen.scenario}", outcome, fault or f"{frozen.rows:,}")
     except DataError as error:
         yield Check("items", "wrong", error.message)
-
-
-def _same(said: ReleasedItems, found: Frozen) -> bool:
-    return (said.rows, said.digest, said.withheld) == (found.rows, found.digest, found.withheld)
 
 
 def _missing(release: Release, outer: Sequence[Path]) -> list[str]:

@@ -15,8 +15,8 @@ from tripos_runtime.making.slots import looked_into
 
 
 def held_files(plan: Plan, source: CaseSource, held_back: frozenset[str] = frozenset()) -> set[str]:
-    """The data files, by SHA-256, that have items which are withheld, here or, as `held_back` says, in a release that is
-    extended. Raises `Failure` W0853 where what was made from such items would tell them."""
+    """The data files, by SHA-256, that have items which are withheld, here or in a release that is extended: those in
+    `held_back`. Raises `Failure` W0853 where what was made from such items would tell them."""
     if not held_back and not any(subset.withheld for subset in plan.subsets):
         return set()
     held = held_sets(source, held_back)

@@ -8,6 +8,7 @@ from pydantic import Field
 
 from tripos_compiler.plan.base import Part
 from tripos_compiler.plan.expressions import Expr, Labels
+from tripos_compiler.plan.ordered import Ordered
 from tripos_compiler.plan.types import Type
 
 
@@ -91,14 +92,16 @@ class Tree(Part):
     depth: int
 
 
-class Plugin(Part):
+class Plugin(Ordered):
     """A function of the user's, called `name` in the spec: `function` in the Python file `path`, as seen from the
     folder of the spec's main file, or the entry point `function` of an installed package, without a path.
 
     `version` is the SHA-256 of the file's text, or the package and its version: a changed function is another function.
     Of a release that is extended, `release` is its name and version, and `path` is as seen from its folder.
+    `parameters` are in the order in which values are handed to them.
     """
 
+    _mapping = "parameters"
     name: str
     path: str | None
     function: str

@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from tripos_compiler.plan.base import Part
+from tripos_compiler.plan.ordered import Ordered
 
 
 class TextType(Part):
@@ -47,7 +48,10 @@ class SetType(Part):
     of: Type
 
 
-class RecordType(Part):
+class RecordType(Ordered):
+    """Named values, in the order in which a model is asked for them."""
+
+    _mapping = "fields"
     kind: Literal["record"] = "record"
     fields: dict[str, Type]
 

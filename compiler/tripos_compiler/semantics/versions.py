@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+_PIECE = re.compile(r"(\D*)(\d*)")
+
 
 def comparable(one: str, other: str) -> bool:
     """Whether figures of two versions may be compared.
@@ -25,11 +27,11 @@ def numbers(version: str) -> tuple[int, int, int]:
     return major, minor, patch
 
 
-def order(version: str) -> tuple[tuple[int, int, int], bool, str]:
-    """Versions in order: `2.0.0-rc1` comes before `2.0.0`.
+def order(version: str) -> tuple[tuple[int, int, int], bool, list[tuple[str, int]]]:
+    """Versions in order: `2.0.0-rc9` comes before `2.0.0-rc10`, and both before `2.0.0`.
 
-    >>> order("2.0.0-rc1") < order("2.0.0") < order("2.0.1-rc1")
+    >>> order("2.0.0-rc9") < order("2.0.0-rc10") < order("2.0.0") < order("2.0.1-rc1")
     True
     """
     early = version.partition("+")[0].partition("-")[2]
-    return numbers(version), not early, early
+    return numbers(version), not early, [(text, int(number or 0)) for text, number in _PIECE.findall(early)]

@@ -1,0 +1,172 @@
+"""Releases that somebody made to look right: `verify` sees that they are not, and nothing outside of one is read."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tripos.command.main import run_command
+from tripos.failure import Failure
+from tripos.project import find_spec
+from tripos.releases.licences import check_license
+from tripos.releases.making import Wanted, make_release
+from tripos.releases.manifest import canonical, checksum_line
+from tripos.releases.opening import open_release
+from tripos.releases.places import find_release, pack
+from tripos.releases.verifying import verify
+
+ROOT = Path(__file__).parents[2]
+LESSONS = ROOT / "tests/compat/previous/title"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    found = find_spec(str(LESSONS))
+    compilation = found.compile()
+    assert compilation.plan is not None
+    return make_release(Wanted(compilation, compilation.plan, found.folders), tmp_path_factory.mktemp("releases")).path
+
+
+@pytest.fixture
+def copy(made: Path, tmp_path: Path) -> Path:
+    folder = tmp_path / made.name
+    shutil.copytree(made, folder)
+    for path in folder.rglob("*"):
+        path.chmod(0o755 if path.is_dir() else 0o644)
+    return folder
+
+
+def wrong(folder: Path) -> list[str]:
+    return [f"{each.what} {each.told}" for each in verify(folder).wrong]
+
+
+def forged(folder: Path, change: Callable[[dict[str, Any]], object]) -> None:
+    """Changes the manifest so that it is canonical and fits its checksum."""
+    said = json.loads((folder / "manifest.json").read_bytes())
+    change(said)
+    raw = canonical(said)
+    (folder / "manifest.json").write_bytes(raw)
+    (folder / "manifest.sha256").write_bytes(checksum_line(raw))
+
+
+def redigested(folder: Path, name: str) -> None:
+    """Has the manifest say of a file what it is now."""
+    raw = (folder / name).read_bytes()
+
+    def change(said: dict[str, Any]) -> None:
+        for each in said["files"]:
+            if each["path"] == name:
+                each |= {"sha256": hashlib.sha256(raw).hexdigest(), "bytes": len(raw)}
+
+    forged(folder, change)
+
+
+FORGERIES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
+    "license": (lambda said: said.update(license="MIT"), "`license` is not what the plan says"),
+    "languages": (lambda said: said.update(languages=["zh"]), "`languages` is not"),
+    "cites": (lambda said: said.update(cites=["Another"]), "`cites` is not"),
+    "canary": (lambda said: said.update(canary="none"), "`canary` is not"),
+    "a scenario more": (
+        lambda said: said["items"].append({**said["items"][0], "scenario": "ghost"}),
+        "`items` are not those of the plan's scenarios",
+    ),
+    "external data": (
+        lambda said: said["external"].append({"path": "x", "source": "y", "sha256": "0" * 64}),
+        "`external` has `x`, which the plan does not read",
+    ),
+    "a main file outside": (lambda said: said.update(main="../spec.tripos"), "is none of its files"),
+    "items elsewhere": (lambda said: said["items"][0].update(path="items/none.parquet"), "is none of its files"),
+    "a file twice": (lambda said: said["files"].append(said["files"][0]), "named twice"),
+    "a file outside": (lambda said: said["files"].append({**said["files"][0], "path": "../x"}), "no path below"),
+    "a path in other words": (lambda said: said["files"].append({**said["files"][0], "path": "./x"}), "no path below"),
+}
+
+
+@pytest.mark.parametrize("kind", FORGERIES)
+def test_a_manifest_that_says_what_its_plan_does_not_is_wrong(copy: Path, kind: str) -> None:
+    change, told = FORGERIES[kind]
+    forged(copy, change)
+    assert any(told in each for each in wrong(copy)), wrong(copy)
+
+
+def test_a_release_whose_main_file_lies_outside_is_not_opened(copy: Path) -> None:
+    forged(copy, lambda said: said.update(main="../spec.tripos"))
+    with pytest.raises(Failure) as caught:
+        open_release(copy)
+    assert caught.value.code == "W0851"
+
+
+def test_an_item_file_that_says_something_else_than_the_data_is_wrong(copy: Path) -> None:
+    path = copy / "items/explain.parquet"
+    table = pq.read_table(path)
+    at = table.schema.get_field_index("question")
+    pq.write_table(table.set_column(at, "question", pa.array(["Another?"] * table.num_rows)), path)
+    redigested(copy, "items/explain.parquet")
+    assert "items of explain are not those in `items/explain.parquet`" in wrong(copy)
+
+
+def test_a_pipe_in_the_place_of_a_file_is_named_and_not_waited_for(copy: Path) -> None:
+    (copy / "LICENSE").unlink()
+    os.mkfifo(copy / "LICENSE")
+    assert "LICENSE is no file" in wrong(copy)
+
+
+@pytest.mark.parametrize("name", ["manifest.json", "manifest.sha256"])
+def test_a_manifest_that_is_a_link_is_wrong(copy: Path, tmp_path: Path, name: str) -> None:
+    (copy / name).rename(tmp_path / name)
+    (copy / name).symlink_to(tmp_path / name)
+    assert wrong(copy) == [f"{name} is a link in the place of a file"]
+
+
+def zipped(folder: Path, to: Path, *more: tuple[str, bytes]) -> Path:
+    """The zip of a release with more entries."""
+    shutil.copy(pack(folder), to)
+    with zipfile.ZipFile(to, "a", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in more:
+            archive.writestr(name, content)
+    return to
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize(
+    "name", ["lessons-1.2.3/LICENSE", "lessons-1.2.3/license", "../LICENSE", "/LICENSE", "lessons-1.2.3/../x", "a\\b"]
+)
+def test_a_zip_of_which_programs_may_read_different_things_is_refused(copy: Path, tmp_path: Path, name: str) -> None:
+    given = zipped(copy, tmp_path / "given.zip", (name, b"All rights reserved"))
+    with pytest.raises(Failure, match=r"is no path|two files") as caught:
+        find_release(str(given))
+    assert caught.value.code == "W0851"
+
+
+def test_a_zip_that_grows_beyond_all_reason_is_refused(copy: Path, tmp_path: Path) -> None:
+    given = zipped(copy, tmp_path / "bomb.zip", (f"{copy.name}/bomb", bytes(300_000_000)))
+    with pytest.raises(Failure, match="300") as caught:
+        find_release(str(given))
+    assert caught.value.code == "W0851"
+
+
+def test_a_licence_that_stops_short_is_refused() -> None:
+    with pytest.raises(Failure) as caught:
+        check_license("CC-BY-4.0 AND", "it")
+    assert caught.value.code == "W0852"
+
+
+def test_what_was_not_tampered_with_is_as_it_was_released(made: Path) -> None:
+    assert run_command(["verify", str(made)]) == 0
+
+
+def test_a_zip_at_a_url_is_a_release(made: Path, tmp_path: Path) -> None:
+    shutil.copy(pack(made), tmp_path / "given.zip")
+    found = find_release(f"file://{tmp_path}/given.zip")
+    assert found is not None
+    assert open_release(found).digest == open_release(made).digest

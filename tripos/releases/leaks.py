@@ -1,0 +1,92 @@
+"""Whether the text of an item that is withheld stands somewhere else in a release all the same."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+
+from tripos.failure import Failure
+from tripos.releases.items import withheld_of
+from tripos_compiler.data import DataError
+from tripos_runtime.cases import CaseSource, Selection
+
+LEAST_BYTES = 20
+"""A text of fewer bytes is no item's own: words, numbers and names of topics are found everywhere."""
+
+
+def check_leaks(folder: Path, source: CaseSource) -> None:
+    """Raises `Failure` W0853 where a text of a withheld item is in a file of the release in `folder`: in another data
+    file, in a scenario over other rows, in a prompt. Texts that published items of their data set share do not
+    count, and neither does how they are broken into lines."""
+    try:
+        hidden = _hidden(source)
+    except DataError as error:
+        raise Failure("W0853", error.message, error.help) from error
+    if not hidden:
+        return
+    for path in sorted(each for each in folder.rglob("*") if each.is_file()):
+        said = "\n".join(map(_plain, _texts(path)))
+        found = next((text for text in sorted(hidden) if text in said), None)
+        if found is not None:
+            name = path.relative_to(folder).as_posix()
+            quoted = found if len(found) <= 40 else found[:39] + "…"
+            message = f"`{name}` would publish the text of an item that is withheld: “{quoted}”"
+            raise Failure("W0853", message, "take it out of that file, or withhold the item no longer")
+
+
+def _hidden(source: CaseSource) -> set[str]:
+    """The texts that of a data set only withheld items have."""
+    held = withheld_of(source)
+    hidden: dict[str, set[str]] = {}
+    shown: dict[str, set[str]] = {}
+    for scenario in source.plan.scenarios if held else ():
+        if scenario.rows is not None:
+            for case in source.of(scenario, Selection()):
+                texts = (hidden if case.item_id in held else shown).setdefault(scenario.rows.dataset, set())
+                texts.update(map(_plain, _strings(case.fields)))
+    own = set().union(*(texts - shown.get(name, set()) for name, texts in hidden.items()))
+    return {text for text in own if len(text.encode(errors="replace")) >= LEAST_BYTES}
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _strings(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case Mapping():
+            for each in value.values():
+                yield from _strings(each)
+        case list() | tuple() | AbstractSet():
+            for each in value:
+                yield from _strings(each)
+
+
+def _texts(path: Path) -> Iterator[str]:
+    """All texts of a file, as they are meant and not as its format writes them; of a file of no format that is known
+    here, its content."""
+    if path.suffix == ".parquet":
+        yield from _strings(pq.read_table(path).to_pylist())
+        return
+    raw = path.read_bytes().decode(errors="replace")
+    yield raw
+    try:
+        match path.suffix:
+            case ".json":
+                yield from _strings(json.loads(raw))
+            case ".jsonl":
+                yield from _strings([json.loads(line) for line in raw.splitlines() if line.strip()])
+            case ".csv" | ".tsv":
+                delimiter = "\t" if path.suffix == ".tsv" else ","
+                yield from _strings(list(csv.reader(io.StringIO(raw, newline=""), delimiter=delimiter)))
+    except (ValueError, RecursionError, csv.Error):
+        return
