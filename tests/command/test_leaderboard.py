@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.cells import cell_len
 
 from tests.conftest import Command
 
@@ -235,6 +236,14 @@ def test_a_board_has_room_in_80_columns(numbers: Path, tripos: Command) -> None:
     assert done.code == 0
     assert "side by side" in done.out
     assert max(map(len, done.out.splitlines())) <= 80
+
+
+def test_columns_line_up_beside_a_model_whose_name_is_chinese(numbers: Path, tripos: Command) -> None:
+    bring(tripos, 实验室的小模型=20, small=12)
+    lines = tripos("leaderboard").out.splitlines()
+    ends = [cell_len(line.rstrip()[:-1].rstrip()) for line in lines if "lab/" in line]
+    assert len(ends) == 2
+    assert len(set(ends)) == 1
 
 
 def test_csv_has_a_row_for_every_model_and_board(numbers: Path, tripos: Command) -> None:

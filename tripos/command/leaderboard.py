@@ -9,6 +9,8 @@ from argparse import Namespace
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
+from rich.cells import cell_len
+
 from tripos.command.harmless import fold, harmless
 from tripos.command.opening import open_store
 from tripos.command.terminal import columns
@@ -134,7 +136,7 @@ def _notes(board: Board) -> list[str]:
 
 def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5)) -> list[str]:
     """Rows under their head, in columns; a long name of a model goes on below."""
-    widths = [max(min(len(row[at]), WIDEST_MODEL) for row in rows) for at in range(len(rows[0]))]
+    widths = [max(min(cell_len(harmless(row[at])), WIDEST_MODEL) for row in rows) for at in range(len(rows[0]))]
     lines = []
     for row in rows:
         first, *more = fold(harmless(row[1]), widths[1]) if len(row) > 1 else [""]
@@ -145,13 +147,14 @@ def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5)) -> li
 
 
 def _set(text: str, width: int, left: bool) -> str:
-    return f"{text:<{width}}" if left else f"{text:>{width}}"
+    blank = " " * (width - cell_len(text))
+    return text + blank if left else blank + text
 
 
 def _side_by_side(boards: Sequence[Board], width: int) -> list[str]:
     """Every model over all boards: its value and rank, as many boards beside each other as there is room for."""
     models = list(dict.fromkeys(each.model for board in boards for each in board.standings))
-    first = max([len("model"), *(min(len(model), WIDEST_MODEL) for model in models)])
+    first = max([len("model"), *(min(cell_len(harmless(model)), WIDEST_MODEL) for model in models)])
     labels = [chr(ord("A") + at) if at < 26 else str(at + 1) for at in range(len(boards))]
     found = [{each.model: each for each in board.standings} for board in boards]
     cells = [
@@ -172,7 +175,10 @@ def _side_by_side(boards: Sequence[Board], width: int) -> list[str]:
         lines += ["", head, "  ".join("─" * each for each in [first, *sizes[at:end]])]
         for place, model in enumerate(models):
             name, *more = fold(harmless(model), first)
-            lines.append("  ".join([f"{name:<{first}}", *(f"{cells[i][place]:>{sizes[i]}}" for i in range(at, end))]))
+            beside = [f"{cells[i][place]:>{sizes[i]}}" for i in range(at, end)]
+            lines.append("  ".join([_set(name, first, True), *beside]))
+                "  ".join([_set(name, first, True), *(f"{cells[i][place]:>{sizes[i]}}" for i in range(at, end))])
+            )
             lines += more
         at = end
     return lines

@@ -78,6 +78,8 @@ class Encoder:
     _known: OrderedDict[str, Vector] = field(default_factory=OrderedDict)
     _futures: dict[str, asyncio.Future[Vector]] = field(default_factory=dict)
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
+    _lengths: dict[str, int] = field(default_factory=dict)
+    """How many numbers a model's vectors have."""
 
     async def vectors(self, model: str, texts: Sequence[str], lane: Lane) -> list[Vector]:
         """The vectors of texts, in their order. Raises `NoVector` where one could not be had, and what the model's
@@ -118,8 +120,19 @@ class Encoder:
         for name, row in rows.items():
             if row["status"] != OK:
                 raise NoVector(row["status"])
-            found[name] = from_text(row["vector"])
+            vector = from_text(row["vector"])
+            if self._differs(row["model"], vector) is not None:
+                raise NoVector(FAILED)
+            found[name] = vector
         return found
+
+    def _differs(self, model: str, vector: Vector) -> str | None:
+        """Why a vector cannot be compared with others of its model; None where it can. The first of a run says how long
+        they are."""
+        length = self._lengths.setdefault(model, len(vector))
+        if len(vector) == length:
+            return None
+        return f"`{model}` gave a vector of {len(vector)} numbers, and others of {length}"
 
     def _ask(self, model: str, name: str, text: str, lane: Lane) -> asyncio.Future[Vector]:
         """The vector of a text that is asked for, with others of the same model."""
@@ -142,6 +155,18 @@ class Encoder:
         await asyncio.gather(*(self._batch(model, {name: texts[name] for name in each}, lanes) for each in batches))
 
     async def _batch(self, model: str, texts: Mapping[str, str], lanes: Mapping[str, Lane]) -> None:
+        try:
+            await self._ask_together(model, texts, lanes)
+        except BaseException as error:
+            for name in texts:
+                if name in self._futures:  # whatever went wrong, nobody waits for ever
+                    self._fail(name, error)
+            if not isinstance(error, Exception):
+                raise
+
+    async def _ask_together(self, model: str, texts: Mapping[str, str], lanes: Mapping[str, Lane]) -> None:
+        """Asks for the vectors of some texts in one request, and keeps what came. Raises what the model's caller
+        raises where nothing more can be had of it, and what the ledger raises."""
         messages = tuple(Message("user", text) for text in texts.values())
         request = Request(model, messages, max_tokens=0)  # nothing is written, so that a budget knows what it may cost
         lane = lanes[next(iter(texts))]
@@ -155,12 +180,6 @@ class Encoder:
                 return
             for name, text in texts.items():
                 self._settle(model, name, text, lanes[name], error, {"attempts": 1})
-            return
-        except BaseException as error:
-            for name in texts:
-                self._fail(name, error)
-            if not isinstance(error, Exception):
-                raise
             return
         replies = (called.reply, *called.reply.others)
         for (name, text), reply in zip(texts.items(), replies, strict=False):
@@ -182,8 +201,11 @@ class Encoder:
         else:
             try:
                 vector = from_text(outcome.text)
+                differs = self._differs(model, vector)
+                if differs is not None:
+                    raise ValueError(differs)
             except ValueError as reason:
-                status, error = FAILED, f"R0257 {reason}"
+                vector, status, error = None, FAILED, f"R0257 {reason}"
             columns |= {
                 "model_served": outcome.model_served,
                 "finish_reason": outcome.finish_reason,

@@ -1,0 +1,124 @@
+"""Vectors of texts: what becomes of those that wait where something goes wrong, and of vectors of several lengths."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from tripos_runtime.calling import Caller
+from tripos_runtime.ledger import Row
+from tripos_runtime.models.base import Reply, Request
+from tripos_runtime.models.vectors import to_text
+from tripos_runtime.retrieval.encoding import Encoder, NoVector
+from tripos_runtime.tally import Tally
+
+LANE = ("encoder", "s")
+
+
+@dataclass
+class Kept:
+    """A ledger that may be full."""
+
+    full: bool = False
+    there: dict[str, Row] = field(default_factory=dict)
+
+    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
+        """Of every vector that is kept, its status."""
+        return [self.there[name]["status"] if name in self.there else None for name in ids]
+
+    def rows(self, table: str, ids: Sequence[str]) -> Mapping[str, Row]:
+        """The rows of these names."""
+        return {name: self.there[name] for name in ids}
+
+    def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
+        """Keeps rows, or raises `OSError`."""
+        if self.full:
+            raise OSError("no space left on device")
+        self.there |= {row["vector_id"]: row for row in rows["vectors"]}
+
+
+@dataclass
+class Called:
+    """What a call came to."""
+
+    reply: Reply
+    attempts: int = 1
+    latency_s: float = 0.0
+
+
+@dataclass
+class Embedding:
+    """A caller and its model at once: a text is as many ones as `length` says."""
+
+    length: Any
+    most_samples: int = 2
+    asked: list[str] = field(default_factory=list)
+
+    @property
+    def model(self) -> Embedding:
+        """The model that is called."""
+        return self
+
+    async def call(self, request: Request, lane: tuple[str, str]) -> Called:
+        """The vectors of a request's messages."""
+        texts = [message.content for message in request.messages]
+        self.asked += texts
+        first, *others = [Reply(to_text(np.ones(self.length(text))), "m", "stop", 1, 0, 0.0) for text in texts]
+        return Called(Reply(first.text, "m", "stop", 1, 0, 0.0, others=tuple(others)))
+
+
+def encoder(model: Embedding, kept: Kept) -> Encoder:
+    return Encoder(
+        cast("Mapping[str, Caller]", {"m": model}), kept, Tally(), "run", lambda: datetime(2026, 1, 1, tzinfo=UTC)
+    )
+
+
+def embedded(made: Encoder, texts: Sequence[str]) -> list[int]:
+    """How long the vectors of texts are."""
+
+    async def asked() -> list[int]:
+        return [len(each) for each in await asyncio.wait_for(made.vectors("m", texts, LANE), 5)]
+
+    return asyncio.run(asked())
+
+
+def test_nobody_waits_for_ever_where_a_vector_cannot_be_kept() -> None:
+    with pytest.raises(OSError, match="no space"):
+        embedded(encoder(Embedding(lambda text: 3), Kept(full=True)), ["a", "b", "c"])
+
+
+def test_vectors_of_several_lengths_are_not_compared() -> None:
+    kept = Kept()
+    made = encoder(Embedding(lambda text: 3 if text == "a" else 4, most_samples=1), kept)
+    assert embedded(made, ["a"]) == [3]
+    with pytest.raises(NoVector):
+        embedded(made, ["b"])
+    (failed,) = [row for row in kept.there.values() if row["status"] != "ok"]
+    assert failed["error"] == "R0257 `m` gave a vector of 4 numbers, and others of 3"
+    assert failed["vector"] is None
+
+
+def test_a_vector_that_an_earlier_run_kept_is_as_long_as_those_that_are_asked_for() -> None:
+    kept = Kept()
+    assert embedded(encoder(Embedding(lambda text: 3), kept), ["a"]) == [3]
+    changed = encoder(Embedding(lambda text: 4), kept)
+    assert embedded(changed, ["a"]) == [3]
+    with pytest.raises(NoVector):
+        embedded(changed, ["b"])
+
+
+def test_a_text_is_sent_once_however_many_wait_for_it() -> None:
+    model = Embedding(lambda text: 3)
+    made = encoder(model, Kept())
+
+    async def twice() -> None:
+        await asyncio.gather(made.vectors("m", ["a", "b"], LANE), made.vectors("m", ["b", "c", "b"], LANE))
+
+    asyncio.run(twice())
+    assert sorted(model.asked) == ["a", "b", "c"]
