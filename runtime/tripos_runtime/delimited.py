@@ -42,7 +42,7 @@ def delimited_rows(opened: Opened, shown: str, delimiter: str | None = None) -> 
                 raise _misquoted(shown, begin, error) from error
             if row is None:
                 return
-            surplus: list[str] = row.pop(None, [])  # type: ignore[call-overload]  # DictReader's name for what is over
+            surplus: Any = row.pop(None, [])  # what is over stands under no name
             if any(cell.strip() for cell in surplus):
                 raise _too_long(shown, begin, len(row), len(row) + len(surplus), mark)
             yield row
