@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from tripos_compiler.constructs.signature import Mismatch, Statement
 from tripos_compiler.constructs.table import FILE, Construct, constructs_in, places_of
 from tripos_compiler.diagnostics import Diagnostics, Label, nearest
+from tripos_compiler.joints import as_product, with_commas, with_stars
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import (
     BinaryExpr,
@@ -80,17 +81,22 @@ def _entries(block: Block, table: dict[str, list[Construct]], diagnostics: Diagn
             if entry.broken:
                 diagnostics.lose(block.span, _names(entry))
         mark = len(diagnostics.items)
-        for entry in _joined(line, table):
+        for entry in _joined(line, table, diagnostics):
             if len(diagnostics.items) > mark and "" not in table and _keyword(entry) not in table:
                 diagnostics.lose(block.span, _names(entry))  # the rest of a list that the mistake cut off
                 continue
             yield entry
 
 
-def _joined(line: Line, table: dict[str, list[Construct]]) -> Iterator[Entry]:
+def _joined(line: Line, table: dict[str, list[Construct]], diagnostics: Diagnostics) -> Iterator[Entry]:
     first, *rest = line.entries
-    keyword = _keyword(first)
-    takes_list = any(construct.shape.takes_list for construct in table.get(keyword or "", []) if keyword)
+    constructs = table.get(_keyword(first) or "", []) if _keyword(first) else []
+    takes_list = any(construct.shape.takes_list for construct in constructs)
+    names = with_commas(line, constructs[0], table) if rest and constructs and not first.broken else ()
+    if names:
+        first, rest = as_product(first, names, diagnostics), rest[len(names) :]
+        yield from (entry for entry in (first, *rest) if not entry.broken)
+        return
     if not rest or not takes_list or any(entry.block for entry in rest) or first.broken:
         yield from (entry for entry in line.entries if not entry.broken)
         return
@@ -218,6 +224,9 @@ def _mismatched(entry: Entry, miss: Mismatch, construct: Construct, diagnostics:
     expected = [one for some in miss.expected[:3] for one in some.split(" or ")]
     wanted = " or ".join([", ".join(expected[:-1]), expected[-1]] if len(expected) > 1 else expected)
     help_ = f"it is written `{construct.shape.shown}`"
+    if construct.name == "speaker":
+        others = [f"`{other[0].shape.shown}`" for word, other in constructs_in("converse").items() if word]
+        help_ += f"; beside roles there can be {', '.join(others)}"
     if miss.index < len(entry.elements):
         element = entry.elements[miss.index]
         words = [one.strip("`") for some in miss.expected for one in some.split(" or ") if one[0] == "`"]
@@ -226,6 +235,8 @@ def _mismatched(entry: Entry, miss: Mismatch, construct: Construct, diagnostics:
             help_ = f"did you mean `{close}`? {help_}"
         if isinstance(element, BinaryExpr) and element.operator == "==":
             help_ = f"a name is given a value by one `=`; {help_}"
+        if "DIMS" in construct.shape.text:
+            help_ = with_stars(element, entry.elements[miss.index - 1] if miss.index else None) or help_
         diagnostics.error("E0106", f"expected {wanted}, found {described(element)}", element.span, help=help_)
     else:
         last = entry.elements[-1]

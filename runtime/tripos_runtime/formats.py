@@ -6,7 +6,6 @@ The layout is told from the content where the name misleads: a `.json` file may 
 
 from __future__ import annotations
 
-import csv
 import gzip
 import io
 import json
@@ -20,15 +19,14 @@ from typing import IO, Any, cast
 import orjson
 
 from tripos_compiler.data import DataError, Placed
+from tripos_runtime.delimited import delimited_rows
 
 ROWS = ".jsonl, .json, .csv, .tsv, .parquet, .arrow, .feather or .xlsx"
 DOCUMENTS = ".json or .yaml"
 PACKED = (".gz", ".zst")
-LONGEST_CELL = 2**31 - 1
-"""The longest text that a cell of a CSV file may hold, in characters."""
 LONE = re.compile(rb"\\(?:u|U0000)[dD][89a-fA-F]")
 """Half of a surrogate pair, escaped: a text that was cut between the two is written so."""
-BROKEN = (OSError, EOFError, UnicodeDecodeError, csv.Error, zlib.error)
+BROKEN = (OSError, EOFError, UnicodeDecodeError, zlib.error)
 """What reading a damaged file may raise."""
 
 
@@ -39,9 +37,9 @@ def rows_in(path: Path, shown: str) -> Iterator[dict[str, Any]]:
             case ".jsonl" | ".json" | ".ndjson":
                 yield from _json(path, shown)
             case ".csv":
-                yield from _csv(path, ",")
+                yield from delimited_rows(lambda: _opened(path), shown)
             case ".tsv":
-                yield from _csv(path, "\t")
+                yield from delimited_rows(lambda: _opened(path), shown, "\t")
             case ".parquet":
                 yield from _parquet(path, shown)
             case ".arrow" | ".feather" | ".ipc":
@@ -53,7 +51,7 @@ def rows_in(path: Path, shown: str) -> Iterator[dict[str, Any]]:
             case suffix:
                 raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {ROWS}")
     except BROKEN as error:
-        raise _broken(shown, error) from error
+        raise _broken(path, shown, error) from error
 
 
 def document_in(path: Path, shown: str) -> Any:
@@ -73,7 +71,7 @@ def document_in(path: Path, shown: str) -> Any:
                 raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {DOCUMENTS}")
         return _without_halves(document) if LONE.search(text) else document
     except BROKEN as error:
-        raise _broken(shown, error) from error
+        raise _broken(path, shown, error) from error
 
 
 def placed_in(path: Path, shown: str) -> Any:
@@ -92,8 +90,25 @@ def placed_in(path: Path, shown: str) -> Any:
     return placed if placed == plain else plain
 
 
-def _broken(shown: str, error: BaseException) -> DataError:
-    return DataError(f"cannot read {shown}: {error}", "check the file; text must be UTF-8")
+def _broken(path: Path, shown: str, error: BaseException) -> DataError:
+    if isinstance(error, UnicodeDecodeError):
+        return _other_encoding(path, shown)
+    return DataError(f"cannot read {shown}: {error}", "check that the file is whole")
+
+
+def _other_encoding(path: Path, shown: str) -> DataError:
+    """What to say of a text that is not UTF-8: how spreadsheets and editors save it so."""
+    help_ = "save it as UTF-8; in a spreadsheet that is `CSV UTF-8`"
+    with _opened(path) as file:
+        for number, line in enumerate(file, 1):
+            if number == 1 and line.startswith((b"\xff\xfe", b"\xfe\xff")):
+                return DataError(f"{shown} is UTF-16, not UTF-8", help_)
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                byte = f"0x{line[error.start]:02x}"
+                return DataError(f"line {number} of {shown} is not UTF-8: no text has the byte {byte} there", help_)
+    return DataError(f"{shown} is not UTF-8", help_)
 
 
 def _format(path: Path) -> str:
@@ -185,13 +200,6 @@ def _record(value: Any, shown: str, number: int) -> dict[str, Any]:
 
 
 # --- tables ---
-
-
-def _csv(path: Path, delimiter: str) -> Iterator[dict[str, Any]]:
-    csv.field_size_limit(LONGEST_CELL)
-    with _opened(path) as packed, io.TextIOWrapper(packed, encoding="utf-8-sig", newline="") as file:
-        for row in csv.DictReader(file, strict=True, delimiter=delimiter):
-            yield {key: value for key, value in row.items() if key is not None}
 
 
 def _parquet(path: Path, shown: str) -> Iterator[dict[str, Any]]:

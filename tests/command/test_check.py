@@ -229,4 +229,6 @@ def test_the_beginning_of_codes_lists_them(tripos: Command) -> None:
 def test_an_unknown_code_is_answered_with_the_nearest(tripos: Command) -> None:
     done = tripos("explain", "E05001")
     assert done.code == 2
-    assert done.err.startswith("error[R0202]: there is no code `E05001`\n  = help: did you mean E0501?")
+    assert done.err.startswith(
+        "error[R0202]: there is no code or word of the language `E05001`\n  = help: did you mean E0501?"
+    )

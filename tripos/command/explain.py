@@ -1,4 +1,4 @@
-"""`tripos explain`: the pages of diagnostic codes."""
+"""`tripos explain`: the pages of diagnostic codes, and those of the language."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from collections.abc import Iterable
 
 from tripos.command.terminal import columns, is_colored
 from tripos.failure import GOOD, Failure
+from tripos.language_pages import find_language_page, language_words
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.diagnostics.codes import CODES, find_page
 from tripos_compiler.diagnostics.wrap import wrap
 
+SHORT_CODE = re.compile(r"[A-Z][0-9]{3}")
+"""A code without its first zero."""
 FENCE = "```"
 MOST = 100
 """Lines longer than this are hard to read, however wide the terminal is."""
 
 
 def main(options: Namespace) -> int:
-    """Prints the pages of codes, or a list of all codes, or of those that begin as what is given."""
+    """Prints the pages of codes, or a list of all codes, or of those that begin as what is given; of a word of the
+    language, its page."""
     if not options.codes:
         _list(CODES)
         return GOOD
@@ -31,9 +35,14 @@ def main(options: Namespace) -> int:
         if len(codes) > 1:
             _list(codes)
         elif codes:
-            _show(codes[0])
+            _show(find_page(codes[0]))
+        elif SHORT_CODE.fullmatch(name) and f"{name[0]}0{name[1:]}" in CODES:
+            _show(find_page(f"{name[0]}0{name[1:]}"))
         else:
-            raise Failure("R0202", f"there is no code `{given}`", _near(name))
+            page = find_language_page(given.strip().lower())
+            if page is None:
+                raise Failure("R0202", f"there is no code or word of the language `{given}`", _near(name))
+            _show(page)
     return GOOD
 
 
@@ -41,15 +50,17 @@ def _near(name: str) -> str:
     """What to say of the codes near to one that is not there.
 
     >>> _near("E99"), _near("OOPS")
-    ('the nearest is E0902; `tripos explain E` lists its kin', '`tripos explain` lists all codes')
+    ('the nearest is E0902; `tripos explain E` lists its kin', 'did you mean opens?')
     """
     kin = [code for code in CODES if code[0] == name[:1]]
     if kin and re.fullmatch(r"[0-9]{1,4}", name[1:]):
         number = int(name[1:].ljust(4, "0"))
         close = min(kin, key=lambda code: (abs(int(code[1:]) - number), code))
         return f"the nearest is {close}; `tripos explain {name[0]}` lists its kin"
-    found = nearest(name, CODES)
-    return f"did you mean {found}?" if found else "`tripos explain` lists all codes"
+    found = nearest(name, CODES) or nearest(name.lower(), language_words())
+    return (
+        f"did you mean {found}?" if found else "`tripos explain` lists all codes, `tripos explain index` the language"
+    )
 
 
 def _list(codes: Iterable[str]) -> None:
@@ -57,8 +68,7 @@ def _list(codes: Iterable[str]) -> None:
         print(f"{code}  {CODES[code]}")
 
 
-def _show(code: str) -> None:
-    page = find_page(code)
+def _show(page: str | None) -> None:
     assert page is not None
     if not is_colored(sys.stdout):
         print(wrapped(page, columns()), end="")

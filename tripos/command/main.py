@@ -50,7 +50,7 @@ VERBS = {
     "show": ("one dialogue or reply, to be read", "results", "add_show"),
     "annotate": ("hand a person replies to grade, and take their grades back", "bringing", "add_annotate"),
     "doctor": ("whether settings, keys, endpoints, prices and the store are in order", "tools", "add_doctor"),
-    "explain": ("what a diagnostic code means and how to mend it", "tools", "add_explain"),
+    "explain": ("what a diagnostic code means, or a word of the language", "tools", "add_explain"),
     "lsp": ("the language server, which an editor starts by itself", "tools", "add_lsp"),
 }
 """Every verb: what it does, and where in `options` its options are added."""

@@ -20,8 +20,11 @@ def add_doctor(parser: argparse.ArgumentParser) -> None:
 
 def add_explain(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos explain`."""
-    help_ = "such as E0201, or E02 for what begins so; without one all codes are listed"
-    parser.add_argument("codes", metavar="CODE", nargs="*", help=help_)
+    help_ = (
+        "such as E0201, or E02 for what begins so; or a word of the language, such as `scenario`, `shots` or `mean`, "
+        "and `index` for all of it; without one all codes are listed"
+    )
+    parser.add_argument("codes", metavar="CODE|WORD", nargs="*", help=help_)
 
 
 def add_lsp(parser: argparse.ArgumentParser) -> None:
