@@ -15,14 +15,14 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import Command
 from tripos.failure import Failure
 from tripos.importing.outlines import read_outline
 from tripos.importing.trees import approve, tree_text
-from tripos_compiler.semantics.trees import read_tree
+from tripos_compiler.semantics.trees import Tree, read_tree
 
 ALGEBRA = {"代数": {"集合": ["交集", "并集"], "逻辑": None}, "几何": ["圆"]}
 OUTLINES = {
@@ -87,6 +87,17 @@ def test_no_text_is_too_odd_for_an_outline_to_say_what_is_wrong_in_it(text: str)
     assert read.faults or read.tree.leaves()
 
 
+@pytest.mark.parametrize("mark", ["", "- "])
+def test_an_outline_of_more_levels_than_a_tree_has_says_so(mark: str) -> None:
+    (fault,) = read_outline("\n".join(f"{'  ' * level}{mark}topic {level}." for level in range(1200))).faults
+    assert fault.message == "below `… / topic 60. / topic 61. / topic 62. / topic 63.` there is a level 65"
+
+
+@pytest.mark.parametrize("piece", [".", "…", "·", " ", "1", ". ", "**a__", "（", "1."])
+def test_a_line_in_which_a_model_was_stuck_is_read_to_its_end(piece: str) -> None:
+    assert read_outline(f"算术{piece * (100_000 // len(piece))}x").tree.leaves()
+
+
 def outlined(tree: dict[str, Any], blank: str, mark: str, level: int = 0) -> Iterator[str]:
     for name, below in tree.items():
         yield f"{blank * level}{mark}{name}"
@@ -97,6 +108,18 @@ def outlined(tree: dict[str, Any], blank: str, mark: str, level: int = 0) -> Ite
 def test_a_tree_that_was_written_is_read_as_it_was(suffix: str) -> None:
     tree = read_tree({**ALGEBRA, "1848": {"no": ["yes: no", "- 3", "#"]}}).tree
     assert read_tree(yaml.safe_load(tree_text(tree, suffix, "said"))).tree == tree
+
+
+NAMED = st.sampled_from(["name", "children", "null", "true", "~", "2020-01-01", "<<", "=", "&a", "- a", "集合"])
+BRANCHED = st.recursive(st.just({}), lambda below: st.dictionaries(NAMED, below, min_size=1, max_size=4), max_leaves=8)
+
+
+@settings(deadline=None, max_examples=60)
+@given(BRANCHED.filter(bool), st.sampled_from([".yaml", ".json"]))
+@example({"name": {}, "children": {"a": {}}}, ".json")
+def test_no_name_is_taken_for_what_it_looks_like_in_a_file(tree: dict[str, Any], suffix: str) -> None:
+    document = yaml.safe_load(tree_text(Tree(tree), suffix))
+    assert read_tree(document).tree == Tree(tree)
 
 
 @pytest.fixture

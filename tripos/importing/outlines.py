@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tripos_compiler.data import Placed
-from tripos_compiler.semantics.trees import Fault, TreeRead, read_tree
+from tripos_compiler.semantics.trees import DEEPEST, Fault, TreeRead, read_tree
 
 TAB = 4
 """A tab goes to the next column that is a multiple of this."""
@@ -36,8 +36,9 @@ MARKS = (
 )
 """What may stand before a name, with its kind; `level` parts kinds that look alike, as `第一章` and `第一节`."""
 FENCE = re.compile(r"\s*(```|~~~)")
-LEADER = re.compile(r"\s*(?:[.．·]{3,}|…+)\s*\d*$")
-"""The dots and the page that a table of contents has after a name."""
+LEADER = re.compile(r"(?:(?<![.．·])[.．·]{3,}+|(?<!…)…++)\s*+\d*+$")
+"""The dots and the page that a table of contents has after a name. It gives nothing back: a model that is stuck writes
+dots without end."""
 BOLD = re.compile(r"(\*\*|__)(.+?)\1")
 
 Kind = tuple[str, str]
@@ -146,5 +147,7 @@ def _indent(line: str) -> tuple[int, int]:
     return width, len(line)
 
 
-def _node(point: _Point) -> dict[str, Any]:
-    return {"name": point.name, "children": [_node(each) for each in point.below]}
+def _node(point: _Point, level: int = 1) -> dict[str, Any]:
+    """A line as the node of a document, with what is below it, down to the first level that no tree has."""
+    below = [_node(each, level + 1) for each in point.below] if level <= DEEPEST else []
+    return {"name": point.name, "children": below}

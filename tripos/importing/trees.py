@@ -40,9 +40,12 @@ def tree_text(tree: Tree, suffix: str, said: str = "") -> str:
 
 
 def _document(branches: Mapping[str, Any]) -> Any:
-    """Branches as a list of names, where each of them is a leaf, and else as a mapping."""
+    """Branches as a list of names, where each of them is a leaf, and else as a mapping; as nodes where a mapping would
+    be read as one node, since one of them is called `name`."""
     if not any(branches.values()):
         return [str(name) for name in branches]
+    if "name" in branches:
+        return [{"name": str(name), "children": _document(below) if below else None} for name, below in branches.items()]
     return {str(name): _document(below) if below else None for name, below in branches.items()}
 
 

@@ -29,7 +29,7 @@ _GROUPED = re.compile(
 meant: no number by itself begins with 0."""
 _COMMA_DECIMALS = re.compile(r"(?<![\d.,])(\d{1,3}(?:\.\d{3})+),(\d{1,2})(?![\d,.]\d|\d)")
 _LATEX_FRACTION = re.compile(r"\\[dtc]?frac ?\{([^{}]*)\} ?\{([^{}]*)\}")
-_FRACTION = re.compile(r"-?\d* ?[¼-¾⅐-⅞]")
+_FRACTION = re.compile(r"-?(?<!\d)\d*+ ?[¼-¾⅐-⅞]")
 _SENTENCE = re.compile(r"[.;!?](?=\s)|[。；！？]")
 _AMOUNT = r"\d{1,3}(?:,\d{3})+(?!\d)|\d+"
 _PARTS = re.compile(rf"(?<![\w/.)])-?\s?[$€£¥₹]?(?:(?:{_AMOUNT}) )?(?:{_AMOUNT})(?:\.\d+)? ?/ ?\d+(?:\.\d+)?(?![\w/])")
@@ -41,12 +41,14 @@ _POWER = re.compile(
 _TEN_THOUSANDS = re.compile(
     rf"(?<![A-Za-z\d.])-?(?:{_AMOUNT})(?:\.\d+)? ?(?:[十百千]?[万亿]|万亿)(?:\d+[十百千万]){{0,3}}(?!\d)"
 )
-_CHINESE_FRACTION = re.compile(rf"(?P<bottom>[{_CHINESE}]+)分之(?P<top>[{_CHINESE}]+)")
+_CHINESE_FRACTION = re.compile(rf"(?<![{_CHINESE}])(?P<bottom>[{_CHINESE}]++)分之(?P<top>[{_CHINESE}]+)")
 _CHINESE_NUMBER = re.compile(rf"(?<![第{_CHINESE}])负?[{_CHINESE}]+(?:点[{_CHINESE}]+)?(?!分之)")
 _STATED = re.compile(r"(?:[是为得:：=]|等于|还?剩下?|一共|总共|共)\s?$")
 """What stands before a single Chinese numeral that is a number and not part of a word, as `一` is of `一样`."""
 _STATED_MOST = 4
 """As many characters are the longest of it."""
+_LONGEST = 60
+"""No numeral with Chinese characters is longer; the time that reading one takes grows by the square of its length."""
 _NO_NUMBER = frozenset(("万一", "一一", "千万", "十万", "百万"))
 _WORDS_OF_ONE = frozenset("样般些起定直下致切共旦面种边同")
 """With these behind it `一` is a word that counts nothing."""
@@ -123,7 +125,7 @@ def _numbers(text: str) -> list[float]:
         for match in pattern.finditer(text):
             take(match.start(), match.end(), number(match[0].strip()))
     for match in NUMBER_IN_TEXT.finditer(text):
-        if text[: match.start()].endswith(("^", "^{")):
+        if text.endswith(("^", "^{"), 0, match.start()):
             continue  # of `cm^2`
         take(match.start(), match.end(), number(match[0]))
     for match in _CHINESE_FRACTION.finditer(text):
@@ -145,13 +147,15 @@ def _is_number(text: str, match: re.Match[str], *, alone: bool) -> bool:
 
 
 def _chinese(text: str) -> float | None:
-    """A Chinese numeral; missing where it is none.
+    """A Chinese numeral; missing where it is none, or too long to be one.
 
     >>> _chinese("一百二十三"), _chinese("两千"), _chinese("三点五"), _chinese("一千一万")
     (123.0, 2000.0, 3.5, None)
     """
     from cn2an import cn2an
 
+    if len(text) > _LONGEST:
+        return None
     try:
         return float(cn2an(text.replace("〇", "零"), "smart"))
     except (ValueError, KeyError):  # the latter is a slip of the library on `三亿三`
