@@ -23,8 +23,8 @@ MOST_SHOWN = 5
 @dataclass(frozen=True)
 class ReleaseFolders:
     """Looks for a release in `releases/` beside the spec that names it and beside each folder above, then in `folders`:
-    folders of releases, or releases themselves. Where the spec says the place, nowhere else. Only with `fetch` is
-    anything read from the network."""
+    folders of releases, or releases themselves. Where the spec says the place, nothing else is taken, but for
+    a release of the very digest. Only with `fetch` is anything read from the network."""
 
     folders: tuple[Path, ...] = ()
     fetch: bool = True
@@ -34,14 +34,14 @@ class ReleaseFolders:
 
         Raises `ReleaseError`: E0912 where none is found, E0913 where it has another digest, E0914 where it is damaged.
         """
-        if asked.place is not None:
-            return self._placed(asked, near)
-        candidates = list(self._candidates(asked, near))
+        candidates = list(self._candidates(asked, near)) if asked.place is None or asked.sha256 is not None else []
         fitting = [each for each in candidates if asked.fits(each.version)]
         if asked.sha256 is not None:
             same = next((each for each in fitting if each.digest == asked.sha256), None)
-            if same is not None:
+            if same is not None:  # it is that one wherever it lies: in a release that holds it, and need not be fetched
                 return _found(same, asked)
+        if asked.place is not None:
+            return self._placed(asked, near)
         if not fitting:
             raise self._nothing(asked, near, candidates)
         highest = max(fitting, key=lambda each: order(each.version))
@@ -107,6 +107,8 @@ class _Candidate:
     name: str
     version: str
     digest: str
+    main: str
+    languages: tuple[str, ...]
 
 
 def _candidate(folder: Path) -> _Candidate | None:
@@ -117,31 +119,32 @@ def _candidate(folder: Path) -> _Candidate | None:
         release = open_release(folder)
     except Failure:
         return None
-    return _Candidate(folder, release.manifest.benchmark, release.manifest.version, release.digest)
+    manifest = release.manifest
+    return _Candidate(folder, manifest.benchmark, manifest.version, release.digest, manifest.main, manifest.languages)
 
 
 @cache
-def _opened(folder: Path, digest: str) -> FoundRelease:
-    """A release whose files were held against its manifest: once, since a release never changes."""
+def _data_of(folder: Path, digest: str) -> frozenset[tuple[str, str]]:
+    """The data files of a release, whose files are held against its manifest: once, since a release never changes."""
     from tripos.releases.opening import open_release
 
-    release = open_release(folder)
-    plan = release.plan()
+    plan = open_release(folder).plan()
     files = {(file.path, file.sha256) for dataset in plan.datasets for file in dataset.files}
     for tree in plan.trees:
         files |= {(file.path, file.sha256) for file in tree.files} or {(tree.path, tree.sha256)}
-    manifest = release.manifest
-    main, languages = release.main.as_posix(), manifest.languages
-    return FoundRelease(
-        manifest.benchmark, manifest.version, digest, folder.as_posix(), main, languages, frozenset(files)
-    )
+    return frozenset(files)
 
 
 def _found(candidate: _Candidate, asked: Asked) -> FoundRelease:
+    folder = candidate.folder
     try:
-        return _opened(candidate.folder, candidate.digest)
+        data = _data_of(folder.resolve(), candidate.digest)
     except Failure as failure:
         raise ReleaseError("E0914", f"`{asked.text}`: {failure.message}", failure.hint or "") from failure
+    main = (folder / candidate.main).as_posix()
+    return FoundRelease(
+        candidate.name, candidate.version, candidate.digest, folder.as_posix(), main, candidate.languages, data
+    )
 
 
 def _another(asked: Asked, found: _Candidate) -> ReleaseError:
