@@ -3,8 +3,8 @@
     python tests/bench/cjeval.py --data ../shared/data [--rounds 3] [--most 60]
 
 Beside it stands the time that this machine takes to find the twenty concepts nearest to every question. The ratio of
-the two is what to quote; seconds are printed, by the clock and of CPU time, and more CPU time than `--most` seconds on
-two cores is an exit code of 1.
+the two is what to quote; seconds are printed, by the clock and of CPU time. More than `--most` seconds by the clock are
+an exit code of 1; on a machine that others use meanwhile the clock says nothing, and CPU time on two cores counts.
 """
 
 from __future__ import annotations
@@ -23,6 +23,8 @@ ROOT = Path(__file__).parents[2]
 SPEC = ROOT / "specs" / "cjeval"
 REPLIES, LEAST_JUDGED = 19_260, 1_494
 """Of one model, to all that is asked; and of the judge, whatever is replied."""
+IDLE = 0.5
+"""A load of less, before it begins, is a machine that nobody else uses."""
 
 
 def main() -> None:
@@ -31,6 +33,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--most", type=float, default=60.0)
     options = parser.parse_args()
+    busy = os.getloadavg()[0]
     runs, nearest = [], []
     for _ in range(options.rounds):
         runs.append(run(options.data))
@@ -40,7 +43,9 @@ def main() -> None:
     calls, beside = runs[0][2], statistics.median(nearest)
     print(f"four tasks: {clock:.1f} s by the clock, {cpu:.1f} s of CPU time for {calls:,} calls, the report included")
     print(f"retrieval of {REPLIES // 6:,} questions alone: {beside:.1f} s of CPU time; ratio {cpu / beside:.1f}")
-    sys.exit(cpu / 2 > options.most)
+    if busy > IDLE:
+        print(f"{busy:.1f} processes were at work before it began: by the clock it says nothing")
+    sys.exit((cpu / 2 if busy > IDLE else clock) > options.most)
 
 
 def run(data: str) -> tuple[float, float, int]:
