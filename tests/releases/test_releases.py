@@ -232,6 +232,29 @@ def test_debians_minisign_accepts_the_signature(copy: Path, tmp_path: Path) -> N
     assert [check.outcome for check in signature_checks(copy, str(public))] == ["good"]
 
 
+@pytest.mark.parametrize(
+    ("line", "outcome"), [(0, "good"), (1, "wrong"), (2, "wrong"), (3, "wrong")], ids=["untrusted", "1", "trusted", "3"]
+)
+def test_all_but_the_untrusted_comment_of_a_minisign_signature_is_protected(
+    copy: Path, tmp_path: Path, line: int, outcome: str
+) -> None:
+    import minisign
+
+    keys = minisign.KeyPair.generate()
+    (tmp_path / "lab.key").write_bytes(bytes(keys.secret_key))
+    (tmp_path / "lab.pub").write_bytes(bytes(keys.public_key))
+    sign(copy, tmp_path / "lab.key", copy.name, {})
+    signature = copy / "manifest.json.minisig"
+    lines = signature.read_text("utf-8").split("\n")
+    changed = lines[line][:-5] + ("A" if lines[line][-5] != "A" else "B") + lines[line][-4:]
+    signature.write_text("\n".join([*lines[:line], changed, *lines[line + 1 :]]), "utf-8")
+    assert [check.outcome for check in signature_checks(copy, str(tmp_path / "lab.pub"))] == [outcome]
+    if shutil.which("minisign") is not None:
+        command = ["minisign", "-V", "-p", tmp_path / "lab.pub", "-m", copy / "manifest.json"]
+        said = subprocess.run(command, capture_output=True, check=False)
+        assert (said.returncode == 0) == (outcome == "good")
+
+
 def test_an_ssh_key_signs_and_another_does_not_hold(copy: Path, tmp_path: Path) -> None:
     if shutil.which("ssh-keygen") is None:
         pytest.skip("ssh-keygen is not installed")

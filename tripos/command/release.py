@@ -91,6 +91,7 @@ def _told(made: Made) -> dict[str, object]:
         "path": made.path.as_posix(),
         "digest": made.digest,
         "was_there": made.was_there,
+        "withheld": None if made.private is None else made.private.as_posix(),
         "manifest": made.manifest.model_dump(mode="json"),
     }
 

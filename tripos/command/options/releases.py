@@ -22,7 +22,7 @@ def add_release(parser: argparse.ArgumentParser) -> None:
     help_ = "the reward model of a role: its folder, which is copied, or its SHA-256"
     parser.add_argument("--artefact", metavar="ROLE=DIR|SHA256", action="append", default=[], help=help_)
     parser.add_argument("--zip", action="store_true", help="write it as a zip too, beside the folder")
-    help_ = "copy it there too, such as s3://bucket/releases or file:///srv/releases"
+    help_ = "copy it there too: s3://bucket/releases, file:///srv/releases, hf://OWNER/NAME"
     parser.add_argument("--push", metavar="URL", help=help_)
     parser.add_argument("--json", action="store_true", help="print what was released as JSON")
 
