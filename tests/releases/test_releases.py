@@ -391,9 +391,30 @@ def test_a_diff_takes_a_revision_of_git(
     spec = tmp_path / "specs/lessons/spec.tripos"
     spec.write_text(spec.read_text("utf-8").replace("Lessons", "Lectures"), "utf-8")
     monkeypatch.chdir(tmp_path)
-    assert run_command(["diff", "HEAD:specs/lessons/spec.tripos", "specs/lessons", "--format", "json"]) == 2
+    for given in ("HEAD:specs/lessons/spec.tripos", "HEAD:specs/lessons"):
+        assert run_command(["diff", given, "specs/lessons", "--format", "json"]) == 0
+        assert json.loads(capsys.readouterr().out)["part"] == "patch"
+    monkeypatch.chdir(tmp_path / "specs")
+    assert run_command(["diff", "HEAD:specs/lessons", "lessons", "--format", "json"]) == 0
+    assert run_command(["diff", "HEAD:specs/nothing", "lessons", "--format", "json"]) == 2
+
+
+def test_a_revision_of_a_spec_has_what_it_has_in_common_with_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(LESSONS, tmp_path / "specs/lessons")
+    (tmp_path / "specs/common").mkdir()
+    (tmp_path / "specs/common/roles.tripos").write_text("role candidate compared\nrole judge\n", "utf-8")
+    spec = tmp_path / "specs/lessons/spec.tripos"
+    text = spec.read_text("utf-8").replace("role candidate compared\nrole judge\n", 'use "../common/roles.tripos"\n')
+    spec.write_text(text, "utf-8")
+    git = ["git", "-C", str(tmp_path), "-c", "user.name=a", "-c", "user.email=a@b.c"]
+    for command in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "first"]):
+        subprocess.run([*git, *command], check=True, capture_output=True)
+    (tmp_path / "specs/common/roles.tripos").write_text("role candidate compared\nrole judge panel\n", "utf-8")
+    monkeypatch.chdir(tmp_path)
     assert run_command(["diff", "HEAD:specs/lessons", "specs/lessons", "--format", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["part"] == "patch"
+    assert json.loads(capsys.readouterr().out)["changes"][0]["kind"] == "role"
 
 
 def test_a_folder_that_is_no_release_is_told_so(tmp_path: Path) -> None:
