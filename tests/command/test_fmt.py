@@ -178,6 +178,7 @@ def test_a_formatter_that_would_change_a_meaning_writes_nothing(
 
 def test_formatting_changes_no_plan(tmp_path: Path, tripos: Command) -> None:
     spec = shutil.copytree(ROOT / "specs" / "edubench", tmp_path / "edubench")
+    shutil.copytree(ROOT / "specs" / "common", tmp_path / "common")
     for path in spec.glob("*.tripos"):
         path.write_text(path.read_text("utf-8").replace("  ", "   ").replace("\n\n", "\n\n\n# why\n"), "utf-8")
     before = find_spec(str(spec)).compile().plan

@@ -126,3 +126,18 @@ def test_the_real_data_make_as_many_pairs_as_are_published(tripos: Command, tmp_
     novice = [by for by in learned.by if "Novice" in by]
     assert len(novice) == 395
     assert sum(by[1] == "Novice" for by in novice) / len(novice) == pytest.approx(0.944, abs=0.001)
+
+
+@pytest.mark.parametrize("name", ["mrbench_pairs", "mathdial_pairs", "gsm8k_pairs", "bridge_pairs"])
+def test_what_stands_before_a_reply_is_laid_out_as_a_critic_is_shown_it_in_use(name: str) -> None:
+    plan, source = compiled(SPEC)
+    (pairing,) = (each for each in plan.exports if isinstance(each, Pairing) and each.name == name)
+    prompts = {pair.prompt for pair in pairs_of(plan, pairing, source)[0]}
+    assert prompts
+    for prompt in prompts:
+        paragraphs = prompt.split("\n\n")
+        labels = [each.partition(":")[0] for each in paragraphs]
+        assert prompt == prompt.strip()
+        assert "Not Available" not in prompt
+        assert set(labels[:-1]) <= {"Problem", "Reference solution"}
+        assert labels[-1] in ("Problem", "Tutor", "Teacher", "Student", "tutor", "student")

@@ -1,0 +1,41 @@
+"""Releases of benchmarks that `use` files beside their folder, and of trees of several files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Command
+from tripos.project import find_spec
+from tripos.releases.about import About
+from tripos.releases.contents import contents_of
+
+SPECS = Path(__file__).parents[2] / "specs"
+
+
+@pytest.mark.parametrize(
+    ("name", "release", "shared"),
+    [
+        ("cjeval", "cjeval-1.0.0", {"choices", "judging"}),
+        ("mathtutorbench", "mathtutorbench-1.0.0", {"transcripts"}),
+        ("mathtutorbench/reward", "tutor_reward-1.0.0", {"judging", "transcripts"}),
+    ],
+)
+def test_a_release_holds_what_its_benchmark_uses_of_the_shared_files_and_is_verified(
+    name: str, release: str, shared: set[str], tmp_path: Path, tripos: Command
+) -> None:
+    done = tripos("release", str(SPECS / name), "--to", str(tmp_path))
+    assert done.code == 0, done.err
+    assert {path.stem for path in (tmp_path / release / "spec" / "common").iterdir()} == shared
+    assert tripos("verify", str(tmp_path / release)).code == 0
+
+
+def test_every_file_of_a_tree_is_copied() -> None:
+    spec = find_spec(str(SPECS / "teachbench"))
+    compilation = spec.compile()
+    assert compilation.plan is not None
+    contents = contents_of(compilation, compilation.plan, spec.folders, About())
+    subjects = sorted(Path(each.path).name for each in contents.copied if "/syllabus/" in each.path)
+    assert subjects == sorted(path.name for path in (SPECS / "teachbench/syllabus").iterdir())
+    assert len(subjects) == 7
