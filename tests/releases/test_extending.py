@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
+from tripos.language_server.checking import Benchmark
+from tripos.language_server.documents import Documents
 from tripos.project import find_spec
 from tripos.releases.places import pack
 from tripos.releases.verifying import verify
@@ -364,6 +366,19 @@ def test_a_data_file_of_the_release_is_not_overlaid_by_one_of_that_name(folder: 
     extend(folder)
     write(folder, {"data/sums.jsonl": '{"question": "Other?", "answer": "other"}\n'})
     assert tripos("check", "more", "--data", "data").code == 0
+
+
+def test_an_editor_compiles_what_extends_a_release_and_fetches_nothing(folder: Path) -> None:
+    main = extend(folder) / "more.tripos"
+    opened = Benchmark(Documents(), main.as_posix(), pytest.fail).compilation()
+    assert opened.plan == plan_at(main)
+    far = using(folder).replace(" sha256", ' from "https://example.invalid/sums" sha256')
+    write(folder / "apart", {"apart.tripos": HEAD.replace("more", "apart") + far + OWN})
+    shutil.rmtree(folder / "releases")
+    found = Benchmark(Documents(), (folder / "apart/apart.tripos").as_posix(), pytest.fail).compilation()
+    assert [(each.code, each.message) for each in found.diagnostics] == [
+        ("E0912", "`https://example.invalid/sums` is not fetched here")
+    ]
 
 
 def test_a_newer_release_that_is_extended_is_told_as_a_change(folder: Path, tripos: Command) -> None:
