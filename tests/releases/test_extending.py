@@ -319,6 +319,20 @@ def test_rows_that_models_wrote_are_taken_as_they_were_frozen(folder: Path, trip
     assert frozen[0].read_bytes() == frozen[1].read_bytes()
 
 
+def test_rows_that_models_write_for_the_extension_itself_are_frozen_beside_those(folder: Path, tripos: Command) -> None:
+    own = (
+        "role author\n"
+        'dataset item by author {\n  count 1\n  prompt "Write an exercise."\n  returns { question text }\n}\n'
+        'scenario exercises {\n  over item\n  ask reply by candidate { prompt "{{ item.question }}" }\n'
+        "  score right = near(reply.text, item.question)\n}\n"
+    )
+    extend(folder, own=own)
+    assert tripos("run", "more", *MODEL, "--role", "author=mock/author").code == 0
+    done = tripos("release", "more", "--to", "out")
+    assert done.code == 0, done.err
+    assert verify(folder / "out/more-1.0.0").wrong == ()
+
+
 def test_items_that_a_release_holds_back_are_in_no_file_of_one_that_extends_it(folder: Path, tripos: Command) -> None:
     private = HEAD.replace("more", "private") + (
         "role candidate compared\n"

@@ -156,7 +156,8 @@ def _write(
     extends = hold(wanted.compilation.releases, about, folder)
     (folder / PLAN).write_text(plan.to_json(), "utf-8")
     canary = canary_of(plan.benchmark.name)
-    rows |= freeze(source, folder, gather(plan, source, wanted.store or Path("results")), canary)
+    times = gather(plan, source, wanted.store or Path("results"), wanted.compilation.release_folders)
+    rows |= freeze(source, folder, times, canary)
     rows |= take_frozen(plan, wanted.compilation.releases, folder)
     items = _items(wanted, source, contents, folder, canary)
     rows |= {each.path: each.rows - len(each.withheld) for each in items if each.path is not None}
