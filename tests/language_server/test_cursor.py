@@ -51,7 +51,8 @@ def test_the_block_and_the_statement_are_known(marked: str, place: str, keyword:
     [
         ("role |", ["NAME"]),
         ("role judge |", ["compared", "panel"]),
-        ("use |", ["PATH"]),
+        ("use |", ["PATH", "release"]),
+        ('use release "edubench@1.2" |', ["from", "sha256"]),
         ("scenario s { ask |", ["NAME"]),
         ("scenario s { ask a |", ["by"]),
         ("scenario s { ask a by b |", ["when"]),

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
+from tripos.language_server.checking import Benchmark
+from tripos.language_server.documents import Documents
 from tripos.project import find_spec
 from tripos.releases.places import pack
 from tripos.releases.verifying import verify
@@ -317,6 +319,20 @@ def test_rows_that_models_wrote_are_taken_as_they_were_frozen(folder: Path, trip
     assert frozen[0].read_bytes() == frozen[1].read_bytes()
 
 
+def test_rows_that_models_write_for_the_extension_itself_are_frozen_beside_those(folder: Path, tripos: Command) -> None:
+    own = (
+        "role author\n"
+        'dataset item by author {\n  count 1\n  prompt "Write an exercise."\n  returns { question text }\n}\n'
+        'scenario exercises {\n  over item\n  ask reply by candidate { prompt "{{ item.question }}" }\n'
+        "  score right = near(reply.text, item.question)\n}\n"
+    )
+    extend(folder, own=own)
+    assert tripos("run", "more", *MODEL, "--role", "author=mock/author").code == 0
+    done = tripos("release", "more", "--to", "out")
+    assert done.code == 0, done.err
+    assert verify(folder / "out/more-1.0.0").wrong == ()
+
+
 def test_items_that_a_release_holds_back_are_in_no_file_of_one_that_extends_it(folder: Path, tripos: Command) -> None:
     private = HEAD.replace("more", "private") + (
         "role candidate compared\n"
@@ -364,6 +380,19 @@ def test_a_data_file_of_the_release_is_not_overlaid_by_one_of_that_name(folder: 
     extend(folder)
     write(folder, {"data/sums.jsonl": '{"question": "Other?", "answer": "other"}\n'})
     assert tripos("check", "more", "--data", "data").code == 0
+
+
+def test_an_editor_compiles_what_extends_a_release_and_fetches_nothing(folder: Path) -> None:
+    main = extend(folder) / "more.tripos"
+    opened = Benchmark(Documents(), main.as_posix(), pytest.fail).compilation()
+    assert opened.plan == plan_at(main)
+    far = using(folder).replace(" sha256", ' from "https://example.invalid/sums" sha256')
+    write(folder / "apart", {"apart.tripos": HEAD.replace("more", "apart") + far + OWN})
+    shutil.rmtree(folder / "releases")
+    found = Benchmark(Documents(), (folder / "apart/apart.tripos").as_posix(), pytest.fail).compilation()
+    assert [(each.code, each.message) for each in found.diagnostics] == [
+        ("E0912", "`https://example.invalid/sums` is not fetched here")
+    ]
 
 
 def test_a_newer_release_that_is_extended_is_told_as_a_change(folder: Path, tripos: Command) -> None:

@@ -114,7 +114,8 @@ def _samples(options: Namespace) -> int:
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
     thaw_given(source, options.path)
     folder = Path(compilation.sources[0].path).parent
-    made = record(table, plan, source, Path(config.store), role_flags(options.role), folder)
+    released = compilation.release_folders
+    made = record(table, plan, source, Path(config.store), role_flags(options.role), folder, released)
     told = made.told
     with _Telling(options, told, made.rejected):
         skip, rows = options.skip_rejected, len(table.records)

@@ -24,7 +24,7 @@ from tripos_runtime.cases import CaseSource, Selection
 from tripos_runtime.engine import item_row, new_run_id
 from tripos_runtime.making.foreseen import data_maker
 from tripos_runtime.marks import Marks, drawn_counts
-from tripos_runtime.plugins import PluginError, load_plugins
+from tripos_runtime.plugins import NOTHING, PluginError, load_plugins
 from tripos_runtime.recorded import Recorder, Refusal
 from tripos_runtime.runnable import NotRunnable, check_recordable
 from tripos_warehouse.ledger import open_ledger
@@ -75,17 +75,23 @@ def role_flags(texts: Sequence[str]) -> dict[str, str]:
 
 
 def record(
-    table: Table, plan: Plan, source: CaseSource, root: Path, roles: Mapping[str, str], folder: Path
+    table: Table,
+    plan: Plan,
+    source: CaseSource,
+    root: Path,
+    roles: Mapping[str, str],
+    folder: Path,
+    releases: Mapping[str, str] = NOTHING,
 ) -> Recorded:
     """What the replies of a file come to in the store at `root`, without anything being written. `folder` is that of
-    the spec, for its Python functions.
+    the spec, and `releases` those of releases that it extends, for their Python functions.
 
     Raises `Failure`, also where the plan has parts that are not run, and `StoreError` where the store cannot be read.
     """
     try:
         replies = read_replies(table, plan, source)
         check_recordable(replies.scenarios)
-        functions = load_plugins(plan, folder)
+        functions = load_plugins(plan, folder, releases)
         binding = _binding(plan, replies, roles)
         with calling(functions):
             return _record(table, plan, source, root, replies, binding)

@@ -12,6 +12,7 @@ from tripos.config import NAME, Config, load_config
 from tripos.failure import Failure
 from tripos.language_server.data import KeptData
 from tripos.language_server.documents import SUFFIX, Documents
+from tripos.releases.finding import ReleaseFolders
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics import Diagnostic
 from tripos_compiler.diagnostics.deny import deny
@@ -29,9 +30,10 @@ class TooLong(Exception):
 
 @dataclass(frozen=True)
 class Project:
-    """What the `tripos.toml` of a main file says: where data is looked for, and what is denied."""
+    """What the `tripos.toml` of a main file says: where data and releases are looked for, and what is denied."""
 
     data: DataFolders
+    releases: ReleaseFolders
     denied: Mapping[str, str]
 
 
@@ -46,7 +48,8 @@ def project_of(path: str, log: Callable[[str], None]) -> Project:
             denied = chosen_denials(Namespace(deny=[]), config)
         except Failure as failure:
             log(f"{failure.message}; {failure.hint}" if failure.hint else failure.message)
-    return Project(DataFolders(tuple(Path(each) for each in config.data)), denied)
+    data, releases = (tuple(Path(each) for each in folders) for folders in (config.data, config.releases))
+    return Project(DataFolders(data), ReleaseFolders(releases, fetch=False), denied)
 
 
 class Benchmark:
@@ -97,7 +100,7 @@ class Benchmark:
         def read(path: str) -> str:
             return texts[path] if path in texts else self.documents.read(path)
 
-        return deny(compile_spec(self.main, read, data).diagnostics, project.denied)
+        return deny(compile_spec(self.main, read, data, releases=project.releases).diagnostics, project.denied)
 
     def _settled(self) -> tuple[Project, KeptData]:
         """The settings and the reader; what was made with another reader is forgotten."""
@@ -135,7 +138,7 @@ class Benchmark:
             return text
 
         try:
-            compilation = compile_spec(self.main, read, data, self._memory)
+            compilation = compile_spec(self.main, read, data, self._memory, releases=project.releases)
         except BaseException:
             self._memory = Memory()
             raise

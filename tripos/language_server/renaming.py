@@ -52,6 +52,10 @@ def rename(view: View, position: Position, new: str) -> WorkspaceEdit:
             found |= {place_of(span) for span in family(index, root(index, named.span))}
     if not found:
         raise Refused("there is no name here that can be changed")
+    for named in named_at(view, view.offset(position)):
+        for release in named.checked.compilation.releases:
+            if any(release.inside(place.path) for place in found):
+                raise Refused(f"`{old}` is of the release {release.title}, which is never changed")
     edits = _edits(view, found, old, new)
     _require_sound(view, edits, new)
     return _to_lsp(view, edits)

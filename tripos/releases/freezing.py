@@ -22,14 +22,17 @@ from tripos_runtime.binding import Binding, BindingError, bind
 from tripos_runtime.cases import CaseSource, Selection
 from tripos_runtime.making.foreseen import data_maker
 from tripos_runtime.making.kept import MadeRow
+from tripos_runtime.plugins import NOTHING
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect
 
 
-def gather(plan: Plan, source: CaseSource, store: Path) -> dict[str, dict[str, datetime]]:
+def gather(
+    plan: Plan, source: CaseSource, store: Path, releases: Mapping[str, str] = NOTHING
+) -> dict[str, dict[str, datetime]]:
     """Puts the rows of all data sets that are made where `source` finds them, as the last run of a store that asked
-    for them left them; by data set, when each item was made.
+    for them left them; by data set, when each item was made. `releases` are the folders of those that are extended.
 
     Raises `Failure` W0854 where the store has no such run, or some rows are yet to be made.
     """
@@ -51,7 +54,7 @@ def gather(plan: Plan, source: CaseSource, store: Path) -> dict[str, dict[str, d
     found = next(((roles, models) for roles, models, prints in runs if needed <= set(prints)), None)
     if found is None:
         raise Failure("W0854", f"the items are made by models, and no run in `{store}` made them", _HINT)
-    _make(plan, source, _binding(plan, found[0], found[1]), kept)
+    _make(plan, source, _binding(plan, found[0], found[1]), kept, releases)
     return times
 
 
@@ -68,14 +71,14 @@ def _binding(plan: Plan, roles: str, models: list[str]) -> Binding:
         raise Failure("W0854", f"the run that made the items does not fit: {error.message}", _HINT) from error
 
 
-def _make(plan: Plan, source: CaseSource, binding: Binding, store: Store) -> None:
+def _make(plan: Plan, source: CaseSource, binding: Binding, store: Store, releases: Mapping[str, str]) -> None:
     """Goes through what a store has, without asking anybody."""
     from tripos.command.forecasts import Committed
     from tripos_runtime.plugins import PluginError, load_plugins
 
     maker = data_maker(plan, source, Selection(), binding, Committed(store, plan.fingerprints))
     try:
-        maker.functions = load_plugins(plan, Path(source.spec_files[0]).parent)
+        maker.functions = load_plugins(plan, Path(source.spec_files[0]).parent, releases)
         asyncio.run(maker.make())
     except (PluginError, StoreError) as error:
         raise Failure("W0854", error.message, error.hint) from error

@@ -100,7 +100,8 @@ def make_release(wanted: Wanted, to: Path) -> Made:
     license_ = check_license(benchmark.license, f"`{benchmark.name}`")
     source = CaseSource(wanted.plan, wanted.folders, tuple(each.path for each in wanted.compilation.sources))
     thaw_extended(source, wanted.compilation.releases)
-    times = gather(wanted.plan, source, wanted.store or Path("results"))
+    folders = wanted.compilation.release_folders
+    times = gather(wanted.plan, source, wanted.store or Path("results"), folders)
     held = held_files(wanted.plan, source, held_back_in(wanted.compilation.releases))
     contents = contents_of(wanted.compilation, wanted.plan, wanted.folders, about, held)
     for each in contents.external:
