@@ -181,7 +181,7 @@ def test_all_of_it_runs_beside_the_baselines(tmp_path: Path, monkeypatch: pytest
     assert figures["solution_correctness.f1", "baseline/constant:true"] == pytest.approx(2 / 3)
     assert figures["solution_correctness.balanced_accuracy", "baseline/constant:true"] == 0.5
     assert figures["mistake_location.micro_f1", "baseline/constant:0"] == 0.5
-    assert len({name for name, _ in figures}) == 10
+    assert len({name for name, _ in figures}) == 14
     again = tripos("run", str(SPEC), "--model", models, "--role", "critic=mock/reward")
     assert "0 asked" in again.err
 
