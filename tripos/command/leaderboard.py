@@ -15,6 +15,7 @@ from tripos.command.harmless import fold, harmless
 from tripos.command.opening import open_store
 from tripos.command.terminal import columns
 from tripos.failure import GOOD, Failure
+from tripos_compiler.versions import comparable
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.leaderboard import Board, Standing, leaderboard
 from tripos_warehouse.report import PROVING
@@ -45,7 +46,8 @@ def main(options: Namespace) -> int:
     try:
         with connect(open_store(options)) as connection:
             runs = all_runs(connection)
-            boards = leaderboard(connection, runs, wanted, benchmarks=options.benchmarks, anyway=options.anyway)
+            more = {"benchmarks": options.benchmarks, "anyway": options.anyway}
+            boards = leaderboard(connection, runs, wanted, comparable=comparable, **more)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     form = "json" if options.json else options.format

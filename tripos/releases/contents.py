@@ -152,8 +152,8 @@ def _data_of(compilation: Compilation, plan: Plan, folders: DataFolders) -> Iter
             for found in files_of(folders, dataset.source, spec_files, wanted):
                 yield _Used(found, dataset.source, rows[found.path])
         for tree in plan.trees:
-            parts = {file.path: file.sha256 for file in tree.files} or {tree.path: tree.sha256}
-            for found in files_of(folders, tree.source, spec_files, parts):
+            trees = {file.path: file.sha256 for file in tree.files} or {tree.path: tree.sha256}
+            for found in files_of(folders, tree.source, spec_files, trees):
                 yield _Used(found, tree.source, None)
     except DataError as error:
         raise Failure("W0853", error.message, error.help) from error

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Any
@@ -14,7 +14,6 @@ import duckdb
 
 from tripos_compiler.plan import Measure, Plan
 from tripos_compiler.semantics.headlines import why_no_headline
-from tripos_compiler.semantics.versions import comparable
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures import evaluate
@@ -106,11 +105,13 @@ def leaderboard(
     wanted: Mapping[str, Sequence[str]] = {},
     *,
     benchmarks: Sequence[str] = (),
+    comparable: Callable[[str, str], bool],
     anyway: bool = False,
 ) -> list[Board]:
     """A board for each measure that stands for a benchmark of `runs`, which are the latest first; `wanted` are measures
     to take instead, by benchmark, and `benchmarks` those to show. `connection` shows what is current of each. Models
-    that ran under other major versions only are left out, unless they are to be ranked `anyway`.
+    that ran only under versions whose figures are not `comparable` with those of the newest run are left out, unless
+    they are to be ranked `anyway`.
 
     Raises `StoreError`: W0301 for a benchmark that has no run, W0602 for a measure that it has not, or that does not
     come to one value for each model.
@@ -128,8 +129,9 @@ def leaderboard(
         of_it = by_benchmark[name]
         newest = next((run for run in of_it if run.status not in ("stopped", "failed")), of_it[0])
         plan = get_plan(connection, newest)
+        other = _of_other_versions(newest, of_it, comparable)
         measures = [_measure(plan, each) for each in wanted[name]] if name in wanted else headlines(plan)
-        boards += [_board(connection, plan, newest, of_it, measure, anyway) for measure in measures]
+        boards += [_board(connection, plan, newest, of_it, measure, other, anyway) for measure in measures]
     return boards
 
 
@@ -164,17 +166,17 @@ def _is_alone(plan: Plan, measure: Measure) -> bool:
 
 
 def _board(
-    connection: duckdb.DuckDBPyConnection, plan: Plan, newest: Run, runs: Sequence[Run], measure: Measure, anyway: bool
+    connection: duckdb.DuckDBPyConnection,
+    plan: Plan,
+    newest: Run,
+    runs: Sequence[Run],
+    measure: Measure,
+    other: Mapping[str, tuple[str, ...]],
+    anyway: bool,
 ) -> Board:
-    under: dict[str, list[str]] = defaultdict(list)
-    for run in runs:
-        for model in run.models:
-            if run.version not in under[model]:
-                under[model].append(run.version)
-    now = newest.version
-    other = {model: tuple(each) for model, each in under.items() if not any(comparable(at, now) for at in each)}
+    models = {model for run in runs for model in run.models}
     gone = {} if anyway else other
-    rows = {row.model: row for row in evaluate(connection, plan, measure).rows if row.model in under}
+    rows = {row.model: row for row in evaluate(connection, plan, measure).rows if row.model in models}
     there = {model: row for model, row in rows.items() if row.value is not None and model not in gone}
     graders = _graders(connection, newest.benchmark, measure)
     differences = _differences(connection, plan, measure, tuple(there), graders)
@@ -210,6 +212,22 @@ def _board(
         gone,
         {model: other[model] for model in there if model in other},
     )
+
+
+def _of_other_versions(
+    newest: Run, runs: Sequence[Run], comparable: Callable[[str, str], bool]
+) -> dict[str, tuple[str, ...]]:
+    """The models that ran only under versions whose figures mean something else than those of the newest run."""
+    under: dict[str, list[str]] = defaultdict(list)
+    for run in runs:
+        for model in run.models:
+            if run.version not in under[model]:
+                under[model].append(run.version)
+    return {
+        model: tuple(versions)
+        for model, versions in under.items()
+        if not any(comparable(version, newest.version) for version in versions)
+    }
 
 
 def _differences(
