@@ -169,8 +169,6 @@ def _side_by_side(boards: Sequence[Board], width: int) -> list[str]:
             name, *more = fold(harmless(model), first)
             beside = [f"{cells[i][place]:>{sizes[i]}}" for i in range(at, end)]
             lines.append("  ".join([_set(name, first, True), *beside]))
-                "  ".join([_set(name, first, True), *(f"{cells[i][place]:>{sizes[i]}}" for i in range(at, end))])
-            )
             lines += more
         at = end
     return lines
