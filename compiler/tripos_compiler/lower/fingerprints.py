@@ -36,6 +36,7 @@ from tripos_compiler.plan import (
 from tripos_compiler.plan import Branches as TreeValue
 from tripos_compiler.program import Program
 from tripos_compiler.semantics.conversations import OPENINGS
+from tripos_compiler.semantics.library import FUNCTIONS
 from tripos_compiler.semantics.names import parts_of
 
 
@@ -174,7 +175,8 @@ class Prints:
         return None if when is None else [_plain(when), self.outside(when)]
 
     def outside(self, expr: Expr) -> list[object]:
-        """What an expression takes from outside the row: data sets, trees, functions of the user's."""
+        """What an expression takes from outside the row: data sets, trees, functions of the user's, and of
+        our own those that once gave something else."""
         found: list[object] = []
         for part in parts_of(expr):
             if isinstance(part, Data):
@@ -184,6 +186,8 @@ class Prints:
             elif isinstance(part, Call) and part.function in self.program.plugins:
                 plugin = self.program.plugins[part.function]
                 found.append([plugin.function, plugin.version, _plain(plugin.returns)])
+            elif isinstance(part, Call) and part.function in FUNCTIONS and FUNCTIONS[part.function].version > 1:
+                found.append([part.function, FUNCTIONS[part.function].version])
         return found
 
     def _data(self, name: str) -> object:

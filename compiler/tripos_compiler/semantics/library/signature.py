@@ -79,6 +79,8 @@ class Function:
     rule: Rule | None = None
     check: Check = _nothing_wrong
     pattern: Pattern = ANYTHING
+    version: int = 1
+    """Raised where it gives another value for the same arguments, so that what was made of the old one is made anew."""
 
     @property
     def shown(self) -> str:
@@ -160,7 +162,12 @@ def _misfit(parameter: Parameter, given: Type, bound: Bindings) -> str:
 
 
 def define(
-    python: Callable[..., Any], name: str | None = None, *, rule: Rule | None = None, check: Check = _nothing_wrong
+    python: Callable[..., Any],
+    name: str | None = None,
+    *,
+    rule: Rule | None = None,
+    check: Check = _nothing_wrong,
+    version: int = 1,
 ) -> Function:
     """The function of the language that a Python function is. Raises `TypeError` where its signature has an annotation
     that the language has no type for.
@@ -173,7 +180,7 @@ def define(
     hints = typing.get_type_hints(python, include_extras=True)
     parameters = tuple(_parameter(one, hints[one.name]) for one in inspect.signature(python).parameters.values())
     pattern = read_pattern(hints["return"])
-    return Function(name or python.__name__, parameters, _settled(pattern), python, rule, check, pattern)
+    return Function(name or python.__name__, parameters, _settled(pattern), python, rule, check, pattern, version)
 
 
 def _parameter(parameter: inspect.Parameter, annotation: Any) -> Parameter:
