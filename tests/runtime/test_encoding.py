@@ -13,7 +13,7 @@ import pytest
 
 from tripos_runtime.calling import Caller
 from tripos_runtime.ledger import Row
-from tripos_runtime.models.base import Reply, Request
+from tripos_runtime.models.base import ModelError, Reply, Request
 from tripos_runtime.models.vectors import to_text
 from tripos_runtime.retrieval.encoding import Encoder, NoVector
 from tripos_runtime.tally import Tally
@@ -58,6 +58,7 @@ class Embedding:
 
     length: Any
     most_samples: int = 2
+    refused: str | None = None
     asked: list[str] = field(default_factory=list)
 
     @property
@@ -69,6 +70,8 @@ class Embedding:
         """The vectors of a request's messages."""
         texts = [message.content for message in request.messages]
         self.asked += texts
+        if self.refused in texts:
+            raise ModelError("R0112", "too long", "shorten it")
         first, *others = [Reply(to_text(np.ones(self.length(text))), "m", "stop", 1, 0, 0.0) for text in texts]
         return Called(Reply(first.text, "m", "stop", 1, 0, 0.0, others=tuple(others)))
 
@@ -111,6 +114,18 @@ def test_a_vector_that_an_earlier_run_kept_is_as_long_as_those_that_are_asked_fo
     assert embedded(changed, ["a"]) == [3]
     with pytest.raises(NoVector):
         embedded(changed, ["b"])
+
+
+def test_one_text_that_is_refused_does_not_cost_the_others_their_vector() -> None:
+    kept = Kept()
+    model = Embedding(lambda text: 3, most_samples=3, refused="b")
+    with pytest.raises(NoVector):
+        embedded(encoder(model, kept), ["a", "b", "c"])
+    assert {row["text"]: row["status"] for row in kept.there.values()} == {
+        "a": "ok",
+        "b": "provider_error",
+        "c": "ok",
+    }
 
 
 def test_a_text_is_sent_once_however_many_wait_for_it() -> None:

@@ -11,7 +11,7 @@ from tripos_compiler.plan import Ref
 from tripos_compiler.semantics.library.likeness import bm25_score, similarity
 from tripos_runtime.retrieval import collection
 from tripos_runtime.retrieval.collection import Collection
-from tripos_runtime.retrieval.indexes import GramIndex, TermIndex
+from tripos_runtime.retrieval.indexes import GramIndex, TermIndex, VectorIndex, name_of
 from tripos_runtime.retrieval.terms import terms_of
 from tripos_warehouse.shelf import SHELF, Shelf
 
@@ -76,3 +76,11 @@ def test_a_shelf_that_cannot_be_written_costs_nothing_but_time(tmp_path: Path) -
     (tmp_path / SHELF).write_text("a file in its place")
     Shelf(tmp_path).put("bm25-00", b"index")
     assert Shelf(tmp_path).get("bm25-00") is None
+
+
+def test_a_vector_of_zeros_is_like_no_other() -> None:
+    assert VectorIndex.of([[0.0, 0.0], [0.0, 2.0]]).near([0.0, 1.0]).tolist() == [0.0, 1.0]
+
+
+def test_indexes_of_two_kinds_over_the_same_texts_have_two_names() -> None:
+    assert name_of("bm25", ["a"]) != name_of("similarity", ["a"])
