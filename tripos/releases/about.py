@@ -43,7 +43,8 @@ def read_about(folder: Path) -> About:
         return About()
     try:
         table = tomllib.loads(path.read_text("utf-8"))
-        for terms in table.get("data", {}).values():
+        data = table.get("data")
+        for terms in data.values() if isinstance(data, dict) else ():
             if isinstance(terms, dict) and "copy" in terms:
                 terms["copy_it"] = terms.pop("copy")
         return About.model_validate(table)
