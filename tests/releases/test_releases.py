@@ -244,6 +244,18 @@ def test_an_ssh_key_signs_and_another_does_not_hold(copy: Path, tmp_path: Path) 
     assert signature_checks(copy, None)[0].outcome == "unchecked"
 
 
+def test_what_is_no_public_key_says_nothing_against_a_release(copy: Path, tmp_path: Path) -> None:
+    import minisign
+
+    pair = minisign.KeyPair.generate()
+    (tmp_path / "key").write_bytes(bytes(pair.secret_key))
+    sign(copy, tmp_path / "key", copy.name, {})
+    for given in (str(tmp_path / "nothing.pub"), str(tmp_path / "key")):
+        with pytest.raises(Failure) as caught:
+            signature_checks(copy, given)
+        assert caught.value.code == "W0856"
+
+
 def test_an_unsigned_release_is_shown_as_unsigned(made: Made, tmp_path: Path) -> None:
     [check] = signature_checks(made.path, None)
     assert (check.outcome, check.told) == ("unchecked", "there is none: it is unsigned")
