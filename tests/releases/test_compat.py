@@ -41,3 +41,12 @@ def test_no_result_becomes_stale_where_figures_may_be_compared(name: str) -> Non
     before, after = plan_in("previous", name), plan_in("current", name)
     assert before.fingerprints <= after.fingerprints
     assert not [each for each in changes(before, after) if each.stale]
+
+
+def test_results_that_count_no_longer_are_no_matter_of_words_whoever_misses_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tripos_compiler.changes.step_changes", lambda *plans: iter(()))
+    [found] = changes(plan_in("previous", "temperature"), plan_in("current", "temperature"))
+    assert (found.part, found.kind) == ("major", "benchmark")
+    assert found.stale

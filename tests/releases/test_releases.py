@@ -267,6 +267,29 @@ def test_an_ssh_key_signs_and_another_does_not_hold(copy: Path, tmp_path: Path) 
     assert signature_checks(copy, None)[0].outcome == "unchecked"
 
 
+def test_what_is_no_public_key_says_nothing_against_a_release(copy: Path, tmp_path: Path) -> None:
+    import minisign
+
+    pair = minisign.KeyPair.generate()
+    (tmp_path / "key").write_bytes(bytes(pair.secret_key))
+    sign(copy, tmp_path / "key", copy.name, {})
+    for given in (str(tmp_path / "nothing.pub"), str(tmp_path / "key")):
+        with pytest.raises(Failure) as caught:
+            signature_checks(copy, given)
+        assert caught.value.code == "W0856"
+
+
+@pytest.mark.parametrize("more", [b"\n", b" ", b"another line\n"])
+def test_a_signature_with_something_after_it_was_changed(copy: Path, tmp_path: Path, more: bytes) -> None:
+    import minisign
+
+    pair = minisign.KeyPair.generate()
+    (tmp_path / "key").write_bytes(bytes(pair.secret_key))
+    name = sign(copy, tmp_path / "key", copy.name, {})
+    (copy / name).write_bytes((copy / name).read_bytes() + more)
+    assert [check.outcome for check in signature_checks(copy, None)] == ["wrong"]
+
+
 def test_an_unsigned_release_is_shown_as_unsigned(made: Made, tmp_path: Path) -> None:
     [check] = signature_checks(made.path, None)
     assert (check.outcome, check.told) == ("unchecked", "there is none: it is unsigned")

@@ -170,3 +170,13 @@ def test_a_zip_at_a_url_is_a_release(made: Path, tmp_path: Path) -> None:
     found = find_release(f"file://{tmp_path}/given.zip")
     assert found is not None
     assert open_release(found).digest == open_release(made).digest
+
+
+def test_a_plan_that_is_another_than_the_manifest_names_is_neither_run_nor_good(copy: Path) -> None:
+    path = copy / "plan.json"
+    path.write_text(path.read_text("utf-8").replace('"temperature": 0.0', '"temperature": 1.0'), "utf-8")
+    redigested(copy, "plan.json")
+    assert [each for each in wrong(copy) if each.endswith("`plan.json` is another plan than its manifest says")]
+    with pytest.raises(Failure) as caught:
+        open_release(copy).plan()
+    assert caught.value.code == "W0855"

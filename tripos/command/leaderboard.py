@@ -15,7 +15,7 @@ from tripos.command.harmless import fold, harmless
 from tripos.command.opening import open_store
 from tripos.command.terminal import columns
 from tripos.failure import GOOD, Failure
-from tripos_compiler.versions import comparable
+from tripos_compiler.semantics.versions import comparable
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.leaderboard import Board, Standing, leaderboard
 from tripos_warehouse.report import PROVING

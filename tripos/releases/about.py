@@ -69,7 +69,8 @@ def read_about(folder: Path) -> About:
         return About()
     try:
         table = tomllib.loads(path.read_text("utf-8"))
-        for terms in [each for of in ("data", "releases", "artefacts") for each in dict(table.get(of, {})).values()]:
+        tables = [each for of in ("data", "releases", "artefacts") if isinstance(each := table.get(of), dict)]
+        for terms in [each for named in tables for each in named.values()]:
             if isinstance(terms, dict) and "copy" in terms:
                 terms["copy_it"] = terms.pop("copy")
         return About.model_validate(table)

@@ -7,6 +7,7 @@ from typing import Any
 
 from tripos.releases.about import About
 from tripos.releases.artefacts import open_roles
+from tripos.releases.licences import HUB
 from tripos.releases.manifest import ExternalFile, ReleasedArtefact, ReleasedItems
 from tripos_compiler.plan import Plan
 
@@ -61,8 +62,8 @@ def what_it_measures(plan: Plan, about: About) -> str:
 
 
 def _is_other(license_: str) -> bool:
-    """Whether the Hub has no name for it: a combination of licences, or one of somebody's own."""
-    return " " in license_ or license_.startswith("LicenseRef-")
+    """Whether the Hub has no name for it: a combination of licences, one of somebody's own, or one that is rare."""
+    return license_.lower() not in HUB
 
 
 def _body(

@@ -132,11 +132,24 @@ def _public(key: str) -> str:
         raise _refused(f"cannot read the key `{key}`", "give a public key, or the file that has it") from error
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith("untrusted comment:")]
-    if len(lines) != 1 or not (lines[0].startswith(_SSH_KEYS) or len(lines[0].split()) == 1):
+    if len(lines) != 1 or not (lines[0].startswith(_SSH_KEYS) or _is_minisign(lines[0])):
         raise _refused(
             f"`{key}` is no public key", "give that of minisign (`minisign.pub`) or of SSH (`id_ed25519.pub`)"
         )
     return lines[0]
+
+
+def _is_minisign(line: str) -> bool:
+    """Whether a line is a public key of minisign: a wrong path and a secret key say nothing against a release."""
+    if importlib.util.find_spec("minisign") is None:
+        return len(line.split()) == 1
+    import minisign
+
+    try:
+        minisign.PublicKey.from_base64(line)
+    except (minisign.Error, ValueError):
+        return False
+    return True
 
 
 def _ssh_keygen(arguments: list[str], raw: bytes) -> subprocess.CompletedProcess[bytes]:
