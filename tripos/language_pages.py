@@ -15,7 +15,7 @@ PLACES = (Path(__file__).parent / "language", Path(__file__).parent.parent / "do
 COLLECTIONS = ("functions", "aggregates")
 """Pages with a section for each word."""
 MARK = re.compile(r"^<!-- .*? -->\n\n?", re.MULTILINE)
-LINK = re.compile(r"(?<!!)\[(`[^`]+`|[^\]`]+)\]\([^)\s]+\)")
+LINK = re.compile(r"(?<!!)\[((?:`[^`]*`|[^\]`])+)\]\([^)\s]+\)")
 
 
 @cache

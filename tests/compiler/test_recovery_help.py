@@ -18,3 +18,43 @@ def test_a_colon_behind_a_name_is_told_to_go(line: str, shown: str) -> None:
     found = compile_text(f"scenario s {{\n  ask reply by candidate {{\n    {line}\n  }}\n}}\n")
     [mistake] = [each for each in found.diagnostics if each.code == "E0101"]
     assert mistake.help == f"names and what they have stand side by side, without a colon: {shown}"
+
+
+ARMS = """\
+benchmark b "1.0.0" { languages en }
+role candidate compared
+arm tone { warm, plain }
+arm shots { none, some }
+axis topic { a, b }
+scenario s {
+  context topic
+  arms tone * shots
+  ask reply by candidate {
+    system "Be friendly." when tone == warm
+    system "For example, 1." when shots == some
+    prompt "{{ topic }}"
+  }
+  score long = words(reply.text) > 3
+}
+measure long_ones = mean(long) by tone, topic
+"""
+
+
+def test_arms_parted_by_commas_are_told_to_be_joined() -> None:
+    [mistake] = compile_text(ARMS.replace("tone * shots", "tone, shots")).diagnostics
+    assert (mistake.code, mistake.help) == ("E0106", "write `arms tone * shots`: every combination of their values")
+
+
+def test_a_statement_behind_the_comma_after_arms_is_one_of_its_own() -> None:
+    assert not compile_text(ARMS.replace("  arms tone * shots\n", "  arms tone * shots, let n = 1\n")).diagnostics
+
+
+def test_dimensions_joined_by_stars_are_told_to_be_parted() -> None:
+    [mistake] = compile_text(ARMS.replace("tone, topic", "tone * topic")).diagnostics
+    assert (mistake.code, mistake.help) == ("E0106", "write `by tone, topic`")
+
+
+def test_a_word_that_a_conversation_does_not_know_is_told_which_it_knows() -> None:
+    talk = "scenario s {\n  converse talk {\n    turns 6\n  }\n}\n"
+    [mistake] = [each for each in compile_text(talk).diagnostics if each.code == "E0106"]
+    assert "`limit COUNT turns`" in (mistake.help or "")

@@ -154,6 +154,8 @@ def chosen_only(options: Namespace, plan: Plan) -> dict[str, tuple[str, ...]]:
         if axis not in axes:
             close = nearest(axis, axes)
             hint = f"did you mean `{close}`?" if close else f"its axes are {', '.join(axes)}"
+            if axis in {arm.name for arm in plan.arms}:
+                hint = f"`{axis}` is an arm, and an experiment runs all of its values; {hint}"
             raise Failure("R0202", f"the benchmark has no axis `{axis}`", hint)
         named = _names([values])
         for value in named:

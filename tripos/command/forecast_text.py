@@ -165,6 +165,12 @@ def _spans(span: Span) -> tuple[str, str, str]:
 
 
 def _prices(models: Sequence[str], width: int) -> Iterator[str]:
+    from tripos_runtime.models.catalog import near_model
+
+    for model in models:
+        close = near_model(model)
+        if close is not None:
+            yield from _wrapped(f"Nothing is known of {harmless(model)}. Did you mean {harmless(close)}?", width)
     names = ", ".join(map(harmless, models))
     text = f"No price is known of {names}. Write the provider's figures into tripos.toml, in USD a million tokens:"
     yield from _wrapped(text, width)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from textwrap import shorten
 from typing import TYPE_CHECKING, Any
 
+from rich.cells import cell_len
 from rich.text import Text
 
 from tripos_compiler.plan import Plan
@@ -92,12 +93,11 @@ def _header(report: Report, width: int) -> list[str]:
         "scores": _statuses(report.scores),
         **({"comparisons": _statuses(report.comparisons)} if report.comparisons else {}),
     }
-    room = max(map(len, told))
+    room = max(map(cell_len, told))
     for name, value in told.items():
         indent = " " * (room + len(GAP))
-        lines.append(
-            (name.ljust(room) + GAP + wrapped(value, width - len(indent)).replace("\n", "\n" + indent)).rstrip()
-        )
+        begin = name + indent[cell_len(name) :]
+        lines.append((begin + wrapped(value, width - len(indent)).replace("\n", "\n" + indent)).rstrip())
     return lines
 
 

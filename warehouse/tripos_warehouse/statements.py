@@ -35,7 +35,18 @@ _SHUT = re.compile(
     re.IGNORECASE,
 )
 _WORD = re.compile(r"[A-Za-z]+")
+_SHOW_TABLES = re.compile(r"\s*show\s+tables\s*;?\s*", re.IGNORECASE)
+_ALL_TABLES = r"""
+    select distinct if(schema_name = 'main', '', if(regexp_full_match(schema_name, '\w+'), schema_name,
+      '"' || schema_name || '"') || '.') || table_name as name
+    from duckdb_columns() where not internal and schema_name not like '% %'
+    order by starts_with(name, table_name), name"""
+"""DuckDB's own `show tables` leaves out those of every benchmark."""
 _WRITES = frozenset(("copy", "delete", "insert", "merge", "update"))
+LIKE = 0.7
+"""How alike the name of a column is to one that was meant."""
+FEW, SOME = 8, 1000
+"""Tables, and rows of each, in which a field is looked for that somebody took for a column."""
 Answer = TypeVar("Answer")
 
 
@@ -47,6 +58,7 @@ def statements_of(connection: duckdb.DuckDBPyConnection, text: str) -> list[duck
     >>> [statement.query for statement in statements_of(duckdb.connect(), "select 1; from range(3)")]
     ['select 1; ', 'from range(3)']
     """
+    text = _ALL_TABLES if _SHOW_TABLES.fullmatch(text) else text
     statements = answering(connection, lambda: connection.extract_statements(text))
     for statement in statements:
         if not _reads(statement):
@@ -116,14 +128,17 @@ def _did_you_mean(connection: duckdb.DuckDBPyConnection, message: str) -> str:
     about_column = "column" in message.partition("\n")[0].casefold()
     try:
         names = names_of(connection)
+        field = _field(connection, missing[1], names) if about_column else ""
     except duckdb.Error:
         return ""
+    if field:
+        return field
     if about_column:
         shown = re.search(r"Candidate bindings: (.*)", message)
         near = re.findall(r'"([^"]+)"', shown[1]) if shown else []
         known = {column for columns in names.values() for column in columns}
-        nearest = difflib.get_close_matches(wanted, sorted(known), n=1, cutoff=0.6)
-        best = [each for each in near if difflib.SequenceMatcher(None, wanted, each).ratio() >= 0.6] or nearest
+        nearest = difflib.get_close_matches(wanted, sorted(known), n=1, cutoff=LIKE)
+        best = [each for each in near if difflib.SequenceMatcher(None, wanted, each).ratio() >= LIKE] or nearest
         where = sorted(name for name, columns in names.items() if best and best[0] in columns)
         if best and best[0].casefold() == wanted:
             return f"it is a column of {', '.join(f'`{name}`' for name in where[:3])}"
@@ -141,6 +156,19 @@ def _did_you_mean(connection: duckdb.DuckDBPyConnection, message: str) -> str:
     if found:
         return f"did you mean {' or '.join(last[found[0]][:3])}?"
     return "`show all tables` lists what there is"
+
+
+def _field(connection: duckdb.DuckDBPyConnection, wanted: str, names: dict[str, list[str]]) -> str:
+    """How to get at a name that is no column but a field of the items, or of what was read from the replies."""
+    if any(wanted.casefold() == column.casefold() for columns in names.values() for column in columns):
+        return ""
+    for column, key in (("fields", "item_id"), ("parsed", "sample_id")):
+        for name in [name for name, columns in names.items() if column in columns and "." in name][:FEW]:
+            query = f"select 1 from (select {column} from {name} limit {SOME}) where json_exists({column}, ?) limit 1"
+            if connection.execute(query, [f'$."{wanted}"']).fetchone():
+                written = f"`{column}->>'{wanted}'` of `{name}`"
+                return f"it is a field: {written}, which is joined to other tables by `{key}`"
+    return ""
 
 
 def _reads(statement: duckdb.Statement) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib.util
 import re
@@ -13,6 +14,8 @@ from typing import Any
 import orjson
 
 FILE = "model_prices_and_context_window_backup.json"
+LIKE = 0.85
+"""How alike a name is to one that it was likely meant to be."""
 DATED = re.compile(r"[-@]\d{4}-?\d{2}-?\d{2}$")
 """The date of a release at the end of a name."""
 TUNED = re.compile(r"^(ft:[^:]+).*$")
@@ -47,6 +50,26 @@ def entry_of(provider: str, model: str) -> Mapping[str, Any] | None:
         if entry is not None and entry.get("litellm_provider", provider) == provider:
             return entry
     return None
+
+
+def near_model(name: str) -> str | None:
+    """What a name that the map does not have was likely meant to be, with its provider.
+
+    >>> near_model("openai/gpt-4o-min"), near_model("gpt-4o-mini"), near_model("hosted_vllm/my-own")
+    ('openai/gpt-4o-mini', 'openai/gpt-4o-mini', None)
+    """
+    entries = every_entry()
+    provider, slash, model = name.partition("/")
+    if not slash:
+        own = entries.get(name, {}).get("litellm_provider")
+        return f"{own}/{name}" if own else None
+    known = [
+        entry.removeprefix(f"{provider}/")
+        for entry, told in sorted(entries.items())
+        if told.get("litellm_provider") == provider
+    ]
+    close = difflib.get_close_matches(model, known, n=1, cutoff=LIKE)
+    return f"{provider}/{close[0]}" if close and close[0] != model else None
 
 
 def allows(provider: str, model: str, what: str) -> bool | None:

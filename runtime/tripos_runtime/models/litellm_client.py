@@ -167,7 +167,7 @@ def provider_of(name: str) -> tuple[str, str | None]:
     except litellm.BadRequestError as error:
         hint = "write `provider/model`, such as `openai/gpt-4o`"
         if "/" in name:
-            close = difflib.get_close_matches(name.partition("/")[0], _providers(), n=1)
+            close = difflib.get_close_matches(name.partition("/")[0].casefold(), _providers(), n=1)
             hint = "a server of your own: `hosted_vllm/NAME`, with its address under [endpoints] in tripos.toml"
             hint = f"did you mean `{close[0]}/{name.partition('/')[2]}`?" if close else hint
         raise ModelError("R0103", f"no provider of `{name}` is known", hint, fatal=True) from error

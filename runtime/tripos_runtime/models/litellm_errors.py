@@ -147,6 +147,8 @@ def _decided(told: _Told, place: Place) -> ModelError:
     unreached = kinds & BROKEN_OFF or ((status is None or status >= 500) and NO_CONNECTION.search(words))
     if not told.answered and unreached:
         hint = "check that the server is running and the address is right"
+        if address.startswith("https://"):
+            hint = "check the network of this machine (a proxy stands in HTTPS_PROXY), and that the address is right"
         if "certificate" in words.lower():
             hint = "its certificate is not trusted here: set SSL_CERT_FILE to the authorities to trust"
         return ModelError("R0101", f"`{name}` cannot be reached at {address}", hint, retryable=True)
