@@ -45,7 +45,8 @@ def _document(branches: Mapping[str, Any]) -> Any:
     if not any(branches.values()):
         return [str(name) for name in branches]
     if "name" in branches:
-        return [{"name": str(name), "children": _document(below) if below else None} for name, below in branches.items()]
+        each = ((str(name), _document(below) if below else None) for name, below in branches.items())
+        return [{"name": name, "children": below} for name, below in each]
     return {str(name): _document(below) if below else None for name, below in branches.items()}
 
 
