@@ -273,7 +273,7 @@ def _yaml_document(text: str, shown: str, *, placed: bool = False) -> Any:
         def construct_object(self, node: Any, deep: bool = False) -> Any:
             """What is written like a date or a number and is none that Python has must be marked as a text."""
             try:
-                value = super().construct_object(node, deep)  # type: ignore[no-untyped-call]
+                value = super().construct_object(node, deep)
                 str(value if isinstance(value, int) else "")  # `1:59:59…` comes to a number that none can print
             except ValueError as error:
                 message = f"{error}; in quotation marks it is a text"
