@@ -10,6 +10,7 @@ import gzip
 import io
 import json
 import re
+import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import suppress
@@ -209,9 +210,17 @@ def _parquet(path: Path, shown: str) -> Iterator[dict[str, Any]]:
     try:
         file = pyarrow.parquet.ParquetFile(path)
         for batch in file.iter_batches():
-            yield from batch.to_pylist()
+            yield from _rows_of(batch, shown)
     except pyarrow.ArrowException as error:
         raise DataError(f"cannot read {shown}: {error}", "check that it is a Parquet file") from error
+
+
+def _rows_of(batch: Any, shown: str) -> list[dict[str, Any]]:
+    """The rows of a batch of columns, which may hold dates and durations that Python has no value for."""
+    try:
+        return cast("list[dict[str, Any]]", batch.to_pylist())
+    except (OverflowError, ValueError) as error:
+        raise DataError(f"{shown} holds a value that cannot be read: {error}", "store it as text") from error
 
 
 def _arrow(path: Path, shown: str) -> Iterator[dict[str, Any]]:
@@ -225,11 +234,11 @@ def _arrow(path: Path, shown: str) -> Iterator[dict[str, Any]]:
                 source.seek(0)
                 file = pyarrow.ipc.open_file(source)
                 for number in range(file.num_record_batches):
-                    yield from file.get_batch(number).to_pylist()
+                    yield from _rows_of(file.get_batch(number), shown)
             else:
                 source.seek(0)
                 for batch in pyarrow.ipc.open_stream(source):
-                    yield from batch.to_pylist()
+                    yield from _rows_of(batch, shown)
     except pyarrow.ArrowException as error:
         raise DataError(f"cannot read {shown}: {error}", "check that it is an Arrow IPC or Feather file") from error
 
@@ -248,6 +257,9 @@ def _json_document(text: bytes, shown: str) -> Any:
         return json.loads(text.decode("utf-8-sig"), object_pairs_hook=_mapping)
     except json.JSONDecodeError as error:
         raise DataError(f"line {error.lineno} of {shown} is not JSON: {error.msg}", "mend that line") from error
+    except ValueError as error:  # Python reads no number of more digits than these
+        message = f"{shown} has a number of more than {sys.get_int_max_str_digits():,} digits"
+        raise DataError(message, "put it in quotation marks") from error
     except RecursionError as error:
         raise DataError(f"{shown} is nested too deeply to be read", "check the file") from error
 
@@ -265,6 +277,16 @@ def _yaml_document(text: str, shown: str, *, placed: bool = False) -> Any:
                 message = "write out what the alias stands for"
                 raise yaml.constructor.ConstructorError(None, None, message, event.start_mark)
             return super().compose_node(parent, index)
+
+        def construct_object(self, node: Any, deep: bool = False) -> Any:
+            """What is written like a date or a number and is none that Python has must be marked as a text."""
+            try:
+                value = super().construct_object(node, deep)
+                str(value if isinstance(value, int) else "")  # `1:59:59…` comes to a number that none can print
+            except ValueError as error:
+                message = f"{error}; in quotation marks it is a text"
+                raise yaml.constructor.ConstructorError(None, None, message, node.start_mark) from error
+            return value
 
     def mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> Any:
         return _mapping([(_key(loader, key), loader.construct_object(value, deep=True)) for key, value in node.value])

@@ -36,6 +36,8 @@ from tripos_runtime.models.baseline import CONSTANT, MAJORITY
 
 COMPARING = ("same_number", "exact")
 """Functions that say whether two values are the same answer."""
+EXACT = 1e15
+"""Below it a whole number is told by its digits alone."""
 LONGEST = 40
 """Characters of an answer that a constant can give."""
 
@@ -151,6 +153,6 @@ def _answer(gold: Expr, names: Mapping[str, Any]) -> str | None:
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float | int):
-        return f"{value:g}"
+        return str(int(value)) if value == int(value) and abs(value) < EXACT else repr(value)
     short = isinstance(value, str) and 0 < len(value) <= LONGEST and "\n" not in value
     return value if short else None

@@ -132,3 +132,16 @@ def test_whoever_teaches_fills_no_other_role_in_which_the_question_is_seen(
     assert (refused.code, refused.out) == (2, "")
     assert "error[R0201]: no model fills the role `student`" in refused.err
     assert "--role student=PROVIDER/MODEL" in refused.err
+
+
+def test_a_byte_that_is_no_text_does_not_end_a_lesson(tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    said = b"A half \xff is.\n\nlesson over\n\nlesson over\n\n"
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(said), "utf-8"))
+    assert tripos("teach", "lessons.tripos", "--name", "anna", "--role", "student=mock/student").code == 0
+    assert turns(tripos)[0]["text"] == "A half \ufffd is."
+
+
+def test_of_a_lesson_that_goes_on_only_what_was_said_since_is_shown(teach: Any) -> None:
+    shown = teach(WHOLE).out
+    assert shown.count("A half is one of two.") == 0
+    assert shown.count("you are told") == 2

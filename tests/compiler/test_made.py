@@ -373,3 +373,21 @@ def test_rows_are_compared_with_secret_texts_without_knowing_them(
     spec = COMPARED.format(told=told, distinct=distinct)
     found = compile_files(tmp_path, {**FILES, "spec.tripos": spec}).diagnostics
     assert [item.code for item in found] == codes
+
+
+def test_of_many_values_without_a_branch_the_first_are_named_and_the_others_counted(tmp_path: Path) -> None:
+    for values, named in (("a, b, c", "`a`, `b`, `c`"), ("a, b, c, d, e", "`a`, `b`, `c` and 2 more")):
+        spec = f"""
+benchmark demo "1.0.0" {{ languages en }}
+role candidate compared
+role tagger
+axis subject {{ {values} }}
+tree syllabus from "syllabus.json"
+dataset raw from "rows.jsonl" {{ stem text, subject }}
+dataset item from raw as r {{
+  walk points through syllabus below r.subject by tagger {{ prompt "{{{{ r.stem }}}} {{{{ branches }}}}" }}
+}}
+"""
+        row = '{"stem": "?", "subject": "a"}\n'
+        found = compile_files(tmp_path, {"spec.tripos": spec, "syllabus.json": '{"x": ["y"]}', "rows.jsonl": row})
+        assert f"`syllabus` has no branch for {named}" in [item.message for item in found.diagnostics]

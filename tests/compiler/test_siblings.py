@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.compiler.compiling import compile_text
 from tripos_compiler.semantics.library import FUNCTIONS, Path
-from tripos_compiler.semantics.library.trees import siblings
+from tripos_compiler.semantics.library.trees import examples_for, siblings
 
 ROWS = [
     {"n": 1, "at": ["A / x"]},
@@ -38,6 +38,22 @@ def test_the_order_is_the_same_each_time_and_differs_between_points() -> None:
     assert orders["A / x"] == [row["n"] for row in siblings([Path("A / x")], rows[::-1], "at")]
     assert orders["A / x"] != orders["A / y"]
     assert sorted(orders["A / x"]) == list(range(20))
+
+
+def test_a_row_whose_place_is_missing_is_no_sibling_and_hides_none() -> None:
+    rows = [{"n": 1, "at": None}, {"n": 2, "at": "A / y"}]
+    assert [row["n"] for row in siblings([Path("A / x")], rows, "at")] == [2]
+
+
+def test_the_order_does_not_hang_on_the_order_of_the_fields() -> None:
+    rows = [{"n": n, "at": "A / other"} for n in range(20)]
+    turned = [{"at": row["at"], "n": row["n"]} for row in rows]
+    assert siblings([Path("A / x")], rows, "at") == siblings([Path("A / x")], turned, "at")
+
+
+def test_examples_are_found_by_any_of_the_places_of_a_row() -> None:
+    rows = [{"at": ["A / x", "A / y"], "text": "both"}, {"at": [], "text": "none"}, {"at": None, "text": "missing"}]
+    assert examples_for([Path("A / y")], rows, "at", ["text"]) == ["both"]
 
 
 def test_rows_without_a_path_are_refused() -> None:

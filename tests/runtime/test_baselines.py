@@ -110,6 +110,18 @@ def test_majority_stands_for_the_most_frequent_right_answer_of_each_question(spe
     assert set(filled(spec).of("candidate")) == {"m", *names}
 
 
+def test_a_number_that_is_the_majority_is_said_with_all_its_digits(spec: Path) -> None:
+    for gold in (1234567, 1234567.25):
+        text = (
+            'benchmark b "1.0.0" { languages en }\nrole candidate compared\ndataset item from "n.jsonl" {\n'
+            "  text text, gold number }\nscenario s {\n  over item\n"
+            '  ask reply by candidate { prompt "{{ item.text }}" }\n'
+            "  score right = same_number(last_number(reply.text), item.gold)\n}\n"
+        )
+        (spec.parent / "n.jsonl").write_text("".join(f'{{"text": "{n}", "gold": {gold}}}\n' for n in "ab"), "utf-8")
+        assert filled(spec, text).of("candidate") == ("m", f"baseline/constant:{gold}")
+
+
 @pytest.mark.parametrize(
     ("score", "answers"),
     [

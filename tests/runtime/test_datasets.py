@@ -149,6 +149,10 @@ def test_a_mapping_in_which_a_name_stands_twice_loses_neither(tmp_path: Path) ->
         ("a.yaml", "a: [1\nb: 2]]", "line 2 of a.yaml is not YAML"),
         ("a.yaml", "a: &x [1]\nb: *x", "write out what the alias stands for"),
         ("a.yaml", "a: !!python/name:os.system x", "not YAML"),
+        ("a.json", "[1, " + "1" * 5000 + "]", "a.json has a number of more than 4,300 digits"),
+        ("a.yaml", "a: x\nb: " + "1" * 5000, "line 2 of a.yaml is not YAML"),
+        ("a.yaml", "a: x\nb: 1" + ":59" * 4000, "line 2 of a.yaml is not YAML"),
+        ("a.yaml", "a:\n- 2020-13-45", "month must be in 1..12; in quotation marks it is a text"),
         ("a.csv", "a,b", "the format `.csv` is not known"),
     ],
 )
@@ -156,6 +160,22 @@ def test_a_document_that_cannot_be_read_is_named(tmp_path: Path, name: str, cont
     with pytest.raises(DataError) as error:
         document(tmp_path, name, content)
     assert words in f"{error.value.message} {error.value.help}"
+
+
+@pytest.mark.parametrize("type_", ["date64", "duration"])
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+def test_a_column_that_holds_what_python_cannot_is_said(tmp_path: Path, suffix: str, type_: str) -> None:
+    import pyarrow as pa
+    from pyarrow import feather, parquet
+
+    far = pa.array([2**60], pa.date64() if type_ == "date64" else pa.duration("s"))
+    table = pa.table({"n": far})
+    if suffix == "parquet":
+        parquet.write_table(table, tmp_path / "a.parquet", store_schema=True)
+    else:
+        feather.write_feather(table, tmp_path / "a.arrow")
+    with pytest.raises(DataError, match=f"a.{suffix} holds a value that cannot be read: "):
+        read(tmp_path, f"a.{suffix}")
 
 
 def test_names_are_captured_and_files_come_in_order(tmp_path: Path) -> None:

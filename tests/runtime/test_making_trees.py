@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -12,10 +13,10 @@ import pytest
 
 from tests.runtime.small_runs import SmallRun, run_small
 from tripos_compiler.plan import Settings
-from tripos_runtime.asking import Outcome, Question
+from tripos_runtime.asking import Answer, Outcome, Question
 from tripos_runtime.calling import Stopped
 from tripos_runtime.cases import Selection
-from tripos_runtime.making.walks import MOST_NAMED, among
+from tripos_runtime.making.walks import MOST_NAMED, among, matched, walk
 from tripos_runtime.models.base import Request
 from tripos_runtime.runnable import NotApproved
 
@@ -137,7 +138,8 @@ def test_the_schema_of_a_reply_names_the_branches_and_nothing_else() -> None:
 
 def test_of_very_many_branches_the_schema_names_none() -> None:
     asked = Question(None, None, Settings(), {"type": "array"}, lambda text, reason: Outcome([text], [text]))
-    assert among(asked, [str(number) for number in range(MOST_NAMED + 1)]).schema == {"type": "array"}
+    branches = [str(number) for number in range(MOST_NAMED + 1)]
+    assert among(asked, branches).schema == {"type": "array"} != among(asked, branches[:-1]).schema
 
 
 def test_a_reply_that_names_no_branch_is_asked_for_once_more_before_the_walk_is_made_again(tmp_path: Path) -> None:
@@ -312,3 +314,33 @@ def test_what_is_only_looked_into_is_counted_from_nothing_to_all(tmp_path: Path)
     run = looking(tmp_path, selection=Selection(limit=1))
     [count] = [each for each in run.plan.calls if each.role == "author"]
     assert (count.least, count.calls, count.most) == (0, 12, 24)
+
+
+def test_paths_are_in_the_order_of_the_tree_and_not_in_that_of_their_depth_or_choice() -> None:
+    tree = {"b": {"d": {"z": {}, "y": {}}, "c": {}}, "a": {}}
+    chosen = {"": ["a", "b"], "b": ["c", "d"], "b / d": ["y", "z"]}
+
+    async def choose(path: tuple[str, ...], branches: list[str]) -> tuple[Answer, str]:
+        return Answer("ok", "", chosen[" / ".join(path)], "", {}), "r"
+
+    assert asyncio.run(walk(tree, choose)).paths == ("b / d / z", "b / d / y", "b / c", "a")
+
+
+class _Beside(dict[str, Any]):
+    """Branches that nobody has chosen, which must not be gone through."""
+
+    def items(self) -> Any:
+        raise AssertionError("a branch that was not chosen is gone through")
+
+
+def test_what_lies_beside_the_chosen_branches_is_not_gone_through() -> None:
+    tree = {"a": {"x": {}}, "large": _Beside({"y": {}})}
+
+    async def choose(path: tuple[str, ...], branches: list[str]) -> tuple[Answer, str]:
+        return Answer("ok", "", branches[:1], "", {}), "r"
+
+    assert asyncio.run(walk(tree, choose)).paths == ("a / x",)
+
+
+def test_branches_that_differ_in_case_alone_are_told_apart_by_it() -> None:
+    assert [matched([said], ["pH", "PH"]) for said in ("pH", "PH")] == [["pH"], ["PH"]]

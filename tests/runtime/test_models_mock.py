@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 
 from tripos_runtime.models import Message, Model, ModelError, Reply, Request, open_model
+from tripos_runtime.models.mock_student import Student, right_option
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -134,3 +135,27 @@ def test_an_unknown_name_is_refused_with_a_hint(name: str, hint: str) -> None:
     with pytest.raises(ModelError) as caught:
         open_model(name)
     assert (caught.value.code, caught.value.fatal, caught.value.hint) == ("R0103", True, hint)
+
+
+def told(asked: str, schema: dict[str, Any] | None = None) -> str:
+    return Student("s", 1.0, 0.0).text([Message("user", asked)], schema, 0, chinese=False)
+
+
+def test_a_student_answers_a_question_of_two_options_in_the_form_that_is_asked_for() -> None:
+    assert json.loads(told("3 + 4 = ?\nA. 6\nB. 7", {"type": "object"})) == {"value": "B"}
+
+
+def test_a_student_takes_no_option_from_the_line_below() -> None:
+    assert "B" in told("3 + 4 = ?\nA.\nB. 7\nC. 8\n", {"type": "object"})
+
+
+@pytest.mark.parametrize("sum_", ["1" * 5000 + " + 1", "1 + " + "1" * 5000, "1" * 100_000, "A. " + " " * 100_000 + "x"])
+def test_a_student_knows_no_answer_to_a_sum_without_end_and_gives_one(sum_: str) -> None:
+    assert right_option(sum_, {"A": "2", "B": "3"}) is None
+    assert told(f"{sum_}\nA. 2\nB. 3")
+
+
+def test_a_student_who_is_wrong_gives_any_option_but_the_right_one() -> None:
+    asked = [Message("user", "3 + 4 = ?\nA. 6\nB. 7\nC. 8")]
+    replies = {Student("s", 0.0, 0.0).text(asked, {"type": "object"}, number, chinese=False) for number in range(30)}
+    assert replies == {'{"value": "A"}', '{"value": "C"}'}

@@ -42,6 +42,7 @@ scenario gain {
   measure gain    = paired - paired[teaching: none]
   measure once    = pass_at(1, right, missing: paired) by teaching
   measure twice   = pass_at(2, right) by teaching
+  measure both    = pass_at(2, right, missing: paired) by teaching
   measure lesson  = paired[teaching: lesson]
 }
 """
@@ -53,14 +54,18 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Plan:
     return plan_of(compile_files(tmp_path_factory.mktemp("spec"), {"spec.tripos": SPEC, "items.jsonl": row}))
 
 
-def store_of(folder: Path, plan: Plan, told: Mapping[tuple[str, str], tuple[float | None, ...]]) -> Store:
-    """A store with the values of the replies to each item in each arm."""
+def store_of(
+    folder: Path, plan: Plan, told: Mapping[tuple[str, str], tuple[float | None, ...]], *, rounds: int = 1
+) -> Store:
+    """A store with the values of the replies to each item in each arm, each scored so many times."""
     results = Results(plan)
     samples: list[dict[str, Any]] = []
     for (item, arm), values in told.items():
         for number, value in enumerate(values):
             results.add("gain", "right", item, value, number=number, arms={"teaching": arm})
             samples.append(sample(plan, results.scores[-1], arm, number))
+            for again in range(1, rounds):
+                results.add("gain", "right", item, value, number=number, arms={"teaching": arm}, round=again)
     store = Store.open(folder, create=True, clock=lambda: AT)
     results.write(store)
     store.append({"samples": samples})
@@ -113,6 +118,13 @@ def test_an_item_without_a_value_in_one_arm_counts_in_none(tmp_path: Path, plan:
     assert values(store, plan, "once") == {"none": (1 / 8, 2), "lesson": (0.75, 2)}
 
 
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_a_reply_that_was_scored_again_is_one_try(tmp_path: Path, plan: Plan, rounds: int) -> None:
+    told = {**TOLD, ("b", "lesson"): (1, 1, None, None), ("c", "lesson"): (1, 1, 1, 1)}
+    store = store_of(tmp_path, plan, told, rounds=rounds)
+    assert values(store, plan, "both") == {"none": (0.25, 2), "lesson": (1, 2)}
+
+
 def test_what_is_left_out_shows_in_the_coverage(tmp_path: Path, plan: Plan) -> None:
     store = store_of(tmp_path, plan, TOLD)
     rows = {str(row.by[0]): (row.n, row.total) for row in measured(store, plan, "gain.paired").rows}
@@ -140,7 +152,7 @@ def test_tries_after_different_conversations_are_no_tries_at_the_same_thing(tmp_
 def test_more_tries_than_follow_one_conversation_are_refused(tmp_path: Path) -> None:
     lessons = SPEC.replace("{ none, lesson }", "{ plain, warm }").replace(" when teaching == lesson", "")
     lessons = lessons.replace('"Learn."', '"Learn, {{ teaching }}."').replace("teaching: none", "teaching: plain")
-    lessons = lessons.replace("teaching: lesson", "teaching: warm").replace("pass_at(2, ", "pass_at(3, ")
+    lessons = lessons.replace("teaching: lesson", "teaching: warm").replace("pass_at(2, right)", "pass_at(3, right)")
     row = '{"topic": "?", "question": "?", "answer": "?"}\n'
     found = compile_files(tmp_path, {"spec.tripos": lessons, "items.jsonl": row})
     assert [(each.code, each.message) for each in found.diagnostics] == [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from argparse import Namespace
 from dataclasses import dataclass
@@ -29,6 +30,8 @@ def main(options: Namespace) -> int:
         raise Failure("R0202", "`--model` fills the role that you take yourself", "leave it out, or use `tripos run`")
     if options.dry_run or options.json:
         raise Failure("R0202", "nothing is taught with `--dry-run` or `--json`", "use `tripos run` for these")
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")  # a byte that is no text must not end a lesson
     options.model = [name]
     options.timeout = options.patience = PATIENCE_S
     return run.main(options, {name: HumanModel(name, Terminal(sys.stdin, sys.stdout))})

@@ -45,9 +45,8 @@ def _document(branches: Mapping[str, Any]) -> Any:
     if not any(branches.values()):
         return [str(name) for name in branches]
     if "name" in branches:
-        return [
-            {"name": str(name), "children": _document(below) if below else None} for name, below in branches.items()
-        ]
+        each = ((str(name), _document(below) if below else None) for name, below in branches.items())
+        return [{"name": name, "children": below} for name, below in each]
     return {str(name): _document(below) if below else None for name, below in branches.items()}
 
 
@@ -98,7 +97,6 @@ class Approval:
     tree: Tree
     by: str
     at: datetime
-    was_draft: bool
 
 
 def approve(path: Path, by: str, at: datetime, *, replace: bool = False) -> Approval:
@@ -114,7 +112,7 @@ def approve(path: Path, by: str, at: datetime, *, replace: bool = False) -> Appr
     if draft and target.exists() and target.read_bytes() != content and not replace:
         hint = f"compare the two; `--replace` puts the draft in the place of `{target.name}`"
         raise Failure("W0837", f"there is a tree `{target}` already, and it is another", hint)
-    approval = Approval(target, sha256(content).hexdigest(), tree, by, at, draft)
+    approval = Approval(target, sha256(content).hexdigest(), tree, by, at)
     said = {"tree": target.name, "sha256": approval.sha256, "approved_by": by, "approved_at": at.isoformat()}
     # The approval is there first: without its tree it says nothing, and a tree never stands there as if it were own.
     beside = target.with_name(f"{target.stem}{APPROVED}.json")

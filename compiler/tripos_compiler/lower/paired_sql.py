@@ -42,7 +42,7 @@ from (
     from {every}
     where value is not null or given is not null
     group by {", ".join([arms, *talks])}
-    having count(*) >= {least}
+    having count(distinct sample_id) >= {least}
   )
 )
 group by {item}

@@ -122,8 +122,7 @@ class Maker:
             asker = self.asker
             row = {"run_id": asker.run_id, "benchmark": asker.plan.benchmark.name, "created_at": asker.now()}
             # Of a cell all is kept, or nothing: with a part of it another run would begin from another place.
-            still_open = {slot.group for slot in self.open}
-            whole = [each for each in block.outcomes if each.slot.group not in still_open]
+            whole = [each for each in block.outcomes if each.slot.group not in block.still_open]
             keep(asker.ledger, self.made, models, whole, row)
             for key in keys:
                 self.asker.ledger.release(key)
@@ -164,7 +163,7 @@ class Maker:
         """What becomes of an attempt, in the order of the slots."""
         state.attempts = number + 1
         if attempt is None or (attempt.row is None and attempt.rejection is None):
-            self.open.append(state.slot)
+            self._leave_open(state.slot, block)
             self._skip(0 if attempt is None else attempt.asked)
             return
         rejection = attempt.rejection
@@ -174,7 +173,7 @@ class Maker:
             try:
                 rejection = block.pools[state.slot.group].rejection(state.slot, attempt.row)
             except Unasked:
-                self.open.append(state.slot)
+                self._leave_open(state.slot, block)
                 return
         self._skip(attempt.asked)
         if rejection is None:
@@ -191,6 +190,11 @@ class Maker:
             again.append(state)
         else:
             self._end(state, None, block)
+
+    def _leave_open(self, slot: Slot, block: _Block) -> None:
+        """Notes that nobody can tell what becomes of a slot."""
+        self.open.append(slot)
+        block.still_open.add(slot.group)
 
     def _end(self, state: State, row: Mapping[str, Any] | None, block: _Block) -> None:
         """Notes what became of a slot."""
@@ -225,10 +229,12 @@ class Maker:
 
 @dataclass
 class _Block:
-    """Cells that are made together: what was accepted in each, and what became of their slots."""
+    """Cells that are made together: what was accepted in each, what became of their slots, and the groups of those of
+    which nobody can tell."""
 
     pools: Mapping[str, _Pools]
     outcomes: list[Outcome] = field(default_factory=list)
+    still_open: set[str] = field(default_factory=set)
 
 
 class _Pools:

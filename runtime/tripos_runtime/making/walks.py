@@ -57,7 +57,7 @@ async def walk(tree: Mapping[str, Any], choose: Choose, start: Path = ()) -> Wal
             for branch in answer.value:
                 (below.append if _below(tree, (*path, branch)) else ends.add)((*path, branch))
         level = below
-    return Walked(tuple(BETWEEN.join(path) for path in _all_paths(tree) if path in ends), tuple(names))
+    return Walked(tuple(BETWEEN.join(path) for path in _in_order(tree, ends)), tuple(names))
 
 
 def among(question: Question, branches: Sequence[str]) -> Question:
@@ -108,13 +108,14 @@ def matched(chosen: Collection[str], branches: Sequence[str]) -> list[str] | str
 
     >>> matched(["- sets", "Algebra / Groups"], ["Groups", "Sets", "Rings"])
     ['Groups', 'Sets']
-    >>> matched(["Logic"], ["Groups"])
-    '`Logic` is none of the branches'
+    >>> matched(["Logic"], ["Groups"]), matched(["pH"], ["pH", "PH"])
+    ('`Logic` is none of the branches', ['pH'])
     """
-    known = {_plain(branch): branch for branch in branches}
+    own, known = set(branches), {_plain(branch): branch for branch in branches}
     found: set[str] = set()
     for said in sorted(chosen):
-        branch = next((known[each] for each in _readings(said) if each in known), None)
+        # Branches that differ in case alone are told apart by it.
+        branch = said if said in own else next((known[each] for each in _readings(said) if each in known), None)
         if branch is None:
             return f"`{said}` is none of the branches"
         found.add(branch)
@@ -138,7 +139,14 @@ def _below(tree: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
     return tree
 
 
-def _all_paths(tree: Mapping[str, Any], above: Path = ()) -> Iterator[Path]:
-    for name, below in tree.items():
-        yield (*above, name)
-        yield from _all_paths(below, (*above, name))
+def _in_order(tree: Mapping[str, Any], ends: Collection[Path]) -> Iterator[Path]:
+    """Paths in the order of the tree. What lies beside them is not gone through: a tree may be large, and rows many."""
+    below: dict[str, list[Path]] = {}
+    for path in ends:
+        if path:
+            below.setdefault(path[0], []).append(path[1:])
+        else:
+            yield ()
+    for name in tree if below else ():
+        for rest in _in_order(tree[name], below[name]) if name in below else ():
+            yield (name, *rest)

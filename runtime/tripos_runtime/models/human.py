@@ -7,6 +7,7 @@ Every turn is kept as any model's, so whoever leaves goes on at the same place.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -92,7 +93,7 @@ async def in_thread(function: Callable[[], str | None]) -> str | None:
             value = function()
         except Exception as raised:  # it is raised where it is waited for
             error = raised
-        if not loop.is_closed():
+        with contextlib.suppress(RuntimeError):  # the loop has been closed meanwhile: nobody waits any more
             loop.call_soon_threadsafe(tell, value, error)
 
     threading.Thread(target=run, daemon=True).start()

@@ -25,8 +25,8 @@ UNEVEN = 0.5
 """How far the rate of a lesson lies from the student's, as a share of it."""
 ABILITY, RATE = 40, 30
 """In per cent, where the name does not say."""
-OPTION = re.compile(r"^([A-H])[.、．:：)）]\s*(.+?)\s*$", re.MULTILINE)
-SUM = re.compile(r"(\d+)\s*([-+×*−])\s*(\d+)")
+OPTION = re.compile(r"^([A-H])[.、．:：)）][^\S\n]*+(\S.*)$", re.MULTILINE)
+SUM = re.compile(r"(?<!\d)(\d{1,18})\s*([-+×*−])\s*(\d{1,18})(?!\d)")
 WORDINGS = (
     "答案是{letter}。",
     "故選{letter}。",
@@ -60,7 +60,8 @@ class Student:
         >>> [Student("s", 1.0, 0.0).text([ask], None, number, chinese=False) for number in range(3)]
         ['The answer is B.', 'B. 7', 'Answer: **(Ｂ)**']
         """
-        options = dict(OPTION.findall(messages[-1].content)) if messages else {}
+        found = OPTION.findall(messages[-1].content) if messages else []
+        options = {letter: said.rstrip() for letter, said in found}
         if len(options) < 2:
             key = json.dumps([self.name, [message.content for message in messages], number], ensure_ascii=False)
             if schema is None:

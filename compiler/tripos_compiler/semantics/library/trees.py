@@ -76,7 +76,7 @@ def examples_for(
     ['Is 1 in N?\\nYes.']
     """
     wanted = set(points)
-    chosen = (row for row in rows if row.get(at) in wanted)
+    chosen = (row for row in rows if not wanted.isdisjoint(_places(row.get(at))))
     return ["\n".join(row[name] for name in fields if row.get(name) is not None) for row in chosen]
 
 
@@ -100,11 +100,16 @@ def siblings(
     found: list[tuple[bytes, T]] = []
     for row in rows:
         record = cast("Mapping[str, Any]", row)
-        places = {record[at]} if isinstance(record[at], str) else set(record[at])
+        places = _places(record[at])
         if not places & own and any(parent(place) in near for place in places):
             name = json.dumps([sorted(own), record], sort_keys=True, default=sorted)
             found.append((blake2b(name.encode(), digest_size=8).digest(), row))
     return [row for _, row in sorted(found, key=lambda each: each[0])]
+
+
+def _places(value: Path | Collection[Path] | None) -> set[Path]:
+    """The paths at which a row stands, by what its field says: one, several, or nothing."""
+    return {Path(value)} if isinstance(value, str) else set(value or ())
 
 
 def siblings_type(types: Mapping[str, Type | Sequence[Type]]) -> Type | str:
