@@ -17,7 +17,7 @@ role candidate compared
 axis tone { warm, formal }
 scenario s {
   context tone
-  ask reply by candidate { prompt "say a" }
+  ask reply by candidate { prompt "say a {{ tone }}" }
   score long  = words(reply.text) > 3
   score lined = contains(reply.text, "a")
 }
