@@ -67,7 +67,7 @@ def spec_root(compilation: Compilation, plan: Plan) -> Path:
 def is_own(location: Path, compilation: Compilation, folders: DataFolders) -> bool:
     """Whether data lie in the folder of one of a spec's files, and so belong to whoever releases it. What lies in a
     data folder is others', wherever that is, unless it is within the folder of the main file."""
-    beside = [Path(source.path).resolve().parent for source in compilation.sources]
+    beside = [Path(path).resolve().parent for path in own_sources(compilation)]
     if location.is_relative_to(beside[0]):
         return True
     given = any(location.is_relative_to(folder.resolve()) for folder in folders.folders)
