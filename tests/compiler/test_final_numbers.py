@@ -166,3 +166,8 @@ def test_numerals_in_any_order_are_a_number_or_none(text: str) -> None:
 
 def test_numerals_that_no_reader_knows_are_none() -> None:
     assert final_number("答案是两亿七") is None
+
+
+@pytest.mark.parametrize("piece", ["1", "一", "万"])
+def test_digits_and_numerals_without_end_are_read_to_their_end(piece: str) -> None:
+    assert final_number(f"{piece * 200_000}, so 12 apples") == 12
