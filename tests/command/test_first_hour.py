@@ -99,5 +99,5 @@ def test_show_without_a_key_says_how_many_replies_there_are(quiz: Path, tripos: 
 def test_who_looks_for_a_beginning_is_told_of_one(tripos: Command, word: str) -> None:
     done = tripos(word)
     assert done.code == 2
-    assert "`tripos explain scenario` has a spec to begin with" in " ".join(done.err.split())
-    assert "```tripos " in tripos("explain", "scenario").out
+    assert "`tripos explain index` has a spec to begin with" in " ".join(done.err.split())
+    assert "```tripos " in tripos("explain", "index").out

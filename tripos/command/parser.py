@@ -14,7 +14,7 @@ INVALID = re.compile(r"argument (?P<named>\S+): invalid choice: '(?P<said>.*)' \
 LACKING = re.compile(r"the following arguments are required: (.*)")
 UNFIT = re.compile(r"argument (\S+): invalid (.*?)(?: value)?: '(.*)'")
 KINDS = {"int": "whole number", "float": "number"}
-BEGIN = "`tripos --help` lists the verbs; `tripos explain scenario` has a spec to begin with"
+BEGIN = "`tripos --help` lists the verbs; `tripos explain index` has a spec to begin with"
 """What to say to somebody who looks for a beginning."""
 EMPTY = re.compile(r"argument (\S+): expected one argument")
 
