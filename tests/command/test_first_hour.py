@@ -77,3 +77,27 @@ def test_the_head_of_a_report_lines_up_where_a_role_has_a_chinese_name(quiz: Pat
     [role] = [line for line in lines if line.startswith("考生 ")]
     [plan] = [line for line in lines if line.startswith("plan ")]
     assert cell_len(role[: role.index("mock/")]) == len(plan) - len(plan.removeprefix("plan").lstrip())
+
+
+def test_show_without_a_key_lists_replies_of_which_each_can_be_shown(quiz: Path, tripos: Command) -> None:
+    tripos("run", "quiz.tripos", *CAREFUL)
+    listed = tripos("show")
+    assert listed.code == 0
+    head, _, first, *_ = listed.out.splitlines()
+    assert head.split()[:4] == ["key", "scenario", "model", "status"]
+    assert max(map(cell_len, listed.out.splitlines())) <= 80
+    assert tripos("show", first.split()[0]).out.startswith(f"reply {first.split()[0]}")
+
+
+def test_show_without_a_key_says_how_many_replies_there_are(quiz: Path, tripos: Command) -> None:
+    tripos("run", "quiz.tripos", *CAREFUL)
+    [row] = tripos("sql", "select count(*) as n from samples").out.splitlines()[2:3]
+    assert f"all of {int(row)} replies" in " ".join(tripos("show").out.split())
+
+
+@pytest.mark.parametrize("word", ["help", "init", "new"])
+def test_who_looks_for_a_beginning_is_told_of_one(tripos: Command, word: str) -> None:
+    done = tripos(word)
+    assert done.code == 2
+    assert "`tripos explain index` has a spec to begin with" in " ".join(done.err.split())
+    assert "```tripos " in tripos("explain", "index").out

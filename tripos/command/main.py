@@ -47,7 +47,7 @@ VERBS = {
     "list": ("the runs in the store", "results", "add_list"),
     "store": ("check, compact and clean the store", "bringing", "add_store_actions"),
     "why": ("everything that went into one result", "results", "add_why"),
-    "show": ("one dialogue or reply, to be read", "results", "add_show"),
+    "show": ("one dialogue or reply, to be read, or the last of them", "results", "add_show"),
     "annotate": ("hand a person replies to grade, and take their grades back", "bringing", "add_annotate"),
     "doctor": ("whether settings, keys, endpoints, prices and the store are in order", "tools", "add_doctor"),
     "explain": ("what a diagnostic code means, or a word of the language", "tools", "add_explain"),

@@ -14,6 +14,8 @@ INVALID = re.compile(r"argument (?P<named>\S+): invalid choice: '(?P<said>.*)' \
 LACKING = re.compile(r"the following arguments are required: (.*)")
 UNFIT = re.compile(r"argument (\S+): invalid (.*?)(?: value)?: '(.*)'")
 KINDS = {"int": "whole number", "float": "number"}
+BEGIN = "`tripos --help` lists the verbs; `tripos explain index` has a spec to begin with"
+"""What to say to somebody who looks for a beginning."""
 EMPTY = re.compile(r"argument (\S+): expected one argument")
 
 
@@ -27,6 +29,8 @@ class Parser(argparse.ArgumentParser):
             choices = [quoted or bare for quoted, bare in known]
             message = f"there is no {named.lower()} `{said}`" if named.isupper() else f"`{named}` cannot be `{said}`"
             hint = _near(said, choices) or f"choose from {', '.join(choices)}"
+            if named.isupper() and said in ("help", "init", "new"):
+                hint = BEGIN
         elif lacking := LACKING.fullmatch(message):
             message = f"`{self.prog}` needs {lacking[1]}"
         elif unfit := UNFIT.fullmatch(message):

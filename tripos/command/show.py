@@ -1,4 +1,4 @@
-"""`tripos show`: one dialogue or reply, to be read."""
+"""`tripos show`: one dialogue or reply, to be read, or a list of the last ones."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import orjson
 from tripos.command.harmless import fold, harmless
 from tripos.command.opening import open_store
 from tripos.command.provenance import Row
+from tripos.command.show_listing import listing
 from tripos.command.showing import Line, Shown, find, to_data
 from tripos.command.terminal import columns
 from tripos.failure import GOOD, Failure
@@ -23,11 +24,16 @@ NARROWEST = 20
 
 
 def main(options: Namespace) -> int:
-    """Prints a conversation, or a reply with what was asked."""
+    """Prints a conversation, or a reply with what was asked; without a key, the last replies."""
+    if options.key is None and options.json:
+        raise Failure("R0202", "`--json` prints one reply, and none is named", "write `tripos show KEY --json`")
     store = open_store(options)
     try:
         connection = connect(store)
         try:
+            if options.key is None:
+                print(listing(connection, max(columns(), NARROWEST)))
+                return GOOD
             shown = find(connection, options.key)
         finally:
             connection.close()

@@ -116,8 +116,11 @@ def add_why(parser: argparse.ArgumentParser) -> None:
 
 def add_show(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos show`."""
-    help_ = "a conversation_id, turn_id or sample_id, or the beginning of one, of 6 characters or more"
-    parser.add_argument("key", metavar="KEY", help=help_)
+    help_ = (
+        "a conversation_id, turn_id or sample_id, or the beginning of one, of 6 characters or more; without one the "
+        "last replies are listed"
+    )
+    parser.add_argument("key", metavar="KEY", nargs="?", help=help_)
     add_store(parser)
     parser.add_argument("--full", action="store_true", help="list all replies that followed")
     parser.add_argument("--json", action="store_true", help="print it as JSON")
