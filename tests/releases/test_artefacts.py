@@ -214,11 +214,11 @@ def test_a_release_that_leaves_its_reward_model_open_warns(folder: Path, tripos:
 @pytest.mark.parametrize(
     ("about", "given", "code"),
     [
-        (ABOUT, "critc=critic", "E0920"),
-        (ABOUT, "critic=nowhere", "E0921"),
-        (ABOUT, "critic=changed", "E0921"),
-        ('[artefacts.critic]\nlicense = "MIT"\n', f"critic={'0' * 64}", "E0921"),
-        (ABOUT + f'digest = "{"0" * 64}"\n', "critic=critic", "E0921"),
+        (ABOUT, "critc=critic", "W0881"),
+        (ABOUT, "critic=nowhere", "W0882"),
+        (ABOUT, "critic=changed", "W0882"),
+        ('[artefacts.critic]\nlicense = "MIT"\n', f"critic={'0' * 64}", "W0882"),
+        (ABOUT + f'digest = "{"0" * 64}"\n', "critic=critic", "W0882"),
         ("", "critic=critic", "W0852"),
         (ABOUT, "critic", "R0202"),
         ('[artefacts.critic]\ndigest = "short"\n', "critic=critic", "R0203"),

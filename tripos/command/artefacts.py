@@ -27,9 +27,12 @@ def by_role(given: Sequence[str]) -> dict[str, str]:
     return found
 
 
+OPEN = "W0875"
+
+
 def warn_of_open(roles: Sequence[str]) -> None:
     """Warns, on standard error, of roles that take a reward model of which a release says nothing."""
     for role in roles:
-        print(f"warning[W0875]: the release does not say which reward model fills `{role}`", file=sys.stderr)
+        print(f"warning[{OPEN}]: the release does not say which reward model fills `{role}`", file=sys.stderr)
         print("  = two runs of it may have scores by two models", file=sys.stderr)
         print(f"  = help: name it: --artefact {role}=DIR", file=sys.stderr)

@@ -35,7 +35,7 @@ def artefacts_of(plan: Plan, about: About, given: Mapping[str, str], beside: Pat
     """The models of a release, by role: those of `release.toml`, whose paths begin in `beside`, and those that are
     `given`, each by its folder or its digest.
 
-    Raises `Failure`: E0920 for a role that takes none, E0921 for one that cannot be released, W0852 for its licence.
+    Raises `Failure`: W0881 for a role that takes none, W0882 for one that cannot be released, W0852 for its licence.
     """
     taking = reward_roles(plan)
     named = sorted(about.artefacts.keys() | given.keys())
@@ -44,7 +44,7 @@ def artefacts_of(plan: Plan, about: About, given: Mapping[str, str], beside: Pat
             close = nearest(role, taking)
             there = f"these do: {', '.join(sorted(taking))}" if taking else "no scorer of it `gives reward`"
             hint = f"did you mean `{close}`?" if close else there
-            raise Failure("E0920", f"no role `{role}` of the benchmark takes a reward model", hint)
+            raise Failure("W0881", f"no role `{role}` of the benchmark takes a reward model", hint)
     found = [(role, _terms(role, about.artefacts.get(role, ArtefactTerms()), given, beside)) for role in named]
     # Terms alone hold for whatever model is given, and name none.
     return tuple(_artefact(role, terms) for role, terms in found if terms.folder or terms.digest)
@@ -119,4 +119,4 @@ def _pinned(role: str, digest: str, terms: ArtefactTerms, license_: str | None) 
 
 
 def _unfit(role: str, why: str, hint: str) -> Failure:
-    return Failure("E0921", f"cannot release the reward model of `{role}`: {why}", hint)
+    return Failure("W0882", f"cannot release the reward model of `{role}`: {why}", hint)

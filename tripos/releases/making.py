@@ -86,7 +86,7 @@ class Made:
 def make_release(wanted: Wanted, to: Path) -> Made:
     """Writes `to/NAME-VERSION`.
 
-    Raises `Failure`: E0920 and E0921 for a model that a scorer names, W0850 where something else is there, W0852 for a
+    Raises `Failure`: W0881 and W0882 for a model that a scorer names, W0850 where something else is there, W0852 for a
     licence, W0853 for data that cannot be released,
     W0854 for items that nobody has made yet, W0857 where libraries lack, W0858 where the release would not compile to
     its own plan.

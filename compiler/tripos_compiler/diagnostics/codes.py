@@ -94,8 +94,6 @@ CODES: dict[str, str] = {
     "E0917": "declared here and in a release",
     "E0918": "not in the release",
     "E0919": "two releases of one benchmark",
-    "E0920": "no role for a reward model",
-    "E0921": "reward model cannot be released",
     # R run
     "R0101": "endpoint unreachable",
     "R0102": "key missing or refused",
@@ -222,6 +220,8 @@ CODES: dict[str, str] = {
     "W0875": "reward model left open",
     "W0876": "the Hub refuses",
     "W0877": "the Hub cannot be reached",
+    "W0881": "no role for a reward model",
+    "W0882": "reward model cannot be released",
 }
 """Code to headline. A test requires a page for each, with a bad example and its mend."""
 

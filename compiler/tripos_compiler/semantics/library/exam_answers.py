@@ -65,8 +65,8 @@ def option_letters(answer: str | Collection[str], parts: int = 1) -> list[str]:
 
     >>> option_letters('["BD"]'), option_letters(["B", "D"]), option_letters("A 项错误，故选：Ｂ、Ｄ。因为 C 不变。")
     (['B', 'D'], ['B', 'D'], ['B', 'D'])
-    >>> option_letters("1. C 2. A 3. B", 3), option_letters("b, d"), option_letters("答案：B\\n理由：C 与题意不符。")
-    (['C', 'A', 'B'], ['B', 'D'], ['B'])
+    >>> option_letters("1. C 2. A 3. B", 3), option_letters("b, d"), option_letters("答案：BD\\n理由：C 与题意不符。")
+    (['C', 'A', 'B'], ['B', 'D'], ['B', 'D'])
     """
     if not isinstance(answer, str):
         return [letter for each in answer for letter in option_letters(each)]
