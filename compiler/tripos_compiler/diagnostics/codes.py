@@ -222,6 +222,7 @@ CODES: dict[str, str] = {
     "W0875": "reward model left open",
     "W0876": "the Hub refuses",
     "W0877": "the Hub cannot be reached",
+    "W0878": "two reward models for one role",
 }
 """Code to headline. A test requires a page for each, with a bad example and its mend."""
 
