@@ -115,7 +115,7 @@ def make_release(wanted: Wanted, to: Path) -> Made:
         raise _unwritable(to, error) from error
     try:
         manifest = _write(wanted, source, building, contents, about, license_, artefacts, times, private)
-        check_leaks(building, source)
+        check_leaks(building, source, wanted.compilation.releases)
         written = manifest.to_bytes()
         (building / MANIFEST).write_bytes(written)
         (building / CHECKSUM).write_bytes(checksum_line(written))
