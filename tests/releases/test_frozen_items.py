@@ -205,3 +205,14 @@ def test_replies_to_frozen_items_are_imported(folder: Path, tripos: Command) -> 
     done = tripos("import", "samples", *given, "--spec", "releases/written-1.0.0")
     assert done.code == 0, done.err
     assert "4 replies to 4 items" in done.out
+
+
+def test_a_version_that_hides_items_which_were_written_anew_is_refused(folder: Path, tripos: Command) -> None:
+    assert tripos("run", "written.tripos", *RUN).code == 0
+    assert tripos("release", "written.tripos").code == 0
+    (folder / "written.tripos").write_text(SPEC.replace('"1.0.0"', '"1.0.1"').replace('"MIT"', '"Apache-2.0"'), "utf-8")
+    again = ("--model", "mock/careful", "--role", "author=mock/careless", "--store", "again")
+    assert tripos("run", "written.tripos", *again).code == 0
+    done = tripos("release", "written.tripos", "--store", "again")
+    assert (done.code, "E0901" in done.err, "written anew" in done.err) == (2, True, True), done.err
+    assert tripos("release", "written.tripos").code == 0

@@ -27,6 +27,7 @@ from tripos.releases.items import canary_of, frozen_items, held_back_in, withhel
 from tripos.releases.leaks import check_leaks
 from tripos.releases.lent_artefacts import lent_artefacts, with_lent
 from tripos.releases.licences import check_license
+from tripos.releases.lineage import check_what_scores
 from tripos.releases.manifest import (
     Manifest,
     Parent,
@@ -60,6 +61,8 @@ class Wanted:
     plan: Plan
     folders: DataFolders
     parent: Parent | None = None
+    before: Manifest | None = None
+    """The manifest of that release."""
     changes: tuple[str, ...] = ()
     former: str = ""
     """The change log of the release before."""
@@ -87,9 +90,10 @@ class Made:
 def make_release(wanted: Wanted, to: Path) -> Made:
     """Writes `to/NAME-VERSION`.
 
-    Raises `Failure`: E0920 and E0921 for a model that a scorer names, W0850 where something else is there, W0852 for a
-    licence, W0853 for data that cannot be released, W0854 for items that nobody has made yet, W0857 where libraries
-    lack, W0858 where the release would not compile to its own plan, W0878 where releases name two models for one role.
+    Raises `Failure`: E0901 for a version that says less than what changed, E0920 and E0921 for a model that a scorer
+    names, W0850 where something else is there, W0852 for a licence, W0853 for data that cannot be released, W0854 for
+    items that nobody has made yet, W0857 where libraries lack, W0858 where the release would not compile to its own
+    plan, W0878 where releases name two models for one role.
     """
     need()
     check_pinned(wanted.compilation)
@@ -115,6 +119,7 @@ def make_release(wanted: Wanted, to: Path) -> Made:
         raise _unwritable(to, error) from error
     try:
         manifest = _write(wanted, source, building, contents, about, license_, artefacts, times, private)
+        check_what_scores(manifest, wanted.plan, to, wanted.before)
         check_leaks(building, source, wanted.compilation.releases)
         written = manifest.to_bytes()
         (building / MANIFEST).write_bytes(written)
