@@ -23,12 +23,14 @@ WORDS: Mapping[str, tuple[str, ...]] = {
     "scorers": ("scorer", "formula", "python_scorer"),
     "datasets": ("dataset", "like", "made"),
     "trees": ("tree",),
-    "functions": ("function",),
+    "functions": ("function", "named"),
     "subsets": ("subset",),
     "exports": ("export",),
 }
 """What each word of `take` names: constructs of statements, or metrics, which stand in those of dimensions."""
-NEEDED_BY_ANYTHING = frozenset({"role", "axis", "arm", "tree", "function", *WORDS["datasets"], *WORDS["scorers"]})
+NEEDED_BY_ANYTHING = frozenset(
+    {"role", "axis", "arm", "tree", *WORDS["functions"], *WORDS["datasets"], *WORDS["scorers"]}
+)
 NEEDED_BY_FIGURES = frozenset({"scenario", "measure", "subset"})
 FIGURES = frozenset({"measure", "expect", "subset", "export"})
 """What names scenarios and measures. Elsewhere a name that a scenario has too means something else."""

@@ -232,3 +232,16 @@ def test_a_reward_model_that_cannot_be_released_is_told_so(
     done = tripos("release", "talk.tripos", "--artefact", given)
     assert (done.code, code in done.err) == (2, True), done.err
     assert not list((folder / "releases").glob("*"))
+
+
+def test_a_version_that_hides_another_reward_model_is_refused(folder: Path, critic: Path, tripos: Command) -> None:
+    make_critic(folder / "other", b"other weights")
+    assert tripos("release", "talk.tripos", "--artefact", "critic=critic").code == 0
+    (folder / "talk.tripos").write_text(SPEC.replace('"1.0.0"', '"1.0.1"').replace('"MIT"', '"Apache-2.0"'), "utf-8")
+    done = tripos("release", "talk.tripos", "--artefact", "critic=other")
+    assert (done.code, "E0901" in done.err, "another reward model" in done.err) == (2, True, True)
+    elsewhere = ("--to", "elsewhere", "--parent", "releases/talk-1.0.0")
+    assert "E0901" in tripos("release", "talk.tripos", "--artefact", "critic=other", *elsewhere).err
+    assert tripos("release", "talk.tripos", "--artefact", "critic=critic").code == 0
+    (folder / "talk.tripos").write_text(SPEC.replace('"1.0.0"', '"2.0.0"').replace('"MIT"', '"Apache-2.0"'), "utf-8")
+    assert tripos("release", "talk.tripos", "--artefact", "critic=other").code == 0

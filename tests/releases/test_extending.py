@@ -108,6 +108,22 @@ def loosen(folder: Path) -> None:
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 
+def test_a_named_value_of_a_release_comes_with_what_is_taken(folder: Path, tripos: Command) -> None:
+    asks = SUMS.replace("benchmark sums", "benchmark polite").replace(
+        "{{ item.question }}", "{{ kindly(item.question) }}"
+    )
+    asks += 'let kindly(text: text) = "Please. {{ text }}"\n'
+    write(folder / "polite", {"polite.tripos": asks, "sums.jsonl": ROWS, "near.py": NEAR})
+    assert tripos("release", "polite").code == 0
+    own = OWN.replace("What is 2 * 21?", "{{ kindly(language) }}")
+    use = using(folder, "{ take scenarios sums }", "polite")
+    write(folder / "more", {"more.tripos": HEAD + use + own})
+    assert plan_at(folder / "releases/polite-1.0.0").fingerprints & plan_at(folder / "more").fingerprints
+    mine = 'let kindly(text: text) = "At once! {{ text }}"\n'
+    write(folder / "more", {"more.tripos": HEAD + use + own + mine})
+    assert "E0917" in tripos("check", "more").err
+
+
 def test_what_is_taken_of_a_release_has_the_fingerprints_that_it_has_there(folder: Path) -> None:
     before, after = plan_at(folder / "releases/sums-1.0.0"), plan_at(extend(folder))
     assert before.fingerprints < after.fingerprints

@@ -133,6 +133,40 @@ def test_other_items_are_not_passed_off_for_those_that_are_withheld(folder: Path
     assert tripos("run", str(release), *RUN, "--store", "other", "--data", str(private)).code == 2
 
 
+def extend(folder: Path, tripos: Command) -> tuple[Path, Path]:
+    """A spec that extends a release of which items are withheld, and the folder with those."""
+    release, private = withhold(folder, tripos)
+    digest = verify(release).digest
+    (folder / "more").mkdir()
+    (folder / "more/more.tripos").write_text(
+        f'benchmark more "1.0.0" {{\n  license "MIT"\n  languages en\n}}\nuse release "written@1.0" sha256 "{digest}"\n'
+    )
+    return folder / "more", private
+
+
+def test_the_release_of_an_extension_says_that_withheld_items_are_not_in_it(folder: Path, tripos: Command) -> None:
+    spec, private = extend(folder, tripos)
+    done = tripos("release", str(spec), "--to", "out", "--data", str(private))
+    assert "needs   made/item.jsonl" in done.out, done.err
+    alone = tripos("verify", "out/more-1.0.0")
+    assert alone.code == 0 and "not checked: plan: it needs data that is not here: `made/item.jsonl`" in alone.out
+    whole = tripos("verify", "out/more-1.0.0", "--data", str(private))
+    assert (whole.code, "not checked: plan" in whole.out) == (0, False)
+
+
+def test_replies_are_taken_in_for_items_that_an_extended_release_froze(folder: Path, tripos: Command) -> None:
+    spec, private = extend(folder, tripos)
+    assert tripos("run", str(spec), *RUN, "--data", str(private), "--store", "first").code == 0
+    listed = query(folder / "first", "select distinct item_id from main.scores where scenario = 'exercises'")
+    rows = [json.dumps({"scenario": "exercises", "item_id": item, "reply": "42", "model": "me"}) for (item,) in listed]
+    (folder / "replies.jsonl").write_text("\n".join(rows) + "\n")
+    done = tripos(
+        *("import", "samples", "replies.jsonl", "--spec", str(spec), "--data", str(private), "--store", "second")
+    )
+    assert done.code == 0, done.err
+    assert len(listed) == 4
+
+
 def test_what_was_made_from_withheld_items_is_not_released(folder: Path, tripos: Command) -> None:
     more = (
         "dataset variant by author from item as other {\n"
@@ -171,3 +205,14 @@ def test_replies_to_frozen_items_are_imported(folder: Path, tripos: Command) -> 
     done = tripos("import", "samples", *given, "--spec", "releases/written-1.0.0")
     assert done.code == 0, done.err
     assert "4 replies to 4 items" in done.out
+
+
+def test_a_version_that_hides_items_which_were_written_anew_is_refused(folder: Path, tripos: Command) -> None:
+    assert tripos("run", "written.tripos", *RUN).code == 0
+    assert tripos("release", "written.tripos").code == 0
+    (folder / "written.tripos").write_text(SPEC.replace('"1.0.0"', '"1.0.1"').replace('"MIT"', '"Apache-2.0"'), "utf-8")
+    again = ("--model", "mock/careful", "--role", "author=mock/careless", "--store", "again")
+    assert tripos("run", "written.tripos", *again).code == 0
+    done = tripos("release", "written.tripos", "--store", "again")
+    assert (done.code, "E0901" in done.err, "written anew" in done.err) == (2, True, True), done.err
+    assert tripos("release", "written.tripos").code == 0

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tripos.command.main import run_command
+from tripos.releases.verifying import verify
 
 SPEC = """
 benchmark private "1.0.0" {
@@ -135,3 +136,27 @@ def test_a_text_that_a_prompt_quotes_in_other_lines_is_not_released(
 def test_texts_that_published_items_have_too_may_stand_anywhere(spec: Path, hidden: list[str]) -> None:
     worked(spec, next(text for text in QUESTIONS if text not in hidden))
     assert released(spec) == 0
+
+
+def test_a_text_that_an_extended_release_withholds_is_not_released_by_what_extends_it(
+    spec: Path, hidden: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    digest = verify(spec.parent / "to/private-1.0.0").digest
+    (spec.parent / "to").rename(spec.parent / "releases")
+    more = spec.parent / "more"
+    more.mkdir()
+    (more / "more.tripos").write_text(
+        'benchmark more "1.0.0" {\n  license "MIT"\n  languages en\n}\n'
+        f'use release "private@1.0" sha256 "{digest}" {{\n  take datasets worked\n}}\n'
+        "role candidate compared\n"
+        'dataset rows from "rows.jsonl" { question text }\n'
+        "scenario own {\n  over rows\n"
+        '  ask reply by candidate { prompt "{{ rows.question }}" }\n  score short = words(reply.text) < 9\n}\n',
+        "utf-8",
+    )
+    given = ["release", str(more), "--to", str(spec.parent / "to"), "--data", str(spec)]
+    write(more / "rows.jsonl", [{"question": f"Tell me: {text}"} for text in hidden])
+    assert run_command(given) == 2
+    assert "W0853" in capsys.readouterr().err
+    write(more / "rows.jsonl", [{"question": "What is the sum of two and two, in words?"}])
+    assert run_command(given) == 0

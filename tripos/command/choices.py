@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
@@ -15,6 +16,7 @@ from tripos.releases.artefact_roles import artefact_folders, with_artefacts
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.diagnostics.deny import EVERY
 from tripos_compiler.plan import Plan, Subset
+from tripos_compiler.releases import FoundRelease
 from tripos_runtime.binding import Binding, BindingError, bind
 from tripos_runtime.cases import CaseSource, Selection
 from tripos_runtime.families import kin
@@ -24,9 +26,12 @@ MOST_KIN = 4
 """So many judges of their own family are named; the rest are counted."""
 
 
-def chosen_binding(options: Namespace, config: Config, plan: Plan) -> tuple[Binding, Cassette | None]:
+def chosen_binding(
+    options: Namespace, config: Config, plan: Plan, extended: Sequence[FoundRelease] = ()
+) -> tuple[Binding, Cassette | None]:
     """The models of every role, and the recording that they answer from, if any. Flags win over the recording, and that
-    over `tripos.toml`. Raises `Failure` where a role stays empty."""
+    over `tripos.toml`; the reward models of a release, and of those that are `extended`, fill theirs. Raises `Failure`
+    where a role stays empty."""
     flags = _role_flags(options)
     compared = next(role.name for role in plan.roles if role.kind == "compared")
     if options.model and compared in flags:
@@ -48,17 +53,19 @@ def chosen_binding(options: Namespace, config: Config, plan: Plan) -> tuple[Bind
         shared = dict(cassette.binding_models)
         models = shared.get(compared, ())
     others = {name: tuple(map(pinned_name, each)) for name, each in {**shared, **others}.items() if name != compared}
-    others = with_artefacts(getattr(options, "path", None), others, flags if cassette is None else others)
+    by_hand = flags if cassette is None else others
+    others = with_artefacts(getattr(options, "path", None), plan, extended, others, by_hand)
     try:
         return bind(plan, models, others), cassette
     except BindingError as error:
         raise Failure(error.code, error.message, error.hint) from error
 
 
-def artefacts_here(options: Namespace, config: Config) -> dict[str, Path]:
-    """Where the models lie that a release names, by what they are called in its runs."""
+def artefacts_here(options: Namespace, config: Config, plan: Plan, extended: Sequence[FoundRelease]) -> dict[str, Path]:
+    """Where the models lie that a release names, or one that is extended, by what they are called in its runs."""
     given = [*_role_flags(options).values(), *config.roles.values()]
-    return artefact_folders(getattr(options, "path", None), [name for names in given for name in names])
+    names = [name for names in given for name in names]
+    return artefact_folders(getattr(options, "path", None), plan, extended, names)
 
 
 def warn_of_kin(plan: Plan, binding: Binding, options: Namespace, config: Config) -> None:

@@ -112,7 +112,7 @@ def _samples(options: Namespace) -> int:
     if plan is None:
         return USAGE
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
-    thaw_given(source, options.path)
+    thaw_given(source, options.path, compilation.releases)
     folder = Path(compilation.sources[0].path).parent
     released = compilation.release_folders
     made = record(table, plan, source, Path(config.store), role_flags(options.role), folder, released)

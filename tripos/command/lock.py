@@ -27,7 +27,7 @@ def main(options: Namespace) -> int:
     plan = compilation.plan
     if plan is None:
         return USAGE
-    binding, _ = chosen_binding(options, config, plan)
+    binding, _ = chosen_binding(options, config, plan, compilation.releases)
     path = Path(options.output)
     addresses = known_addresses(binding.every, config, os.environ)
     lock = lock_now(plan, binding, known_prices(binding, config), addresses, Path(config.store))

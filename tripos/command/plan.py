@@ -58,7 +58,7 @@ def _plan_compiled(options: Namespace, chosen: Chosen, compilation: Compilation,
     if not has_models(options, config):
         show_plan(plan, source.counts(selection), {role.name: 1 for role in plan.roles}, source.slot_counts(selection))
         return GOOD
-    binding, cassette = chosen_binding(options, config, plan)
+    binding, cassette = chosen_binding(options, config, plan, compilation.releases)
     try:
         check_embedding(selection.chosen(plan), binding.models)
         binding = with_majority(binding, plan, source, selection)

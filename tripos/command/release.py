@@ -40,6 +40,7 @@ def main(options: Namespace) -> int:
         plan,
         folders,
         parent=lineage.parent,
+        before=None if parent is None else parent.manifest,
         changes=tuple(f"{each.text} ({each.part})" for each in lineage.changes),
         former=lineage.former,
         day=_day(options.date, os.environ),

@@ -80,8 +80,8 @@ def run_compiled(
     plan = compilation.plan
     if plan is None:
         return USAGE
-    binding, cassette = chosen_binding(options, config, plan)
-    artefacts = artefacts_here(options, config)
+    binding, cassette = chosen_binding(options, config, plan, compilation.releases)
+    artefacts = artefacts_here(options, config, plan, compilation.releases)
     check_people(people.keys(), binding, options)
     source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
     thaw_given(source, options.path, compilation.releases)

@@ -14,6 +14,7 @@ import orjson
 
 from tripos.failure import Failure
 from tripos.releases.manifest import ExternalFile
+from tripos.releases.opening import open_release
 from tripos.releases.thawing import MADE, WITHHELD, plain, whole
 from tripos_compiler.plan import Plan
 from tripos_compiler.releases import FoundRelease
@@ -134,20 +135,22 @@ class Frozen:
     withheld: tuple[ExternalFile, ...]
 
 
-def take_frozen(plan: Plan, extended: Sequence[FoundRelease], folder: Path) -> dict[str, int]:
+def take_frozen(plan: Plan, extended: Sequence[FoundRelease], folder: Path) -> Frozen:
     """Copies the rows that releases which are extended have frozen below a release's folder, as they stand there, with
-    when they were made; how many, by path."""
-    counts = {}
+    when they were made. What they withhold of them is withheld here."""
+    counts: dict[str, int] = {}
+    outer: list[ExternalFile] = []
     made = {each.name: each.made for each in plan.extends}
     for release in extended:
-        for name in made.get(release.name, ()):
-            path = f"{MADE}/{name}.jsonl"
+        paths = {f"{MADE}/{name}.jsonl" for name in made.get(release.name, ())}
+        for path in sorted(paths):
             if not (Path(release.folder) / path).is_file():
                 continue
             (folder / MADE).mkdir(exist_ok=True)
             shutil.copyfile(Path(release.folder) / path, folder / path)
             counts[path] = (folder / path).read_bytes().count(b"\n")
-    return counts
+        outer += [each for each in open_release(Path(release.folder)).manifest.external if each.path in paths]
+    return Frozen(counts, tuple(outer))
 
 
 def _line(row: MadeRow, item: str, at: datetime | None, canary: str) -> bytes:

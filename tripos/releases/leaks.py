@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
@@ -13,20 +13,27 @@ from typing import Any
 import pyarrow.parquet as pq
 
 from tripos.failure import Failure
-from tripos.releases.items import withheld_of
+from tripos.releases.finding import ReleaseFolders
+from tripos.releases.items import held_back_in, withheld_of
+from tripos.releases.opening import open_release
+from tripos.releases.thawing import thaw
 from tripos_compiler.data import DataError
+from tripos_compiler.releases import FoundRelease
 from tripos_runtime.cases import CaseSource, Selection
 
 LEAST_BYTES = 20
 """A text of fewer bytes is no item's own: words, numbers and names of topics are found everywhere."""
 
 
-def check_leaks(folder: Path, source: CaseSource) -> None:
+def check_leaks(folder: Path, source: CaseSource, extended: Sequence[FoundRelease] = ()) -> None:
     """Raises `Failure` W0853 where a text of a withheld item is in a file of the release in `folder`: in another data
-    file, in a scenario over other rows, in a prompt. Texts that published items of their data set share do not
-    count, and neither does how they are broken into lines."""
+    file, in a scenario over other rows, in a prompt. Withheld are those of its plan, and of the releases that it
+    extends, where their text is at hand. Texts that published items of their data set share do not count, and neither
+    does how they are broken into lines."""
     try:
-        hidden = _hidden(source)
+        hidden = _hidden(source, withheld_of(source))
+        for release in extended:
+            hidden |= _hidden_in(release, extended, source)
     except DataError as error:
         raise Failure("W0853", error.message, error.help) from error
     if not hidden:
@@ -41,9 +48,8 @@ def check_leaks(folder: Path, source: CaseSource) -> None:
             raise Failure("W0853", message, "take it out of that file, or withhold the item no longer")
 
 
-def _hidden(source: CaseSource) -> set[str]:
-    """The texts that of a data set only withheld items have."""
-    held = withheld_of(source)
+def _hidden(source: CaseSource, held: AbstractSet[str]) -> set[str]:
+    """The texts that of a data set only the items that are `held` back have."""
     hidden: dict[str, set[str]] = {}
     shown: dict[str, set[str]] = {}
     for scenario in source.plan.scenarios if held else ():
@@ -53,6 +59,25 @@ def _hidden(source: CaseSource) -> set[str]:
                 texts.update(map(_plain, _strings(case.fields)))
     own = set().union(*(texts - shown.get(name, set()) for name, texts in hidden.items()))
     return {text for text in own if len(text.encode(errors="replace")) >= LEAST_BYTES}
+
+
+def _hidden_in(release: FoundRelease, extended: Sequence[FoundRelease], source: CaseSource) -> set[str]:
+    """The texts that a release which is extended holds back, as its own scenarios have them: what is taken of it may be
+    less. None where nobody gave the data that they are in: then they cannot be told here."""
+    held = held_back_in([release])
+    if not held:
+        return set()
+    opened = open_release(Path(release.folder))
+    known = ReleaseFolders(tuple(Path(each.folder) for each in extended), fetch=False)
+    try:
+        whole = opened.compilation(known)
+        assert whole.plan is not None
+        paths = tuple(each.path for each in whole.sources)
+        theirs = CaseSource(whole.plan, opened.data_folders(source.reader.folders), paths)
+        thaw(theirs, opened.folder)
+        return _hidden(theirs, held)
+    except (DataError, Failure):
+        return set()
 
 
 def _plain(text: str) -> str:

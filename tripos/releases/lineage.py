@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tripos.failure import Failure
-from tripos.releases.manifest import Parent
+from tripos.releases.manifest import Manifest, Parent
 from tripos.releases.opening import Release, open_release
 from tripos.releases.places import is_release
 from tripos_compiler.changes import Change, changes
@@ -48,6 +48,34 @@ def check_siblings(plan: Plan, among: Path) -> None:
             message = f"version {version} says that its figures compare with those of {other}, and they do not: "
             hint = f"raise the major part of the version; see `tripos diff {each.folder} SPEC`"
             raise Failure("E0901", message + _first(major), hint)
+
+
+def check_what_scores(manifest: Manifest, plan: Plan, among: Path, parent: Manifest | None = None) -> None:
+    """Raises `Failure` E0901 where a release says that its figures compare with those of its `parent`, or of another
+    in a folder, and was scored by another reward model, or has other items of those that models wrote: of both, a plan
+    says nothing."""
+    others = [each.manifest for each in _releases(plan, among)] + ([] if parent is None else [parent])
+    made = {each.name for each in plan.made}
+    over = {each.name for each in plan.scenarios if each.rows is not None and each.rows.dataset in made}
+    for other in others:
+        if other.version == manifest.version or not comparable(other.version, manifest.version):
+            continue
+        models = {each.role: each.digest for each in other.artefacts}
+        items = {each.scenario: each.digest for each in other.items if each.scenario in over}
+        told = [
+            f"`{each.role}` is another reward model"
+            for each in manifest.artefacts
+            if models.get(each.role, each.digest) != each.digest
+        ]
+        told += [
+            f"the items of `{each.scenario}` were written anew"
+            for each in manifest.items
+            if items.get(each.scenario, each.digest) != each.digest
+        ]
+        if told:
+            message = f"version {manifest.version} says that its figures compare with those of {other.version}, "
+            hint = "raise the major part of the version, or release with the models and items of before"
+            raise Failure("E0901", f"{message}and they do not: {_first(told)}", hint)
 
 
 def _releases(plan: Plan, among: Path) -> list[Release]:

@@ -25,7 +25,9 @@ from tripos.releases.freezing import freeze, gather, take_frozen
 from tripos.releases.holding import check_pinned, hold
 from tripos.releases.items import canary_of, frozen_items, held_back_in, withheld_of, write_items
 from tripos.releases.leaks import check_leaks
+from tripos.releases.lent_artefacts import lent_artefacts, with_lent
 from tripos.releases.licences import check_license
+from tripos.releases.lineage import check_what_scores
 from tripos.releases.manifest import (
     Manifest,
     Parent,
@@ -59,6 +61,8 @@ class Wanted:
     plan: Plan
     folders: DataFolders
     parent: Parent | None = None
+    before: Manifest | None = None
+    """The manifest of that release."""
     changes: tuple[str, ...] = ()
     former: str = ""
     """The change log of the release before."""
@@ -86,10 +90,10 @@ class Made:
 def make_release(wanted: Wanted, to: Path) -> Made:
     """Writes `to/NAME-VERSION`.
 
-    Raises `Failure`: W0881 and W0882 for a model that a scorer names, W0850 where something else is there, W0852 for a
-    licence, W0853 for data that cannot be released,
-    W0854 for items that nobody has made yet, W0857 where libraries lack, W0858 where the release would not compile to
-    its own plan.
+    Raises `Failure`: E0901 for a version that says less than what changed, W0850 where something else is there, W0852
+    for a licence, W0853 for data that cannot be released, W0854 for items that nobody has made yet, W0857 where
+    libraries lack, W0858 where the release would not compile to its own plan, W0878 where releases name two models for
+    one role, W0881 and W0882 for a model that a scorer names.
     """
     need()
     check_pinned(wanted.compilation)
@@ -115,7 +119,8 @@ def make_release(wanted: Wanted, to: Path) -> Made:
         raise _unwritable(to, error) from error
     try:
         manifest = _write(wanted, source, building, contents, about, license_, artefacts, times, private)
-        check_leaks(building, source)
+        check_what_scores(manifest, wanted.plan, to, wanted.before)
+        check_leaks(building, source, wanted.compilation.releases)
         written = manifest.to_bytes()
         (building / MANIFEST).write_bytes(written)
         (building / CHECKSUM).write_bytes(checksum_line(written))
@@ -151,6 +156,7 @@ def _write(
         if copied.rows is not None:
             rows[copied.path] = copied.rows
     extends = hold(wanted.compilation.releases, about, folder)
+    artefacts = with_lent(artefacts, lent_artefacts(plan, wanted.compilation.releases), extends)
     for name, path in ((name, path) for artefact in artefacts for name, path in artefact.files.items()):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, folder / name)
@@ -158,8 +164,9 @@ def _write(
     canary = canary_of(plan.benchmark.name)
     frozen = freeze(source, folder, times, canary, withheld_of(source), private)
     rows |= frozen.rows
-    rows |= take_frozen(plan, wanted.compilation.releases, folder)
-    external = (*contents.external, *frozen.withheld)
+    lent = take_frozen(plan, wanted.compilation.releases, folder)
+    rows |= lent.rows
+    external = (*contents.external, *frozen.withheld, *lent.withheld)
     items = _items(wanted, source, contents, folder, canary)
     rows |= {each.path: pq.read_metadata(folder / each.path).num_rows for each in items if each.path is not None}
     (folder / LICENSE).write_bytes(_license_text(wanted, about, license_))

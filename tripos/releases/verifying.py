@@ -19,6 +19,7 @@ from tripos.releases.croissant import CROISSANT, croissant_faults
 from tripos.releases.extra import lacking
 from tripos.releases.finding import ReleaseFolders
 from tripos.releases.items import frozen_items, held_back_in
+from tripos.releases.lent_artefacts import lent_artefacts
 from tripos.releases.manifest import (
     Manifest,
     canonical,
@@ -162,10 +163,15 @@ def _of_content(release: Release, outer: Sequence[Path], touched: bool, releases
         return
     try:
         extended = release.compilation(releases).releases
+        lent = lent_artefacts(plan, extended)
     except Failure as failure:
         yield Check("plan", "unchecked", f"{failure.message}; {failure.hint}")
         return
     yield from (Check(f"extends {each.title}", "good", each.digest) for each in extended)
+    named = {each.role: each.digest for each in manifest.artefacts}
+    for role, each in lent.items():
+        if named.get(role) != each.said.digest:
+            yield Check(f"artefact {role}", "wrong", f"is not that of {each.release.title}, {each.said.digest}")
     missing = _missing(release, outer)
     if missing:
         told = f"it needs data that is not here: {', '.join(missing)}; give its folder with --data DIR"

@@ -220,6 +220,7 @@ CODES: dict[str, str] = {
     "W0875": "reward model left open",
     "W0876": "the Hub refuses",
     "W0877": "the Hub cannot be reached",
+    "W0878": "two reward models for one role",
     "W0881": "no role for a reward model",
     "W0882": "reward model cannot be released",
 }
