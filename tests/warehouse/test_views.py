@@ -14,6 +14,7 @@ from tripos_compiler import reserved
 from tripos_compiler.plan import Plan
 from tripos_warehouse.benchmark_views import FIXED_COLUMNS
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.kept_views import CACHE, NAME
 from tripos_warehouse.schemas import TABLES
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect
@@ -165,6 +166,24 @@ def test_a_condition_on_an_enumeration_meets_no_other_benchmarks_values(
     for view in ("items", "samples", "judgements", "scores"):
         [(scenario, count)] = ask(connection, f"select scenario, count(*) from edubench.{view} group by all")
         assert ask(connection, f"select count(*) from edubench.{view} where scenario = '{scenario}'") == [(count,)]
+
+
+def test_a_benchmark_is_read_by_its_name_unless_another_has_steps_of_it(
+    store: Store, run_rows: Build, plan: Plan
+) -> None:
+    def named() -> bool:
+        connect(store).close()
+        return "benchmark = 'edubench' and fingerprint in" in (store.root / CACHE / NAME).read_text("utf-8")
+
+    store.append(run_rows("r1"))
+    assert named()
+    benchmark = plan.benchmark.model_copy(update={"name": "other"})
+    other = run_rows("r2")["runs"][0] | {"benchmark": "other"}
+    other["plan"] = plan.model_copy(update={"benchmark": benchmark}).to_json()
+    store.append({"runs": [other | {"fingerprints": ["of another step"]}]})
+    assert named()
+    store.append({"runs": [other | {"run_id": "r3"}]})
+    assert not named()
 
 
 def test_no_axis_can_be_called_like_a_column() -> None:

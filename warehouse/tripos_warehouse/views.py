@@ -225,7 +225,18 @@ def _currents(connection: duckdb.DuckDBPyConnection, run_id: str | None, plan: P
         if plan is not None:
             prints = plan.fingerprints
             chosen[found[1]] = replace(chosen[found[1]], plan=plan, fingerprints=tuple(sorted(prints)))
-    return [chosen[benchmark] for benchmark in sorted(chosen)]
+    shared = _shared(connection, chosen)
+    return [replace(chosen[benchmark], shared=benchmark in shared) for benchmark in sorted(chosen)]
+
+
+def _shared(connection: duckdb.DuckDBPyConnection, chosen: Mapping[str, Current]) -> set[str]:
+    """The benchmarks with steps that runs of others have too."""
+    runs = connection.execute("select distinct benchmark, unnest(fingerprints) from main.runs").fetchall()
+    return {
+        name
+        for name, mine in ((name, frozenset(current.fingerprints)) for name, current in chosen.items())
+        if any(benchmark != name and fingerprint in mine for benchmark, fingerprint in runs)
+    }
 
 
 def _values(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, list[str]]]:
