@@ -54,6 +54,15 @@ def test_a_release_that_goes_back_is_held_against_the_later_one(
     assert "compare with those of 2.1.0" in " ".join(capsys.readouterr().err.split())
 
 
+def test_a_change_under_a_version_that_is_released_is_told_with_the_least_version(
+    released: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert release(released, "1.2.3", "Another {{ level }} question") == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "E0901" in said and "prompt" in said and "call it 2.0.0 or higher" in said
+    assert release(released, "1.2.3") == 0
+
+
 def test_a_candidate_becomes_the_release_without_a_change(released: Path) -> None:
     assert release(released, "2.0.0-rc1", "One {{ level }} question") == 0
     assert release(released, "2.0.0", "One {{ level }} question") == 0

@@ -35,10 +35,15 @@ def find_parent(plan: Plan, among: Path) -> Release | None:
 
 def check_siblings(plan: Plan, among: Path) -> None:
     """Raises `Failure` E0901 where a folder has a release, the parent or another, whose version says that its figures
-    may be compared with those of the plan, and they may not."""
+    may be compared with those of the plan, and they may not; or the release of this very version, which is another."""
     version = plan.benchmark.version
     for each in _releases(plan, among):
         other = each.manifest.version
+        if other == version and (found := changes(each.plan(), plan)):
+            told = _first([change.text for change in found if change.part == found[0].part])
+            message = f"version {version} is released already, and changed since: {told}"
+            least = least_version(version, found[0].part)
+            raise Failure("E0901", message, f"call it {least} or higher; see `tripos diff {each.folder} SPEC`")
         if other == version or not comparable(other, version):
             continue
         there = each.plan()
