@@ -36,6 +36,8 @@ class Tally:
     """Scores by status."""
     comparisons: Counter[str] = field(default_factory=Counter)
     """Comparisons of two replies by status."""
+    unasked: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Calls that were not made since what they were to ask has no value, by role and reason."""
     errors: Counter[str] = field(default_factory=Counter)
     """Failed calls by the code of their error."""
     repaired: int = 0

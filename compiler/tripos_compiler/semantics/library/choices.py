@@ -8,6 +8,7 @@ from typing import Annotated
 from tripos_compiler.plan import IntegerType, Type
 from tripos_compiler.semantics.library.kinds import Implied, T
 from tripos_compiler.semantics.library.notation import shown
+from tripos_compiler.semantics.library.partiality import Undefined
 
 
 def default(value: T | None, fallback: T) -> T:
@@ -17,10 +18,6 @@ def default(value: T | None, fallback: T) -> T:
     ('none given', 3)
     """
     return fallback if value is None else value
-
-
-class Unread(ValueError):
-    """A value that could not be read out of a reply. What depends on it is a `parse_failure`."""
 
 
 def readable(value: T | None) -> T:
@@ -34,7 +31,7 @@ def readable(value: T | None) -> T:
     'B'
     """
     if value is None:
-        raise Unread("nothing that could be read")
+        raise Undefined("nothing that could be read")
     return value
 
 
@@ -51,13 +48,13 @@ def rank(value: str, order: Annotated[Sequence[str], Implied("values", "value")]
     """The position of a value, counted from 0, among the values of its choice.
 
     They are in the order in which the choice lists them. Of a text, `order` says the order; a text that it does not
-    hold has no rank, and what depends on it is `not_applicable`.
+    hold has no rank, and what depends on it has no value.
 
     >>> rank("medium", ["easy", "medium", "hard"])
     1
     """
     if value not in order:
-        raise ValueError(f"`{value}` is not in the order")
+        raise Undefined("the text is not in the order")
     return order.index(value)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from tripos_compiler.plan import digest
 from tripos_compiler.semantics.library.kinds import K, T
 from tripos_compiler.semantics.library.order import in_order, ordered
+from tripos_compiler.semantics.library.partiality import Undefined
 
 
 def length(value: str | Collection[Any]) -> int:
@@ -23,7 +24,7 @@ def length(value: str | Collection[Any]) -> int:
 def first(items: Collection[T]) -> T:
     """The first item of a list, the least of a set.
 
-    An empty list has none, and what depends on it is `not_applicable`.
+    An empty list has none, and what depends on it has no value.
 
     >>> first(["a", "b"])
     'a'
@@ -34,7 +35,7 @@ def first(items: Collection[T]) -> T:
 def last(items: Collection[T]) -> T:
     """The last item of a list, the greatest of a set.
 
-    An empty list has none, and what depends on it is `not_applicable`.
+    An empty list has none, and what depends on it has no value.
 
     >>> last(["a", "b"])
     'b'
@@ -45,13 +46,13 @@ def last(items: Collection[T]) -> T:
 def nth(items: Collection[T], index: int) -> T:
     """The item of a list or set at a position, counted from 0.
 
-    Where there is none, what depends on it is `not_applicable`.
+    Where there is none, what depends on it has no value.
 
     >>> nth(["a", "b", "c"], 1)
     'b'
     """
     if not 0 <= index < len(items):
-        raise ValueError(f"a list of {len(items)} has no item at position {index}")
+        raise Undefined(f"a list of {len(items)} has no item at position {index}")
     return ordered(items)[index]
 
 
@@ -97,11 +98,13 @@ def picked(items: Sequence[T], keys: Sequence[K], key: K) -> list[T]:
     """The items of a list at the places where another list has a key.
 
     Of the columns of a data set, those of some of its rows: `picked(question.concepts, question.subject, q.subject)`.
-    The lists are of one length; where they are not, what depends on it is `not_applicable`.
+    The lists are of one length; where they are not, what depends on it has no value.
 
     >>> picked(["a", "b", "c"], [1, 2, 1], 1)
     ['a', 'c']
     """
+    if len(items) != len(keys):
+        raise Undefined(f"one list has {len(items)} items and the other {len(keys)}")
     return [item for item, own in zip(items, keys, strict=True) if own == key]
 
 
