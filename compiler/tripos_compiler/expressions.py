@@ -220,7 +220,8 @@ class Elaborator:
     # --- lists and comparisons ---
 
     def _group(self, syntax: Syntax, arguments: tuple[Argument, ...], choice: Type | None = None) -> Typed | None:
-        if len(arguments) == 1 and arguments[0].name is None and len(arguments[0].elements) == 1 and choice is None:
+        alone = len(arguments) == 1 and arguments[0].name is None and len(arguments[0].elements) == 1
+        if alone and choice is None and not (isinstance(syntax, Group) and syntax.listed):
             return self.any(arguments[0].elements[0])
         items = [self._argument(argument, choice) for argument in arguments]
         known = [item for item in items if item is not None]

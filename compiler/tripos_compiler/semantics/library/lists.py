@@ -109,15 +109,16 @@ def picked(items: Sequence[T], keys: Sequence[K], key: K) -> list[T]:
 
 
 def drawn(items: Collection[K], count: int, by: str) -> list[K]:
-    """So many items, drawn by chance, in order: a text decides which, and the same text draws the same.
+    """So many items, drawn by chance: a text decides which and in what order, and the same text draws the same.
 
-    Of fewer items all of them. It is what guessing comes to: `drawn(options, 3, q.stem)`.
+    An item that a list has twice is drawn once. Of fewer items all of them, shuffled. It is what guessing comes to:
+    `drawn(options, 3, q.stem)`.
 
-    >>> drawn(["a", "b", "c", "d"], 2, "seed 1"), drawn(["b", "a"], 3, "seed 1")
-    (['b', 'd'], ['a', 'b'])
+    >>> drawn(["a", "b", "c", "d"], 2, "seed 1"), drawn(["a", "b", "c", "d"], 9, "seed 2")
+    (['b', 'd'], ['d', 'c', 'b', 'a'])
     """
-    chance = {item: digest([by, item]) for item in in_order(set(items))}
-    return in_order(sorted(chance, key=lambda item: chance[item])[: max(0, count)])
+    chance = {item: digest([by, item]) for item in items}
+    return sorted(chance, key=lambda item: chance[item])[: max(0, count)]
 
 
 def in_sequence(items: Collection[K]) -> list[K]:
