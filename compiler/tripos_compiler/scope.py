@@ -11,6 +11,7 @@ from tripos_compiler.plan import Expr, Type
 from tripos_compiler.semantics.totality import Lack, unguarded
 from tripos_compiler.source import Span
 
+
 @dataclass(frozen=True)
 class May:
     """A part of an expression that may have no value, and where it stands."""
@@ -53,9 +54,7 @@ class Typed:
 
     def under(self, condition: Expr, held: bool = True) -> tuple[May, ...]:
         """What may still be lacking where a condition holds, or does not."""
-        return tuple(
-            replace(each, lack=left) for each in self.may for left in unguarded([each.lack], condition, held)
-        )
+        return tuple(replace(each, lack=left) for each in self.may for left in unguarded([each.lack], condition, held))
 
 
 def secret_name(way: Way) -> str:

@@ -89,7 +89,9 @@ class Stepper:
         status = shared.kept[call.name]
         counter = self.tally.skipped if status in NOT_ASKED else self.tally.reused
         counter[call.role, scenario] += 1
-        if status not in NOT_ASKED:
+        if status in NOT_ASKED:
+            self.tally.unasked[call.role, "what was to be asked has no value"] += 1
+        else:
             self._count_status(call.table, status)
 
     async def go_through(self, unit: Unit, shared: Shared) -> None:

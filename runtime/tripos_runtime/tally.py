@@ -85,7 +85,8 @@ class Tally:
         ]
         statuses = {name: dict(getattr(self, name)) for name in KINDS}
         makings = {name: each.to_json() for name, each in self.makings.items()}
-        return {"calls": calls, **statuses, "makings": makings}
+        unasked = [[*key, count] for key, count in sorted(self.unasked.items())]
+        return {"calls": calls, **statuses, "makings": makings, "unasked": unasked}
 
     def reuse(self, summed: Mapping[str, Any]) -> None:
         """Counts everything of a finished run as reused."""
@@ -94,6 +95,8 @@ class Tally:
             self.planned[lane], self.skipped[lane], self.reused[lane] = planned, skipped, answered
         for name in KINDS:
             getattr(self, name).update(summed.get(name, {}))
+        for role, reason, count in summed.get("unasked", ()):
+            self.unasked[role, reason] += count
         for name, told in summed.get("makings", {}).items():
             self.making(name).add(told)
 

@@ -172,6 +172,8 @@ def _lazy(expr: Call, names: Mapping[str, Any]) -> Any:
             raise Unavailable("the expression", "parse_failure", str(error)) from error
         if expr.function == "readable":
             raise
+        if error.status == NOT_APPLICABLE:
+            return evaluate(given["fallback"], names)
         value = None
     if value is not None:
         return value
@@ -256,7 +258,7 @@ def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
     try:
         return _bounded(_computed(expr.operator, left, right), expr, names)
     except ZeroDivisionError as error:
-        raise NoValue(_status(expr, names), "`/` has no value: division by zero") from error
+        raise NoValue(_status(expr.right, names), "`/` has no value: division by zero") from error
     except OverflowError as error:
         reason = f"`{expr.operator}` has no value: it is past all bounds"
         raise NoValue(_status(expr, names), reason) from error

@@ -12,7 +12,9 @@ from tripos_compiler.semantics.library.partiality import Undefined
 
 
 def default(value: T | None, fallback: T) -> T:
-    """The value, or the fallback where it is missing.
+    """The value, or the fallback where it is missing or has no value.
+
+    The fallback is only looked at then: `default(nth(parts, 1), "")`.
 
     >>> default(None, "none given"), default(3, 0)
     ('none given', 3)
@@ -21,7 +23,7 @@ def default(value: T | None, fallback: T) -> T:
 
 
 def readable(value: T | None) -> T:
-    """The value; where it is missing, the reply counts as one that could not be read.
+    """The value; where it is missing, or a reply leaves it undefined, the reply counts as one that could not be read.
 
     What depends on it is a `parse_failure` then, which no measure counts unless it says `missing: zero`. So
     `readable(last_number(reply.text)) == q.answer` tells an answer that is wrong from one that is none, where
@@ -36,7 +38,7 @@ def readable(value: T | None) -> T:
 
 
 def choose(condition: bool, this: T, other: T) -> T:
-    """The one value where a condition holds, and the other where it does not.
+    """The one value where a condition holds, and the other where it does not. Only that one is looked at.
 
     >>> choose(True, "right", "wrong"), choose(False, 1, 0)
     ('right', 0)
