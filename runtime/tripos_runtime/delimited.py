@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from typing import IO, Any
 
-from tripos_compiler.semantics.rows import EMPTY_CELL
 from tripos_compiler.data import DataError
+from tripos_compiler.semantics.rows import EMPTY_CELL
 
 LONGEST_CELL = 2**31 - 1
 """The longest text that a cell may hold, in characters."""

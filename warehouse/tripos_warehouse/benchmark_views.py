@@ -42,7 +42,10 @@ _COLUMNS = """
   score.model, score.metric, score.value, score.given, score.status, score.error,
   score.item_id, score.sample_id, score.score_id, score.judged_by, score.run_id, score.fingerprint, score.created_at
 """
-_AFTER_VALUE = "status, error, low, high, item_id, sample_id, judgement_id, score_id, scorer, judged_by, run_id, fingerprint, created_at"
+_AFTER_VALUE = (
+    "status, error, low, high, item_id, sample_id, judgement_id, score_id, scorer, judged_by, run_id, fingerprint, "
+    "created_at"
+)
 # Looked up for each score, so that whoever wants few has only the judgements of these read.
 _ENTRY = "'$.\"' || score.metric || '\"'"
 _REASON = f"{_ENTRY} || '.reason'"

@@ -9,16 +9,17 @@ from typing import Any
 import duckdb
 
 from tripos_compiler.plan import Aggregate, Figure, Formula, Measured, Plan
-from tripos_compiler.semantics.evaluate import NOT_APPLICABLE, UNDEFINED
 from tripos_warehouse import sql
 
+UNDEFINED, NOT_APPLICABLE = "undefined", "not_applicable"
+"""The statuses of what has no value because of a reply, and because of the row or a condition."""
 NOT_ASKED = "not asked"
 """The kind of a gap that is a call which was not made."""
 
 
 @dataclass(frozen=True)
 class Gap:
-    """`count` of the `total` results of a `name`, a metric or a step or scorer, that are not there, for one `reason`."""
+    """`count` of `total` results that are not there for one `reason`; `name` is a metric, a step or a scorer."""
 
     kind: str
     name: str
@@ -81,7 +82,8 @@ def why_missing(connection: duckdb.DuckDBPyConnection, plan: Plan, figure: Figur
     query = f"""select status from (
       select model, metric, scorer, status from {schema}.scores where value is null
       union all select model, metric, null, status from {schema}.columns where value is null and given is null)
-    where model = {sql.text(model)} and (metric in ({known}) or scorer in ({known})) and status <> {sql.text(NOT_APPLICABLE)}
+    where model = {sql.text(model)} and (metric in ({known}) or scorer in ({known}))
+      and status <> {sql.text(NOT_APPLICABLE)}
     group by status order by count(*) desc, status"""
     return ", ".join(status for (status,) in connection.execute(query).fetchall())
 

@@ -36,8 +36,8 @@ OTHER_GRADERS = "others graded it"
 class Standing:
     """Where a model stands in a benchmark: its value, the 95 % interval, the items behind it.
 
-    `n` scores count of the `total` that should. `rank` is 1 and one more for each model that is better, and significantly so; models that share one of the `letters`
-    cannot be told apart. `coverage` is the share of the scores that should count and do."""
+    `n` scores count of the `total` that should, and `coverage` is their share. `rank` is 1 and one more for each model
+    that is better, and significantly so; models that share one of the `letters` cannot be told apart."""
 
     model: str
     value: float

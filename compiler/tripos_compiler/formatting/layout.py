@@ -167,9 +167,9 @@ class Layout:
                 before, broken = token, True
                 continue
             following = tokens[index + 1] if index + 1 < len(tokens) else None
-            if token.text == "," and following is not None and following.text in (")", "]"):
-                if following.start not in self.scan.listing:
-                    continue
+            ends = following is not None and following.text in (")", "]")
+            if token.text == "," and ends and following.start not in self.scan.listing:
+                continue
             empty = closes and before is not None and before.kind == "sign" and before.text in ("(", "[")
             if broken and not empty:
                 level = inside

@@ -1,9 +1,8 @@
 """Evaluates the expressions of a plan.
 
-An expression that has no value is never a silent zero, and never somebody's mistake in disguise: only what a function or
-an operator declares as partial becomes a status. Where it depends on a reply, the status is `undefined`: the model is the
-reason, and the score counts as one that failed. Where it follows from the item alone, it is `not_applicable`. Any other
-exception is a bug of ours, and a `Fault`.
+Only what a function or an operator declares as partial becomes a status. Where it depends on a reply, the status is
+`undefined`: the model is the reason, and the score counts as one that failed. Where it follows from the item alone, it
+is `not_applicable`. Any other exception is a bug of ours, and a `Fault`.
 """
 
 from __future__ import annotations

@@ -68,8 +68,8 @@ def read_value(type_: Type, value: Any, axes: Mapping[str, Axis]) -> Any:
 
     Numbers are also read from text, as CSV has them, values of an axis also by label, lists, sets and records also from
     JSON text, a path also from the list of its names, a list of records also from an object of objects, whose names are
-    read as the field `name`. An empty text is missing where no text is meant, and an empty cell in any case. A text in several parts, a list or record of texts, is read as
-    its lines: some data sets have a few such rows.
+    read as the field `name`. A text in several parts, a list or record of texts, is read as its lines: some data sets
+    have a few such rows. An empty text is missing where no text is meant, and an empty cell in any case.
 
     >>> from tripos_compiler.plan import IntegerType, ListType, TextType
     >>> read_value(IntegerType(low=1, high=5), "4", {})

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
-from tripos_compiler.plan import Binary, Call, Data, Expr, Get, Items, Literal_, Ref, Type, Unary
+from tripos_compiler.plan import Binary, Call, Data, Expr, Get, Items, Literal_, Type, Unary
 from tripos_compiler.semantics.library import FUNCTIONS
+from tripos_compiler.semantics.library.fitting import bare, is_of_paths
 from tripos_compiler.semantics.library.partiality import Known
 
 COUNTS: Final = ("length", "words", "turns", "depth")
@@ -117,7 +118,7 @@ def known_of(expr: Expr, type_: Type | None = None) -> Known:
             texts = [each.value for each in values if isinstance(each, Literal_) and isinstance(each.value, str)]
             return Known(items=len(values), order=tuple(texts) if len(texts) == len(values) else None)
         case Data(dataset=dataset):
-            return Known(dataset=dataset)
+            return replace(_typed(type_), dataset=dataset)
         case Get(of=Data(dataset=dataset)):
             return Known(dataset=dataset)
         case Binary(operator="+" | "*" as sign, left=left, right=right):
@@ -135,6 +136,10 @@ def _typed(type_: Type | None) -> Known:
             return Known(text=True, order=type_.values)
         case "text" | "path":
             return Known(text=True)
+        case "list" if type_.of.kind == "record":
+            fields = type_.of.fields
+            texts = tuple(name for name, of in fields.items() if bare(of).kind == "text")
+            return Known(texts=texts, places=tuple(name for name, of in fields.items() if is_of_paths(bare(of))))
         case "integer":
             low, high = type_.low, type_.high
             apart = (low is not None and low > 0) or (high is not None and high < 0)

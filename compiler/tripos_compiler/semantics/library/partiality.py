@@ -28,6 +28,9 @@ class Known:
     order: tuple[str, ...] | None = None
     """Where it is a choice, or a list of texts that are written out: its values."""
     dataset: str | None = None
+    texts: tuple[str, ...] = ()
+    places: tuple[str, ...] = ()
+    """Where it is rows: the names of their fields that are texts, and of those that are or hold paths."""
 
     @property
     def positive(self) -> bool:
@@ -77,6 +80,12 @@ def _is_ordered(given: Arguments) -> bool:
     return value is not None and order is not None and set(value) <= set(order)
 
 
+def _has_fields(given: Arguments) -> bool:
+    rows, at, fields = given["rows"], given.get("at"), given.get("fields")
+    placed = at is None or at.written in rows.places
+    return placed and (fields is None or (fields.order is not None and set(fields.order) <= set(rows.texts)))
+
+
 def _is_not_negative(given: Arguments) -> bool:
     least = given["value"].least
     return least is not None and least >= 0
@@ -118,4 +127,4 @@ NO_REFERENCE = Partial(
 NO_REFERENCES = Partial(
     ("references",), "there is no reference", "rule it out: `when length(…) > 0`", _has_reference("references")
 )
-NO_FIELD = Partial(("at", "fields"), "the rows have no such field", "write the field out", lambda given: True)
+NO_FIELD = Partial(("at", "fields"), "the rows have no such field", "write the field out", _has_fields)
