@@ -1,6 +1,6 @@
 """Measures: figures of a plan, compiled to SQL, evaluated with intervals."""
 
-from tripos_warehouse.measures.evaluate import (
+from tripos_warehouse.measures.evaluation import (
     CONFIDENCE,
     MeasureRow,
     MeasureTable,
