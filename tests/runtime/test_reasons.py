@@ -136,7 +136,7 @@ def test_a_step_that_is_put_before_another_is_new_and_asked_alone(bench: Bench) 
 
 def test_a_plan_of_another_format_is_said_to_be_unknown(bench: Bench) -> None:
     [run] = bench.earlier
-    newer = replace(run, plan_text=run.plan_text.replace("tripos.plan/2", "tripos.plan/9"))
+    newer = replace(run, plan_text=run.plan_text.replace("tripos.plan/3", "tripos.plan/9"))
     bench.write(SPEC.replace("{{ item.question }}", "Q: {{ item.question }}"))
     assert why(bench.foretell(history=History((newer,), {"sums": frozenset(bench.items)}))) == {
         "unknown: this version cannot read the plan of run run0": 3,

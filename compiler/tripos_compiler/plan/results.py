@@ -106,7 +106,7 @@ class Subset(Part):
     spread: tuple[str, ...]
     seed: int
     withheld: bool = False
-    scenarios: tuple[str, ...] = Field(default=(), exclude_if=lambda scenarios: not scenarios)
+    scenarios: tuple[str, ...] = ()
 
 
 class Export(Part):
