@@ -39,17 +39,14 @@ def step_changes(was: Treatment, now: Treatment, before: Plan, after: Plan) -> I
         yield step.step, step.name, GONE, _prints(step)
     for step in added:
         yield step.step, step.name, NEW, frozenset()
-    stale: list[tuple[Step, Step, frozenset[str]]] = []
     for old, new in pairs:
         told = list(_changed(old, new, before, after))
         lost = _prints(old) - _prints(new)
         for kind, what in told:
             yield kind, new.name, what, lost
         if lost and not told:
-            stale.append((old, new, lost))
-    for old, new, lost in stale:
-        moved = any(step.name in new.needs and step.fingerprint not in before.fingerprints for step in now.steps)
-        yield new.step, new.name, _followed(outside_changes(old, new, before, after), moved), lost
+            moved = any(step.name in new.needs and step.fingerprint not in before.fingerprints for step in now.steps)
+            yield new.step, new.name, _followed(outside_changes(old, new, before, after), moved), lost
 
 
 def _followed(inputs: Sequence[str], moved: bool) -> str:

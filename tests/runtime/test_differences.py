@@ -1,0 +1,70 @@
+"""Reasons in words: each field of a step that differs is named, and nothing that does not."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+import pytest
+
+from tests import changed_fields
+from tests.changed_fields import STEPS, changed
+from tripos_compiler.changed_steps import step_changes
+from tripos_compiler.plan import Ask, Compare, Converse, Grade, Plan, Settings, Step, Treatment, Verdict
+from tripos_runtime.differences import changes
+
+ASKING = (Ask, Converse, Grade, Verdict, Compare)
+NO_INPUT = {"samples", "repeat", "when", "weights"}
+"""Fields that change no reply."""
+WORDS = {
+    "args": "what it is given",
+    "until": "what ends it",
+    "opens": "who opens",
+    "speakers": "who talks| of helper$",
+    "shots": "shots",
+    "scorer": "of the scorer",
+    "metrics": "metric",
+}
+"""What a reason says of a field where it does not name it."""
+
+
+@cache
+def plan() -> Plan:
+    return changed_fields.plan()
+
+
+def named(case: tuple[str, Step, Step]) -> str:
+    return f"{case[1].step}.{case[0]}"
+
+
+@pytest.mark.parametrize("case", changed(*ASKING), ids=named)
+def test_a_reason_names_the_field_that_changed(case: tuple[str, Step, Step]) -> None:
+    field, before, after = case
+    found = changes(before, after, plan(), plan())
+    assert len(found) == (0 if field in NO_INPUT else 1), found
+    assert all(re.search(WORDS.get(field, rf"^{field}\b"), each) for each in found), found
+
+
+@pytest.mark.parametrize("settings", changed_fields.other_settings(), ids=lambda each: next(iter(each.model_dump())))
+def test_a_reason_names_the_setting_that_changed_and_both_its_values(settings: Settings) -> None:
+    [(name, value)] = settings.model_dump().items()
+    step = STEPS[0]
+    [reason] = changes(step, step.model_copy(update={"settings": settings}), plan(), plan())
+    assert reason.startswith(f"settings ({name} unset → ")
+    assert str(value) in reason or isinstance(value, list | tuple | dict)
+
+
+def test_a_text_that_changed_in_one_language_is_named_with_it() -> None:
+    step = STEPS[0]
+    other = step.model_copy(update={"prompt": changed_fields.texts("Why?", "何时")})
+    assert changes(step, other, plan(), plan()) == ["prompt (zh)"]
+
+
+@pytest.mark.parametrize("case", changed(), ids=named)
+def test_a_change_of_a_plan_names_the_field_that_changed(case: tuple[str, Step, Step]) -> None:
+    field, before, after = case
+    sides = [Treatment(steps=(step,)) for step in (before, after)]
+    told = [what for _, _, what, _ in step_changes(*sides, plan(), plan())]
+    words = {"when": "condition", "value": "expression", "args": "what the scorer is given"}
+    names = "|".join(Settings.model_fields) if field == "settings" else words.get(field, field)
+    assert len(told) == 1 and re.search(names, told[0]), told
