@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
 from tests.conftest import Command
+from tripos.command.summary import Ended, summary, summary_lines
+from tripos_runtime.tally import Tally
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect
 
@@ -95,3 +99,21 @@ def test_the_leaderboard_says_on_how_many_scores_a_model_stands(folder: Path, tr
     said = tripos("leaderboard").out
     assert "1.000 on 1 of 10" in said and "shy: only 10% of its scores have a value, 1 of 10" in said
     assert "bold: only" not in said
+
+
+def test_what_is_undefined_fails_a_test_of_junit(folder: Path, tripos: Command) -> None:
+    bring(folder, tripos, next(iter(SCORES)))
+    assert tripos("report", "--junit", "found.xml").code == 0
+    [failure] = ElementTree.parse(folder / "found.xml").getroot().iter("failure")
+    assert (failure.get("type"), (failure.get("message") or "")[:28]) == ("undefined", "undefined: 9 of 10 right: `n")
+
+
+def test_the_end_of_a_run_says_what_was_not_asked_and_why() -> None:
+    tally = Tally(unasked=Counter({("helper", "`nth` has no value"): 1, ("judge", "`/` has no value"): 2}))
+    said = "\n".join(summary_lines(Ended("r1", "finished", tally, 1.0)))
+    assert "unasked  2 calls of judge: `/` has no value" in said
+    assert "unasked  1 call of helper: `nth` has no value" in said
+    assert summary(Ended("r1", "finished", tally, 1.0))["unasked"] == [
+        {"role": "helper", "reason": "`nth` has no value", "calls": 1},
+        {"role": "judge", "reason": "`/` has no value", "calls": 2},
+    ]

@@ -82,7 +82,7 @@ class Steps:
         typed = self.elaborator(step).condition(condition)
         if typed is None:
             return False
-        warn_undefined(self, typed, "this condition may have no value, and what it decides on is left out then")
+        warn_undefined(self, typed, "this condition may have no value, and what it decides on is undefined then")
         return typed
 
     def let(self, statement: Statement) -> bool:

@@ -127,4 +127,5 @@ NO_REFERENCE = Partial(
 NO_REFERENCES = Partial(
     ("references",), "there is no reference", "rule it out: `when length(…) > 0`", _has_reference("references")
 )
+NO_PLACE = Partial(("at",), "the rows have no such field", "write the field out", _has_fields)
 NO_FIELD = Partial(("at", "fields"), "the rows have no such field", "write the field out", _has_fields)

@@ -121,7 +121,7 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         define(trees.parent),
         define(trees.depth),
         define(trees.examples_for, rule=trees.examples_type, partial=partiality.NO_FIELD),
-        define(trees.siblings, rule=trees.siblings_type, partial=partiality.NO_FIELD),
+        define(trees.siblings, rule=trees.siblings_type, partial=partiality.NO_PLACE),
     ),
 }
 """The functions in groups."""
