@@ -20,7 +20,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from tripos_compiler.semantics.evaluate import NOT_APPLICABLE, UNDEFINED
+from tripos_compiler.semantics.evaluate import NOT_APPLICABLE as NOT_APPLICABLE
+from tripos_compiler.semantics.evaluate import UNDEFINED as UNDEFINED
 from tripos_runtime.plugins import FUNCTION_ERROR
 
 OK: Final = "ok"

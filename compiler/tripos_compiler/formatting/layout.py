@@ -167,8 +167,8 @@ class Layout:
                 before, broken = token, True
                 continue
             following = tokens[index + 1] if index + 1 < len(tokens) else None
-            ends = following is not None and following.text in (")", "]")
-            if token.text == "," and ends and following.start not in self.scan.listing:
+            closing = following.start if following is not None and following.text in (")", "]") else None
+            if token.text == "," and closing is not None and closing not in self.scan.listing:
                 continue
             empty = closes and before is not None and before.kind == "sign" and before.text in ("(", "[")
             if broken and not empty:

@@ -69,10 +69,10 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
         when=when.expr if isinstance(when, Typed) else None,
         fingerprint="",
     )
-    condition = when if isinstance(when, Typed) else None
-    warn_unasked(steps, question, condition)
+    asked_when = when if isinstance(when, Typed) else None
+    warn_unasked(steps, question, asked_when)
     if isinstance(chat, Typed):
-        warn_undefined(steps, chat, NOT_ASKED, condition)
+        warn_undefined(steps, chat, NOT_ASKED, asked_when)
     steps.lowered.append(ask)
     steps.wholes[name.text] = name
     _bind(steps, statement, ask, joined(question.secret, chat_way, talk_way, shots[1]), told)
