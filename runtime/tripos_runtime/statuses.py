@@ -20,8 +20,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from tripos_compiler.semantics.evaluate import NOT_APPLICABLE as NOT_APPLICABLE
-from tripos_compiler.semantics.evaluate import UNDEFINED as UNDEFINED
+from tripos_compiler.semantics import evaluate
 from tripos_runtime.plugins import FUNCTION_ERROR
 
 OK: Final = "ok"
@@ -30,6 +29,8 @@ PARSE_FAILURE: Final = "parse_failure"
 TRUNCATED: Final = "truncated"
 REFUSED: Final = "refused"
 FAILED: Final = "provider_error"
+UNDEFINED: Final = evaluate.UNDEFINED
+NOT_APPLICABLE: Final = evaluate.NOT_APPLICABLE
 
 AGAIN: Final = frozenset({FAILED, FUNCTION_ERROR})
 """What the next run tries again, and no other: an answer that is bad stays the answer."""
