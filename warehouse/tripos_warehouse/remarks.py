@@ -109,12 +109,12 @@ def _cut_off(connection: duckdb.DuckDBPyConnection, run: Run, schema: str) -> It
 
 
 def _uneven(connection: duckdb.DuckDBPyConnection, schema: str) -> Iterator[Remark]:
-    """Metrics whose scores stand on other items from model to model."""
+    """Metrics that are of more items of one model than of another; scores that failed count."""
     counts = _rows(
         connection,
         f"""with counted as (
           select metric::varchar as metric, model, count(distinct item_id) as items
-          from {schema}.scores where status = 'scored' group by all)
+          from {schema}.scores where status <> 'not_applicable' group by all)
         select metric, list(model || ' ' || items order by items desc, model) from counted group by metric
         having count(distinct items) > 1 order by all""",
     )
