@@ -10,7 +10,6 @@ from pydantic import BaseModel
 from tripos_compiler.plan import Ask, Converse, Grade, Hole, Judging, Plan, Scenario, Settings, Texts
 from tripos_runtime.asking import dumps
 
-SETTINGS = ("temperature", "max_tokens", "stop")
 _KINDS = {
     "ask": "an ask",
     "converse": "a conversation",
@@ -119,11 +118,12 @@ def _texts(title: str, before: Texts | None, after: Texts | None) -> list[str]:
 
 
 def _settings(before: Settings, after: Settings) -> list[str]:
-    told = []
-    for name in SETTINGS:
-        was, now = getattr(before, name), getattr(after, name)
-        if was != now:
-            told.append(f"{name} {_value(was)} → {_value(now)}")
+    was, now = before.given, after.given
+    told = [
+        f"{name} {_value(was.get(name))} → {_value(now.get(name))}"
+        for name in Settings.model_fields
+        if was.get(name) != now.get(name)
+    ]
     return [f"settings ({', '.join(told)})"] if told else []
 
 
@@ -198,7 +198,7 @@ def _named(noun: str, names: Iterable[str]) -> str:
 
 
 def _value(value: Any) -> str:
-    if value is None or value == ():
+    if value is None:
         return "unset"
     text = value if isinstance(value, str) else dumps(value)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal, get_args, get_origin
 
 from tripos_compiler.constructs.signature import Signature
+from tripos_compiler.plan.settings import Extra, Settings, setting_of
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,19 @@ class Construct:
 FILE = "file"
 SETTLED = ("ask", "scorer", "made", "verify", "walk", "speaker")
 """The bodies that say how a model is asked."""
+
+SLOTS = {float: "NUMBER", int: "COUNT", str: "STRING", Extra: "BLOCK"}
+"""How a setting of each type is written; one of some words is written with those."""
+
+
+def _setting(name: str) -> Construct:
+    """The statement of a field of `Settings`: that of several texts is written once for each."""
+    type_ = next(each for each in get_args(Settings.model_fields[name].annotation) if each is not type(None))
+    words = get_args(type_) if get_origin(type_) is Literal else ()
+    slot = "|".join(words) if words else SLOTS[type_]
+    body = name if slot == "BLOCK" else None
+    return Construct(name, SETTLED, f"{name} {slot}", setting_of(name).summary, body=body, once=type_ is not str)
+
 
 CONSTRUCTS: tuple[Construct, ...] = (
     # the file
@@ -200,9 +215,15 @@ CONSTRUCTS: tuple[Construct, ...] = (
         once=True,
     ),
     Construct("samples", ("ask",), "samples COUNT", "replies for each row", once=True),
-    Construct("temperature", SETTLED, "temperature NUMBER", "sampling temperature", once=True),
-    Construct("max_tokens", SETTLED, "max_tokens COUNT", "longest reply, in tokens", once=True),
-    Construct("stop", SETTLED, "stop STRING", "text at which the reply ends"),
+    *map(_setting, Settings.model_fields),
+    Construct(
+        "extra",
+        ("provider", "extra"),
+        "NAME [VALUE] [BLOCK]",
+        "a field: a text, a number, `true` or `false`; a block is a record",
+        body="extra",
+        keyword="",
+    ),
     Construct(
         "record_field",
         ("record",),
@@ -244,7 +265,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct(
         "spread", ("subset",), "spread over DIMS...", "over what the items of a stratum are spread evenly", once=True
     ),
-    Construct("seed", ("subset",), "seed COUNT", "the seed of the draw", once=True),
+    Construct("subset_seed", ("subset",), "seed COUNT", "the seed of the draw", keyword="seed", once=True),
     Construct("withheld", ("subset",), "withheld", "the items are kept out of public releases", once=True),
     Construct(
         "export",

@@ -72,6 +72,7 @@ from tripos_compiler.plan.scenarios import (
     Scorer,
     Treatment,
 )
+from tripos_compiler.plan.settings import Extra, Settings
 from tripos_compiler.plan.steps import (
     Ask,
     Column,
@@ -81,7 +82,6 @@ from tripos_compiler.plan.steps import (
     Judging,
     Retrieve,
     Score,
-    Settings,
     Shots,
     Speaker,
     Step,
@@ -141,6 +141,7 @@ __all__ = [
     "Export",
     "Expr",
     "Extended",
+    "Extra",
     "Figure",
     "Formula",
     "Get",

@@ -8,15 +8,8 @@ from pydantic import Field
 
 from tripos_compiler.plan.base import Part
 from tripos_compiler.plan.expressions import Expr, Texts
+from tripos_compiler.plan.settings import Settings
 from tripos_compiler.plan.types import Type
-
-
-class Settings(Part):
-    """What is sent with a request. `None` leaves it to the model."""
-
-    temperature: float | None = None
-    max_tokens: int | None = None
-    stop: tuple[str, ...] = ()
 
 
 class Shots(Part):

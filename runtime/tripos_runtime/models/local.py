@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import FREE, Endpoint, Message, ModelError, Price, Reply, Request
 from tripos_runtime.models.direct import DirectModel
 from tripos_runtime.models.local_process import LocalProcess
@@ -48,6 +49,10 @@ class LocalModel:
             if stale is not None:
                 await stale.close()
         return replace(await self._client.ask(_fitted(request)), model_served=self.name)
+
+    def refuses(self, settings: Settings) -> tuple[str, ...]:
+        """The names of the settings that a request would go without."""
+        return tuple(name for name in settings.given if name == "reasoning_effort")
 
     async def close(self) -> None:
         """Gives the server back; the last model to do so stops it."""
@@ -92,7 +97,8 @@ def _fitted(request: Request) -> Request:
     if not any(message.role == "system" for message in messages):
         messages = (SYSTEM, *messages)
     schema = None if request.schema is None else _bounded(request.schema)
-    return replace(request, messages=messages, schema=schema, max_tokens=request.max_tokens or MOST_TOKENS)
+    settings = request.settings.model_copy(update={"max_tokens": request.settings.max_tokens or MOST_TOKENS})
+    return replace(request, messages=messages, schema=schema, settings=settings)
 
 
 def _bounded(schema: Any) -> Any:

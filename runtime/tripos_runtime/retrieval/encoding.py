@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tripos_compiler.plan import digest
+from tripos_compiler.plan import Settings, digest
 from tripos_runtime.asking import NOTHING, UNUSED, Answer, Lane
 from tripos_runtime.calling import Caller
 from tripos_runtime.models.base import Message, ModelError, Reply, Request
@@ -168,7 +168,8 @@ class Encoder:
         """Asks for the vectors of some texts in one request, and keeps what came. Raises what the model's caller
         raises where nothing more can be had of it, and what the ledger raises."""
         messages = tuple(Message("user", text) for text in texts.values())
-        request = Request(model, messages, max_tokens=0)  # nothing is written, so that a budget knows what it may cost
+        # Nothing is written, so that a budget knows what it may cost.
+        request = Request(model, messages, Settings(max_tokens=0))
         lane = lanes[next(iter(texts))]
         try:
             called = await self.callers[model].call(request, lane)
