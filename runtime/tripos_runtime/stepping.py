@@ -120,7 +120,9 @@ class Stepper:
             names.skipped(step, status)
             return
         model = unit.wiring.model_of(step, unit.model)
-        several = self.callers[model].model.most_samples if step.samples > 1 else 1
+        # With a seed each sample is a request of its own, with the seed of its own.
+        together = step.samples > 1 and step.settings.seed is None
+        several = self.callers[model].model.most_samples if together else 1
         numbers = {name: unit.number % step.samples}
         if several > 1:
             numbers |= {each: number for number, each in unit.all_samples(step) if each not in shared.kept}

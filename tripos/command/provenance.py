@@ -149,7 +149,7 @@ class Finder:
 
     def sample(self, row: Row, upon: bool = False) -> Reply:
         step = self.step(row["run_id"], row["fingerprint"])
-        settings = None if not isinstance(step, Ask) else step.settings.model_dump(mode="json")
+        settings = None if not isinstance(step, Ask) else step.settings.given
         stamp, model, number = row["fingerprint"], row["model"], row["sample_number"]
         key = row["sample_id"]
         if isinstance(step, Converse):
@@ -171,7 +171,7 @@ class Finder:
         settings = {
             f"{name} of {speaker.role}": value
             for speaker in step.speakers
-            for name, value in speaker.settings.model_dump(mode="json").items()
+            for name, value in speaker.settings.given.items()
         }
         judgements = self.rows("judgements", "sample_id", [key]) if upon else []
         scores = self.rows("scores", "sample_id", [key]) if upon else []
@@ -181,7 +181,7 @@ class Finder:
     def judgement(self, row: Row, upon: bool = False) -> Reply:
         plan = self.plan(row["run_id"])
         scorer = None if plan is None else next((each for each in plan.scorers if each.name == row["scorer"]), None)
-        settings = None if scorer is None else scorer.settings.model_dump(mode="json")
+        settings = None if scorer is None else scorer.settings.given
         step = self.step(row["run_id"], row["fingerprint"])
         samples = self.rows("samples", "sample_id", [row["sample_id"]])
         stamp, evaluator, of = row["fingerprint"], row["evaluator"], step.of if isinstance(step, Grade) else ""

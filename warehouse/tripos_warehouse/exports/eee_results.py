@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import duckdb
+import orjson
 
 from tripos_compiler.plan import (
     Ask,
@@ -202,6 +203,8 @@ def _judging(plan: Plan, run: Run, scored: Scored) -> dict[str, Any]:
     told: dict[str, Any] = {"judges": judges, "input_prompt": template_text(prompt)}
     if len(judges) > 1:
         told["aggregation_method"] = "average"
+    if scorer.settings.given:
+        told["additional_details"] = {"settings": orjson.dumps(scorer.settings.given).decode()}
     return {"llm_scoring": told}
 
 
@@ -211,9 +214,7 @@ def _generation(plan: Plan, run: Run, scenario: str) -> dict[str, Any]:
     settings = {each.settings for each in asks}
     if len(settings) != 1:
         return {}
-    only = settings.pop()
-    given = {"temperature": only.temperature, "max_tokens": only.max_tokens}
-    args = {name: value for name, value in given.items() if value is not None}
+    args = settings.pop().given
     return {"generation_config": {"generation_args": args}} if args else {}
 
 
