@@ -273,6 +273,7 @@ class Stepper:
             "context": dict(unit.case.context),
             "role": step.role,
             "model": unit.wiring.model_of(step, unit.model),
+            "identity": unit.wiring.binding.identity_beside(unit.wiring.model_of(step, unit.model)),
             "sample_number": numbers[name],
         }
 
@@ -285,6 +286,7 @@ class Stepper:
             **self.common(unit, step.judgement),
             "scorer": step.scorer,
             "evaluator": evaluator,
+            "identity": unit.wiring.binding.identity_beside(evaluator),
         }
 
     def common(self, unit: Unit, fingerprint: str) -> dict[str, Any]:

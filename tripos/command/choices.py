@@ -6,6 +6,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from pathlib import Path
 
 from tripos.cassettes import Cassette, find_cassette
@@ -13,6 +14,7 @@ from tripos.command.denials import chosen_denials
 from tripos.config import Config
 from tripos.failure import Failure
 from tripos.releases.artefact_roles import artefact_folders, with_artefacts
+from tripos.wiring import identified
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.diagnostics.deny import EVERY
 from tripos_compiler.plan import Plan, Subset
@@ -58,9 +60,12 @@ def chosen_binding(
     by_hand = flags if cassette is None else others
     others = with_artefacts(getattr(options, "path", None), plan, extended, others, by_hand)
     try:
-        return bind(plan, models, others), cassette
+        binding = bind(plan, models, others)
     except BindingError as error:
         raise Failure(error.code, error.message, error.hint) from error
+    if cassette is not None:
+        return replace(binding, identities=cassette.run.identities), cassette
+    return identified(binding, config), None
 
 
 def artefacts_here(options: Namespace, config: Config, plan: Plan, extended: Sequence[FoundRelease]) -> dict[str, Path]:

@@ -81,10 +81,11 @@ FREE = Price(0.0, 0.0)
 @dataclass(frozen=True)
 class Endpoint:
     """Where a model is reached in place of its provider's own address. `api_key_env` names the environment variable
-    that holds the key; `None` sends none."""
+    that holds the key; `None` sends none. `name` stays when the model moves to another address."""
 
     base_url: str
     api_key_env: str | None = None
+    name: str | None = None
 
 
 class ModelError(Exception):

@@ -74,21 +74,28 @@ def weights_of(which: str) -> Path:
     """The model file that a name means: one of those known here, or the path of a GGUF file."""
     if importlib.util.find_spec("xllamacpp") is None:
         raise ModelError("R0105", f"`local/{which}` needs xllamacpp", INSTALL, fatal=True)
-    if which.endswith(".gguf"):
-        path = Path(which).expanduser()
-        if not path.is_file():
-            raise ModelError("R0106", f"there is no file `{which}`", "check the path after `local/`", fatal=True)
+    if (path := find_weights(which)) is not None:
         return path
+    if which.endswith(".gguf"):
+        raise ModelError("R0106", f"there is no file `{which}`", "check the path after `local/`", fatal=True)
     if which not in WEIGHTS:
         hint = f"the local models are {', '.join(WEIGHTS)} and `local/PATH.gguf`"
         raise ModelError("R0103", f"there is no model `local/{which}`", hint, fatal=True)
-    package, file = WEIGHTS[which]
+    raise ModelError("R0105", f"the weights of `local/{which}` are not installed", INSTALL, fatal=True)
+
+
+def find_weights(which: str) -> Path | None:
+    """The model file that a name means, if it is here."""
+    if which.endswith(".gguf"):
+        path = Path(which).expanduser()
+        return path if path.is_file() else None
+    package, file = WEIGHTS.get(which, ("", ""))
     # The package is a plugin of another program and drags in its engine: it is located and never imported.
-    spec = importlib.util.find_spec(package)
+    spec = importlib.util.find_spec(package) if package else None
     for folder in (spec.submodule_search_locations if spec is not None else None) or ():
         if (Path(folder) / file).is_file():
             return Path(folder) / file
-    raise ModelError("R0105", f"the weights of `local/{which}` are not installed", INSTALL, fatal=True)
+    return None
 
 
 def _fitted(request: Request) -> Request:
