@@ -206,3 +206,15 @@ def test_a_replay_gives_what_its_own_run_was_answered(tripos: Command) -> None:
         ("yes", f"openai/a @ {one.address}")
     ]
     connection.close()
+
+
+def test_replies_by_two_snapshots_are_told(tripos: Command) -> None:
+    with served("yes", "a-0513") as one, served("yes", "a-0806") as other:
+        configure(one.address, 'name = "lab"')
+        run(tripos, "--limit", "2")
+        assert "snapshots" not in tripos("report").out
+        configure(other.address, 'name = "lab"')
+        run(tripos)
+    told = " ".join(tripos("report").out.split())
+    assert "Replies of openai/a by two snapshots: 2 by a-0513, 1 by a-0806. The figures mix them." in told
+    assert tripos("report", "--json").data["several_snapshots"] == {"openai/a": {"a-0513": 2, "a-0806": 1}}

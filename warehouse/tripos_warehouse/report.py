@@ -18,6 +18,7 @@ from tripos_warehouse.measures import MeasureTable, evaluate_or_tell
 from tripos_warehouse.report_text import render
 from tripos_warehouse.runs import Run
 from tripos_warehouse.schemas import HUMAN
+from tripos_warehouse.snapshots import Snapshots, several_snapshots
 from tripos_warehouse.treatments import shows_several_times
 from tripos_warehouse.unworked import find_unworked
 
@@ -46,6 +47,8 @@ class Report:
     """Of data sets that were made: how much of what was written was accepted."""
     unworked: Mapping[str, str] = field(default_factory=dict)
     """Of measures without rows: why, where the run has not worked out what they look at, by the measure's name."""
+    snapshots: Snapshots = field(default_factory=dict)
+    """The models whose replies came from several snapshots."""
 
     @property
     def held(self) -> bool:
@@ -102,6 +105,7 @@ class Report:
                 for table in self.measures
             ],
             "made": [each.to_json() for each in self.made],
+            "several_snapshots": {model: dict(counts) for model, counts in self.snapshots.items()},
             "expectations": [gate.to_json() for gate in self.gates],
         }
 
@@ -150,6 +154,7 @@ def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Repor
         comparisons=_by_status(connection, f"{schema}.comparisons", "comparison_id" if several else None, "scored"),
         made=acceptances(connection, plan, run),
         unworked=_unworked(connection, plan, run, tables),
+        snapshots=several_snapshots(connection, schema),
     )
 
 
