@@ -45,6 +45,9 @@ class Ask(Part):
     when: Expr | None = None
     needs: tuple[str, ...] = ()
     """Every earlier step that calls a model and that it builds on, those that these build on included."""
+    draw: int = 0
+    """Of steps that send the same, where the settings leave the reply to chance: how many of the scenario come before
+    this one. It is in the fingerprint, so that each has a reply of its own."""
     fingerprint: str
 
 
@@ -76,6 +79,8 @@ class Converse(Part):
     repeat: int = 1
     when: Expr | None = None
     needs: tuple[str, ...] = ()
+    draw: int = 0
+    """As that of an `Ask`."""
     fingerprint: str
 
     @property
@@ -164,6 +169,8 @@ class Grade(Part):
     weights: tuple[float, ...] = ()
     """What each metric counts in a mean over metrics; empty where all count alike."""
     when: Expr | None = None
+    draw: int = 0
+    """As that of an `Ask`; of calls inside expressions, which are values, all are the first."""
     judgement: str
     """The fingerprint of the judge's reply; `fingerprint` is that of the scores taken from it."""
     fingerprint: str
@@ -181,6 +188,8 @@ class Compare(Part):
     of: str
     needs: tuple[str, ...]
     when: Expr | None = None
+    draw: int = 0
+    """As that of a `Grade`."""
     judgement: str
     fingerprint: str
 
