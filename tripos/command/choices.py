@@ -63,9 +63,11 @@ def chosen_binding(
         binding = bind(plan, models, others)
     except BindingError as error:
         raise Failure(error.code, error.message, error.hint) from error
+    binding = identified(binding, config)
     if cassette is not None:
-        return replace(binding, identities=cassette.run.identities), cassette
-    return identified(binding, config), None
+        own = {name: by for name, by in binding.identities.items() if name not in cassette.models}
+        binding = replace(binding, identities={**own, **cassette.run.identities})
+    return binding, cassette
 
 
 def artefacts_here(options: Namespace, config: Config, plan: Plan, extended: Sequence[FoundRelease]) -> dict[str, Path]:
