@@ -44,7 +44,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "fingerprint": "a hash of all in the spec that determines the row",
         "role": "the role that answered",
         "model": "the model that was asked for",
-        "identity": "who answers under the model's name: an endpoint, the digest of weights; null where the name says it",
+        "identity": "who answers under the model's name: an endpoint, a digest; null where the name says it",
         "model_served": "the model that the endpoint says it used",
         "judged_by": "who judged inside the expression of a computed score, in order of name; null where nobody did",
         "round": "of a score that was imported: which time the evaluator scored, from 1; null for what a run asked for",
