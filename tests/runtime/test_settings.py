@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from tests.compiler.compiling import compile_text, plan_of
 from tests.runtime.contract_server import Sent, Server, in_its_form, serving
+from tripos_compiler.constructs.settings import SETTINGS
 from tripos_compiler.plan import Extra, Plan, Settings
 from tripos_runtime.differences import changes
 from tripos_runtime.models import Message, Model, Request, open_model
@@ -86,8 +87,13 @@ def sent(way: str, *settings: Settings) -> tuple[list[Sent], list[tuple[str, ...
     return requests, told
 
 
-def test_every_field_has_a_value_here() -> None:
+def test_every_field_has_a_value_here_and_is_written_as_its_type_says() -> None:
     assert VALUES.keys() == Settings.model_fields.keys()
+    assert list(SETTINGS) == list(Settings.model_fields)
+    slots = {float: "NUMBER", int: "COUNT", str: "STRING", Extra: "BLOCK"}
+    for name, field in Settings.model_fields.items():
+        type_ = next(each for each in get_args(field.annotation) if each is not type(None))
+        assert SETTINGS[name].written == (slots.get(type_) or "|".join(get_args(type_)))
 
 
 @pytest.mark.parametrize("way", ["direct", "translated", "anthropic", "litellm"])

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, get_args, get_origin
 
+from tripos_compiler.constructs.settings import SETTINGS
 from tripos_compiler.constructs.signature import Signature
-from tripos_compiler.plan.settings import Extra, Settings, setting_of
 
 
 @dataclass(frozen=True)
@@ -40,19 +39,6 @@ class Construct:
 FILE = "file"
 SETTLED = ("ask", "scorer", "made", "verify", "walk", "speaker")
 """The bodies that say how a model is asked."""
-
-SLOTS = {float: "NUMBER", int: "COUNT", str: "STRING", Extra: "BLOCK"}
-"""How a setting of each type is written; one of some words is written with those."""
-
-
-def _setting(name: str) -> Construct:
-    """The statement of a field of `Settings`: that of several texts is written once for each."""
-    type_ = next(each for each in get_args(Settings.model_fields[name].annotation) if each is not type(None))
-    words = get_args(type_) if get_origin(type_) is Literal else ()
-    slot = "|".join(words) if words else SLOTS[type_]
-    body = name if slot == "BLOCK" else None
-    return Construct(name, SETTLED, f"{name} {slot}", setting_of(name).summary, body=body, once=type_ is not str)
-
 
 CONSTRUCTS: tuple[Construct, ...] = (
     # the file
@@ -215,7 +201,17 @@ CONSTRUCTS: tuple[Construct, ...] = (
         once=True,
     ),
     Construct("samples", ("ask",), "samples COUNT", "replies for each row", once=True),
-    *map(_setting, Settings.model_fields),
+    *(
+        Construct(
+            name,
+            SETTLED,
+            f"{name} {each.written}",
+            each.summary,
+            body=name if each.written == "BLOCK" else None,
+            once=each.written != "STRING",
+        )
+        for name, each in SETTINGS.items()
+    ),
     Construct(
         "extra",
         ("provider", "extra"),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, get_args, get_origin
+from typing import Any
 
+from tripos_compiler.constructs.settings import SETTINGS, Setting
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.plan import Extra, Settings
-from tripos_compiler.plan.settings import RESERVED, Setting, setting_of
+from tripos_compiler.plan.settings import RESERVED
 from tripos_compiler.program import Program
 from tripos_compiler.syntax.tree import Name, Number, Text
 
@@ -16,9 +17,9 @@ TRUTH = {"true": True, "false": False}
 
 def lower_settings(program: Program, statement: Statement) -> Settings:
     """The settings in a block. What no model takes is reported, and left out; `samples` is looked at here too."""
-    _in_range(program, statement.one_of("samples"), Setting("", 1))
+    _in_range(program, statement.one_of("samples"), Setting("COUNT", "", 1))
     found: dict[str, Any] = {}
-    for name in Settings.model_fields:
+    for name, setting in SETTINGS.items():
         written = statement.of(name)
         if not written:
             continue
@@ -26,18 +27,11 @@ def lower_settings(program: Program, statement: Statement) -> Settings:
             found[name] = _record(program, written[0].body, outermost=True)
         elif "string" in written[0].values:
             found[name] = tuple(each.text("string").value for each in written)
-        elif (word := _word(written[0], name)) is not None:
-            found[name] = word
-        elif (number := _in_range(program, written[0], setting_of(name))) is not None:
+        elif setting.words:
+            found[name] = next(word for word in setting.words if written[0].has(word))
+        elif (number := _in_range(program, written[0], setting)) is not None:
             found[name] = number
     return Settings(**found)
-
-
-def _word(statement: Statement, name: str) -> str | None:
-    """The word that a setting of some words is."""
-    type_ = next(each for each in get_args(Settings.model_fields[name].annotation) if each is not type(None))
-    words = get_args(type_) if get_origin(type_) is Literal else ()
-    return next((word for word in words if statement.has(word)), None)
 
 
 def _in_range(program: Program, statement: Statement | None, setting: Setting) -> int | float | None:
@@ -61,7 +55,7 @@ def _record(program: Program, written: Sequence[Statement], *, outermost: bool =
     found: dict[str, Extra] = {}
     for statement in written:
         name, value = statement.name(), statement.find("value")
-        if outermost and name.text in Settings.model_fields:
+        if outermost and name.text in SETTINGS:
             message, help_ = f"`{name.text}` is a setting of its own", f"write `{name.text} …` beside `provider`"
             program.diagnostics.error("E0207", message, name.span, help=help_)
         elif outermost and name.text in RESERVED:

@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from pydantic import field_validator
 
 from tripos_compiler.plan.base import Part
 
 Effort = Literal["none", "minimal", "low", "medium", "high", "xhigh"]
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a field of `Settings` says to people, and the numbers that it takes. How it is written follows from its
-    type: a number, a whole number, a text, one of some words, or a block."""
-
-    summary: str
-    least: float | None = None
-    most: float | None = None
 
 
 class Extra(Part):
@@ -60,22 +49,23 @@ def as_record(extras: Iterable[Extra]) -> dict[str, Any]:
 class Settings(Part):
     """What is sent with a request, by OpenAI's names. What is not given is left to the model.
 
-    A field is written, checked, sent, kept and exported by what stands here: one more is one more line.
+    A field is sent, kept and exported by what stands here: one more is a line here, and one in `constructs/settings.py`
+    for how it is written.
 
     >>> Settings(temperature=0.0).given, Settings() == Settings(stop=())
     ({'temperature': 0.0}, True)
     """
 
-    temperature: Annotated[float | None, Setting("sampling temperature", 0, 2)] = None
-    max_tokens: Annotated[int | None, Setting("longest reply, in tokens", 1)] = None
-    stop: Annotated[tuple[str, ...], Setting("text at which the reply ends")] = ()
-    top_p: Annotated[float | None, Setting("share of the probability that is sampled from", 0, 1)] = None
-    top_k: Annotated[int | None, Setting("how many of the likeliest tokens are sampled from", 1)] = None
-    seed: Annotated[int | None, Setting("seed of the sampling; the next sample has the next number")] = None
-    presence_penalty: Annotated[float | None, Setting("penalty of what was said before", -2, 2)] = None
-    frequency_penalty: Annotated[float | None, Setting("penalty by how often it was said before", -2, 2)] = None
-    reasoning_effort: Annotated[Effort | None, Setting("how much the model thinks before it replies")] = None
-    provider: Annotated[tuple[Extra, ...], Setting("fields of the provider's own, sent as they are")] = ()
+    temperature: float | None = None
+    max_tokens: int | None = None
+    stop: tuple[str, ...] = ()
+    top_p: float | None = None
+    top_k: int | None = None
+    seed: int | None = None
+    presence_penalty: float | None = None
+    frequency_penalty: float | None = None
+    reasoning_effort: Effort | None = None
+    provider: tuple[Extra, ...] = ()
 
     @property
     def given(self) -> dict[str, Any]:
@@ -110,11 +100,6 @@ class Settings(Part):
 
 LEFT = Settings()
 """Every setting is left to the model."""
-
-
-def setting_of(field: str) -> Setting:
-    """What a field of `Settings` says to people."""
-    return next(each for each in Settings.model_fields[field].metadata if isinstance(each, Setting))
 
 
 RESERVED = frozenset(
