@@ -20,7 +20,6 @@ from tripos_warehouse.expectations import as_measure
 from tripos_warehouse.grid import GAP, NOTHING, Column, decimals_of, grid
 from tripos_warehouse.interval_text import with_interval
 from tripos_warehouse.measures import MeasureRow, MeasureTable, sql_of
-from tripos_warehouse.snapshots import snapshot_line
 from tripos_warehouse.wrapping import wrapped
 
 if TYPE_CHECKING:
@@ -43,8 +42,8 @@ def render(report: Report, width: int = 80, sql: bool = False, where: str = "") 
         text.append(line + "\n")
     if report.only_proves_the_pipeline:
         text.append("\n" + wrapped(CAUTION, width) + "\n", style="yellow")
-    for model, counts in report.snapshots.items():
-        text.append("\n" + wrapped(snapshot_line(model, counts), width) + "\n", style="yellow")
+    for remark in report.remarks:
+        text.append(wrapped(f"note: {remark.text}", width) + "\n", style="yellow")
     alone = [table for table in report.measures if _is_alone(table)]
     for table in report.measures:
         if table in alone:
