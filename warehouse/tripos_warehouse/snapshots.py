@@ -6,8 +6,8 @@ import duckdb
 
 
 def several_snapshots(connection: duckdb.DuckDBPyConnection, schema: str) -> dict[str, dict[str, int]]:
-    """The models whose replies among the rows shown came from more than one snapshot, and how many from each. A reply without one counts for
-    none: not every endpoint tells."""
+    """The models whose replies among the rows shown came from more than one snapshot, and how many from each. A reply
+    without one counts for none: not every endpoint tells."""
     of = "select {0} as model, model_served, count(distinct {1}) as replies from {2}.{3} group by all"
     parts = (
         ("model", "sample_id", "samples"),
