@@ -22,7 +22,7 @@ from tripos_compiler.plan import (
     Score,
     Verdict,
 )
-from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.evaluate import Unavailable, score
 from tripos_runtime.asking import NOTHING, Answer, Asking, Draft, Outcome, Question, Reader, dumps, text_reader
 from tripos_runtime.calling import Called, Caller
 from tripos_runtime.columns import kept_value
@@ -323,7 +323,7 @@ class Stepper:
         value: float | None = None
         if against is None:
             try:
-                value = float(evaluate(step.value, names.values))
+                value = float(score(step.value, names.values))
             except Unavailable as reason:
                 against = reason
         self._keep_own(unit, step, value, against, shared)
@@ -334,7 +334,7 @@ class Stepper:
         given: str | None = None
         if against is None:
             try:
-                value, given = kept_value(evaluate(step.value, names.values))
+                value, given = kept_value(score(step.value, names.values))
             except Unavailable as reason:
                 against = reason
         self._keep_own(unit, step, value, against, shared, given)

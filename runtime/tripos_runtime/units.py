@@ -21,7 +21,7 @@ from tripos_compiler.plan import (
     Treatment,
     Verdict,
 )
-from tripos_compiler.semantics.evaluate import REPLIES, Missing, NoValue, Unavailable, evaluate
+from tripos_compiler.semantics.evaluate import REPLIES, Missing, NoValue, Unavailable, holds
 from tripos_compiler.semantics.library.dialogues import transcript
 from tripos_compiler.semantics.library.kinds import Dialogue
 from tripos_runtime.binding import Binding
@@ -357,7 +357,7 @@ class Names:
         if step.when is None:
             return None
         try:
-            held = evaluate(step.when, self.values)
+            held = holds(step.when, self.values)
         except Unavailable as reason:
             return RuledOut(step.name, reason.status, reason.reason)
         return None if held else RuledOut(step.name, NOT_APPLICABLE, f"the condition of `{step.name}` does not hold")

@@ -123,6 +123,78 @@ def evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
     assert_never(expr)
 
 
+def score(expr: Expr, names: Mapping[str, Any]) -> Any:
+    """The value of what is scored. It is `evaluate`, but what the row alone leaves without a value is `not_applicable`
+    whatever a model says, so that the same rows count for all models."""
+    try:
+        return evaluate(expr, names)
+    except Unavailable as error:
+        if error.status != NOT_APPLICABLE:
+            _require_of_row(expr, names)
+        raise
+
+
+def holds(condition: Expr, names: Mapping[str, Any]) -> bool:
+    """Whether a condition holds. It is `evaluate`, but where a part of an `and` is false that the row alone decides on,
+    it does not, whatever a model says."""
+    try:
+        return bool(evaluate(condition, names))
+    except Unavailable:
+        if _is_ruled_out(condition, names):
+            return False
+        raise
+
+
+def _is_ruled_out(condition: Expr, names: Mapping[str, Any]) -> bool:
+    if isinstance(condition, Binary) and condition.operator == "and":
+        return _is_ruled_out(condition.left, names) or _is_ruled_out(condition.right, names)
+    if _status(condition, names) == UNDEFINED:
+        return False
+    try:
+        return not evaluate(condition, names)
+    except Unavailable:
+        return False
+
+
+def _require_of_row(expr: Expr, names: Mapping[str, Any]) -> None:
+    """Raises `NoValue` where a part of an expression that is looked at in any case has no value because of the row."""
+    if _status(expr, names) == NOT_APPLICABLE:
+        try:
+            evaluate(expr, names)
+        except NoValue:
+            raise
+        except Unavailable:
+            pass
+        return
+    for part in _looked_at(expr, names):
+        _require_of_row(part, names)
+
+
+def _looked_at(expr: Expr, names: Mapping[str, Any]) -> tuple[Expr, ...]:
+    """The parts of an expression that are looked at whatever a model says."""
+    match expr:
+        case Unary(value=value) | Get(of=value):
+            return (value,)
+        case Items(values=values):
+            return values
+        case Binary(operator="and" | "or", left=left):
+            return (left,)
+        case Binary(left=left, right=right):
+            return left, right
+        case Call(function=function) if function in LAZY and function not in _plugins.get():
+            first = (*expr.args, *expr.named.values())[0] if function == "readable" else None
+            if function == "choose":
+                given = dict(zip(("condition", "this", "other"), expr.args, strict=False)) | dict(expr.named)
+                condition = given["condition"]
+                if _status(condition, names) == UNDEFINED:
+                    return (condition,)
+                return condition, given["this" if evaluate(condition, names) else "other"]
+            return () if first is None else (first,)
+        case Call(args=args, named=named):
+            return (*args, *named.values())
+    return ()
+
+
 @contextmanager
 def decided_by(condition: Expr, names: Mapping[str, Any]) -> Iterator[None]:
     """For what is looked at because a condition holds, or does not: where that depends on a reply, what has no value
