@@ -163,7 +163,7 @@ class _Scored:
                 yield said, key
 
     def right(self, trial: Trial, names: Mapping[str, Any]) -> bool | None:
-        """Whether the score is true of a trial reply; None where it does not apply."""
+        """Whether the score is true of a trial reply, which may be of another type; None where it does not apply."""
         try:
             value = trial.value if trial.of is None else trial.of(names)
             known = {**names, self.ask.name: self._reply(value)}
@@ -177,7 +177,7 @@ class _Scored:
             AttributeError,
             TypeError,
             ValueError,
-        ):  # a trial may be of another type
+        ):
             return False
 
     def _reply(self, value: Any) -> dict[str, Any]:
@@ -225,7 +225,7 @@ class _Scored:
 def _value(expr: Expr, names: Mapping[str, Any]) -> Any:
     try:
         return evaluate(expr, names)
-    except (Unavailable, Fault, LookupError, AttributeError, TypeError, ValueError):  # a trial may be of another type
+    except (Unavailable, Fault, LookupError, AttributeError, TypeError, ValueError):
         return None
 
 
