@@ -288,9 +288,9 @@ DRAFTS = _table(
 
 SCORES = _table(
     "scores",
-    4,
+    5,
     "score_id",
-    "sample_id judgement_id run_id benchmark scenario item_id model scorer metric evaluator status fingerprint",
+    "sample_id judgement_id run_id benchmark scenario item_id model scorer metric evaluator status error fingerprint",
     _need("score_id", pa.string()),
     _need("sample_id", pa.string()),
     _may("judgement_id", pa.string()),
@@ -307,6 +307,7 @@ SCORES = _table(
     _may("given", pa.string()),  # JSON: the value of a column that is no number
     _may("judged_by", TEXTS),  # who judged inside the expression, in order of name; null where nobody did
     _need("status", pa.string()),  # as runtime/tripos_runtime/statuses.py has them
+    _may("error", pa.string()),  # why an expression has no value, or a judge was not asked
     _need("fingerprint", pa.string()),
     _need("created_at", TIMESTAMP),
     _RELEASE,
@@ -332,10 +333,10 @@ VECTORS = _table(
 # What a judge said of two replies that it saw side by side, once for either order.
 COMPARISONS = _table(
     "comparisons",
-    2,
+    3,
     "comparison_id",
     "judgement_id run_id benchmark scenario item_id step scorer evaluator first_model second_model first_sample_id "
-    "second_sample_id status fingerprint",
+    "second_sample_id status error fingerprint",
     _need("comparison_id", pa.string()),
     _may("judgement_id", pa.string()),
     _need("run_id", pa.string()),
@@ -352,6 +353,7 @@ COMPARISONS = _table(
     _may("round", pa.int64()),
     _may("value", pa.float64()),  # what it is worth to the first: 1 it is better, 0 the second is, 0.5 neither
     _need("status", pa.string()),
+    _may("error", pa.string()),
     _need("fingerprint", pa.string()),
     _need("created_at", TIMESTAMP),
     _RELEASE,

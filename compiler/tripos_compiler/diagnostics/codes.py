@@ -42,6 +42,7 @@ CODES: dict[str, str] = {
     "E0313": "scorer and function disagree",
     "E0314": "function called too early",
     "E0315": "tree out of shape",
+    "E0320": "may be undefined",
     "E0398": "no such branch",
     "E0399": "tree not approved",
     # E04 prompts
