@@ -160,7 +160,14 @@ def _library(elaborator: Elaborator, syntax: CallExpr, function: Function) -> Ty
         elaborator.error("E0303", wrong, syntax.span, help_)
         return None
     implied = {name: _literal(value) for name, value in function.implied(types).items()}
-    return Typed(_as_call(function.name, given, implied), returns, _told_by(elaborator, function, given))
+    way = _told_by(elaborator, function, given)
+    for parameter in function.parameters:
+        of_locale = parameter.implied is not None and parameter.implied.by == "locale" and parameter.name not in types
+        locale = elaborator.locale() if of_locale else None
+        if locale is not None:
+            implied[parameter.name] = locale.expr
+            way = joined(way, locale.secret)
+    return Typed(_as_call(function.name, given, implied), returns, way)
 
 
 def _told_by(elaborator: Elaborator, function: Function, given: Sequence[Given]) -> Way:

@@ -23,7 +23,6 @@ _EMPHASIS = re.compile(
     r"(?<!\w)_(?=[-$\d])|(?<=[\d.])_(?!\w)|\*\*|__|`|\\\(|\\\)|\\\[|\\\]|\\text\s?\{|\$\$"
     r"|(?<=\d)\\ ?(?=[^\w{])|[{}](?=\s|$)"
 )
-_LATEX = (("\\$", "$"), ("\\%", "%"), ("{,}", ","), ("\\,", ""), ("\\!", ""), ("\\;", " "), ("⁄", "/"))
 _LATEX_FRACTION = re.compile(r"\\[dtc]?frac ?\{([^{}]*)\} ?\{([^{}]*)\}")
 _FRACTION = re.compile(r"-?(?<!\d)\d*+ ?[¼-¾⅐-⅞]")
 _SENTENCE = re.compile(r"[.;!?](?=\s)|[。；！？]")
@@ -53,9 +52,9 @@ _WORDS_OF_ONE = frozenset("样般些起定直下致切共旦面种边同")
 def final_number(text: str, numbers: Locale = DEFAULT) -> float | None:
     """The number at which a worked answer arrives; missing where there is none.
 
-    Looked for is, in this order: what follows the last `####`; the last `\\boxed{…}`; what a label says, as `Answer: …`,
-    `the final answer is …`, `答案是…` or `Antwort: …`, with a number in its sentence, after the last `=` there; the
-    last number of all. A result that is said on the way (`as a result`, `the result of step 1 is …`) is no label. A
+    Looked for is, in this order: what follows the last `####`; the last `\\boxed{…}`; what a label says (`Answer: …`,
+    `the final answer is …`, `答案是…`, `Antwort: …`) with a number in its sentence, after the last `=` there; the last
+    number of all. A result that is said on the way (`as a result`, `the result of step 1 is …`) is no label. A
     number may have thousands separators, a currency sign, a unit behind it, a fraction part (`3/4`, `1 3/4`, `½`,
     `\\frac{3}{4}`) or a power of ten (`1.5 × 10^3`), or be written in Chinese (`十二`, `三分之二`, `3万`). A per cent
     sign changes nothing. What separates thousands and decimals is said by the language at hand, as of `last_number`.
@@ -98,9 +97,8 @@ def _lines_from(text: str) -> str:
 
 def _tidy(text: str, numbers: str) -> str:
     """A text with plain numbers, without marks of emphasis and the LaTeX around numbers."""
-    for latex, meant in _LATEX:
-        text = text.replace(latex, meant)
-    return _EMPHASIS.sub("", _LATEX_FRACTION.sub(r"\1/\2", plain_numbers(text, numbers).replace("\u00a0", " ")))
+    plain = plain_numbers(text.replace("\\;", " ").replace("⁄", "/"), numbers)
+    return _EMPHASIS.sub("", _LATEX_FRACTION.sub(r"\1/\2", plain))
 
 
 def _first(tidy: str) -> float | str | None:

@@ -59,9 +59,9 @@ def convention_of(locale: str) -> Convention | None:
     (',', '.', None)
     """
     parts = locale.casefold().replace("_", "-").split("-")
-    return next((_CONVENTIONS[name] for part in parts[:0:-1] if (name := f"{parts[0]}-{part}") in _CONVENTIONS), None) or (
-        _CONVENTIONS.get(parts[0])
-    )
+    return next(
+        (_CONVENTIONS[name] for part in parts[:0:-1] if (name := f"{parts[0]}-{part}") in _CONVENTIONS), None
+    ) or (_CONVENTIONS.get(parts[0]))
 
 
 def is_no_locale(arguments: Mapping[str, object]) -> str | None:
@@ -76,9 +76,7 @@ ODD = re.compile("\ue000([^\ue001]*)\ue001")
 """Digits that are no number of their locale, in a text that `plain_numbers` gives."""
 
 _APART = "\u00a0\u2009\u202f'’"
-_RUN = re.compile(
-    rf"(?<![{CASED}\d])(?<!\d[.,])\d++(?:(?:[.,{_APART}\u066b\u066c]|\ (?=\d{{3}}(?!\d)))\d++)++"
-)
+_RUN = re.compile(rf"(?<![{CASED}\d])(?<!\d[.,])\d++(?:(?:[.,{_APART}\u066b\u066c]|\ (?=\d{{3}}(?!\d)))\d++)++")
 _SPACES = re.compile(rf"([1-9]\d{{0,2}})([ {_APART}])(\d{{3}}(?:\2\d{{3}})*)(?:[.,](\d+))?")
 _ARABIC = re.compile("(\\d{1,3}(?:\u066c\\d{3})+|\\d+)(?:\u066b(\\d+))?")
 _MIXED = re.compile(r"[1-9]\d{0,2}(?:(?:,\d{3})+\.\d+|(?:\.\d{3})+,\d+)")
@@ -88,6 +86,10 @@ _WIDE_COMMA = re.compile(r"(?<=\d)，(?=\d{3}(?!\d))")
 _OPENS = re.compile(r"(?:[(（\[【]|\\\{)\s{0,3}[-−﹣+]?\s{0,3}\Z")
 _CLOSES = re.compile(r"\s{0,3}(?:\\right\s{0,3})?(?:[)）\]】]|\\\})")
 _NEAR = 12
+_SHOWN = 40
+_LATEX = (("\\$", "$"), ("\\%", "%"), ("{,}", ","), ("\\,", "\u2009"), ("\\!", ""))
+"""What LaTeX puts between the digits of a number and around them."""
+_NARROW = str.maketrans(dict.fromkeys("\u00a0\u2009\u202f", " "))
 
 
 def plain_numbers(text: str, locale: str) -> str:
@@ -105,8 +107,10 @@ def plain_numbers(text: str, locale: str) -> str:
         return _plain(run[0], convention, in_brackets, listed=before[-1:] == " " and before[-2:-1].isdigit())
 
     text = text.replace("\ue000", "").replace("\ue001", "")
+    for latex, meant in _LATEX:
+        text = text.replace(latex, meant)
     text = _WIDE_COMMA.sub(",", text).replace("，", ", ").translate(_SIGNS)
-    return _RUN.sub(plain, text)
+    return _RUN.sub(plain, text).translate(_NARROW)
 
 
 def odd_number(odd: str, locale: str) -> str:
@@ -115,6 +119,9 @@ def odd_number(odd: str, locale: str) -> str:
     >>> odd_number("2,5", "en")
     '`2,5` is no number as `en` writes it; another locale would read it: write `numbers in LOCALE`'
     """
+    odd = odd if len(odd) <= _SHOWN else f"…{odd[-_SHOWN:]}"
+    if not locale:
+        return f"`{odd}` may be two numbers, and no language is at hand: write `numbers in LOCALE`"
     if convention_of(locale) is None:
         return f"`{odd}` may be two numbers, and how `{locale}` writes numbers is not known: write `numbers in LOCALE`"
     return f"`{odd}` is no number as `{locale}` writes it; another locale would read it: write `numbers in LOCALE`"
@@ -133,8 +140,7 @@ def _plain(run: str, convention: Convention | None, in_brackets: bool = False, l
     apart = re.search(rf"[ {_APART}]", run)
     if apart is not None:
         return "".join(
-            part if part[0] in f" {_APART}" else _plain(part, convention)
-            for part in re.split(rf"([ {_APART}])", run)
+            part if part[0] in f" {_APART}" else _plain(part, convention) for part in re.split(rf"([ {_APART}])", run)
         )
     arabic = _ARABIC.fullmatch(run)
     if arabic is not None:

@@ -42,8 +42,7 @@ def last_number(text: str, numbers: Locale = DEFAULT) -> float | None:
     >>> last_number("zusammen 2.000 €", "de"), last_number("soit 1 234,5 kg", "fr")
     (2000.0, 1234.5)
     """
-    plain = plain_numbers(text, numbers).replace("\u00a0", " ")
-    found = deque(_NUMBER_OR_ODD.finditer(plain), maxlen=1)
+    found = deque(_NUMBER_OR_ODD.finditer(plain_numbers(text, numbers)), maxlen=1)
     if not found:
         return None
     value = settled(float_of(found[0][0]), numbers)
@@ -76,7 +75,6 @@ _WHOLE = re.compile(
 )
 _FRACTION = re.compile(r"\\[dtc]?frac ?\{([^{}]*)\} ?\{([^{}]*)\}")
 _VULGAR = re.compile("[¼-¾⅐-⅞]")
-_SPACES = str.maketrans({"⁄": "/", "\u00a0": " ", "\u2009": " ", "\u202f": " "})
 
 
 def number(text: str, numbers: Locale = DEFAULT) -> float | None:
@@ -91,8 +89,6 @@ def number(text: str, numbers: Locale = DEFAULT) -> float | None:
     >>> number("1.234,50 €", "de"), number("2,5", "ru")
     (1234.5, 2.5)
     """
-    for latex, meant in (("\\$", ""), ("\\%", "%"), ("{,}", ","), ("\\,", ""), ("\\!", "")):
-        text = text.replace(latex, meant)
     plain = plain_numbers(text, numbers)
     odd = ODD.search(plain)
     if odd is None:
@@ -108,7 +104,7 @@ def whole_number(plain: str) -> float | None:
     >>> whole_number("1234.5"), whole_number("-1 3/4")
     (1234.5, -1.75)
     """
-    plain = _FRACTION.sub(r" \1/\2 ", plain.translate(_SPACES)).replace("- ", "-")
+    plain = _FRACTION.sub(r" \1/\2 ", plain.replace("⁄", "/")).replace("- ", "-")
     plain = _VULGAR.sub(lambda sign: f" {_vulgar(sign[0])} ", plain)
     plain = " ".join(plain.removeprefix("\\(").removesuffix("\\)").strip(" $").split())
     found = _WHOLE.fullmatch(plain)
