@@ -12,9 +12,7 @@ PRONOUN = rf"\b[Ii](?=['’][a-z]|,? (?!{GOES_ON})[a-z])"
 """`I` as the word, as in `I think`."""
 NUMERAL = r"\b(?!(?:Option|Choice|Answer|Letter|Is|Therefore|So|Thus|Hence|And|Or)\b)[A-Z][a-z]+ I(?![A-Za-z0-9])"
 """`I` as a Roman numeral, as in `World War I`."""
-_WORDS = frozenset(
-    {"AI", "AM", "AN", "AS", "AT", "BY", "DO", "GO", "HI", "HOW", "IN", "IS", "IT", "MY", "NO", "NOT", "NOW", "OR"}
-)
+_WORDS = frozenset({"AI", "AL", "DJ", "GI", "HI"})
 
 
 def letters_at(number: int) -> str:
@@ -41,11 +39,11 @@ def index_of(letters: str) -> int:
 
 def are_options(run: str) -> bool:
     """Whether capital letters that stand together are those of options, and not a word or a name. Up to H they are; of
-    others those that are in order.
+    others those that are in order, up to L.
 
-    >>> are_options("BD"), are_options("IJ"), are_options("DNA"), are_options("AI")
-    (True, True, False, False)
+    >>> are_options("BD"), are_options("IJ"), are_options("CO"), are_options("DNA"), are_options("AI")
+    (True, True, False, False, False)
     """
     if max(run, default="A") <= "H" or len(run) == 1:
         return True
-    return list(run) == sorted(set(run)) and run not in _WORDS
+    return list(run) == sorted(set(run)) and max(run) <= "L" and run not in _WORDS
