@@ -59,8 +59,14 @@ class Items:
 
     @property
     def _every_field(self) -> Iterator[DataField]:
-        for dataset in (*self.plan.datasets, *self.plan.made):
-            yield from dataset.fields
+        for fields in self._fields_of.values():
+            yield from fields
+
+    @property
+    def _fields_of(self) -> dict[str, tuple[DataField, ...]]:
+        """The fields of every data set, by its name."""
+        read = {each.name: each.fields for each in self.plan.datasets}
+        return read | {each.name: each.fields for each in self.plan.made}
 
     def scenario(self, record: Record) -> Scenario | None:
         """The scenario that a row names, by name or title; None where it names none. Raises `Misfit`."""
@@ -134,8 +140,7 @@ class Items:
         rows = scenario.rows
         if rows is None:
             return ()
-        every = (*self.plan.datasets, *self.plan.made)
-        return next((each.fields for each in every if each.name == rows.dataset), ())
+        return self._fields_of.get(rows.dataset, ())
 
     def _axis(self, record: Record, name: str) -> str | None:
         said = record.text(name)
