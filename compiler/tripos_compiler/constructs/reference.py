@@ -78,6 +78,7 @@ PLACES = {
     "axis group": "in a `group` of an `axis`",
     "made": "in a `dataset` that is [made](made.md)",
     "record": "in a record",
+    "extra": "in a record of `provider`",
 }
 """Where a body is, where its construct's name does not say it."""
 
@@ -91,6 +92,7 @@ FAMILIES = {
     "E07": "scorers",
     "E08": "termination",
     "E09": "releases",
+    "E10": "protocol",
 }
 """What the first digits of a compiler's code say."""
 

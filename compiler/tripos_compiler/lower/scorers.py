@@ -9,13 +9,16 @@ from tripos_compiler.lower.formulas import late_formulas, lower_formula, lower_f
 from tripos_compiler.lower.functions import free_name, lower_python_scorer
 from tripos_compiler.lower.losses import forget, lost_part
 from tripos_compiler.lower.parameters import Parameters, lower_parameters
-from tripos_compiler.lower.questions import keeps_secrets, lower_settings
-from tripos_compiler.lower.templates import FilledHole, lower_texts
-from tripos_compiler.plan import MetricsType, NumberType, Scorer, Type
+from tripos_compiler.lower.questions import keeps_secrets
+from tripos_compiler.lower.settings import lower_settings
+from tripos_compiler.lower.templates import FilledHole, Localised, lower_texts
+from tripos_compiler.lower.treatments import template_exprs
+from tripos_compiler.plan import MetricsType, NumberType, Scorer, Settings, Type
 from tripos_compiler.program import KINDS, FormulaScorer, Program
 from tripos_compiler.resolve import scorer_name
 from tripos_compiler.scope import Binding
 from tripos_compiler.semantics.library import shown
+from tripos_compiler.semantics.names import names_in
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import CallExpr, Name
 from tripos_compiler.types import read_type
@@ -26,8 +29,6 @@ WRITTEN = {
     "named": "let NAME(stem: text) = VALUE",
     "python_scorer": 'scorer NAME(response: text) -> TYPE from "file.py:function"',
 }
-WRITES_TEXT = ("temperature", "max_tokens", "stop")
-"""Settings of a reply, which a reward model does not write."""
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,7 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         message = f"scorer `{name.text}` gives metrics, and no text tells the judge which"
         program.diagnostics.error("E0701", message, prompts[0].head, help=help_)
         return
+    _check_arguments_shown(program, name, parameters, prompt, system)
     program.index.define("scorer", name.text, name.span, detail=f"{parameters.shown(name.text)} -> {given.shown}")
     scorer = Scorer(
         name=name.text,
@@ -144,6 +146,25 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         settings=settings,
     )
     program.scorers.setdefault(name.text, scorer)
+
+
+def _check_arguments_shown(
+    program: Program, name: Name, parameters: Parameters, prompt: Localised, system: Localised | None
+) -> None:
+    """A judge that is not shown what it is given grades something else, such as a question without its reply."""
+    texts = [prompt.texts, *([system.texts] if system is not None else [])]
+    for parameter, binding in parameters.scope.items():
+        silent = [
+            language
+            for language in program.languages
+            if not any(parameter in names_in(expr) for each in texts for expr in template_exprs(each[language]))
+        ]
+        if not silent:
+            continue
+        where = "" if len(silent) == len(program.languages) else f" in {' and '.join(silent)}"
+        message = f"no text of scorer `{name.text}` shows `{parameter}`{where}"
+        help_ = f"put `{{{{ {parameter} }}}}` in its prompt, or remove the parameter"
+        program.diagnostics.warning("E1010", message, binding.span or name.span, help=help_)
 
 
 def _mentions_metrics(*groups: dict[str, tuple[FilledHole, ...]]) -> bool:
@@ -202,7 +223,7 @@ def _fair(program: Program, statement: Statement, role: Name, gives: Gives) -> b
         help_ = "declare a role for the reward model: `role critic`"
         program.diagnostics.error("E0705", message, role.span, help=help_)
         return False
-    settings = [each for each in statement.body if each.construct in WRITES_TEXT]
+    settings = [each for each in statement.body if each.construct in Settings.model_fields]
     for each in settings:
         message = f"a reward model writes no text, so `{each.construct}` changes nothing"
         program.diagnostics.error("E0705", message, each.head, help="remove it")
