@@ -118,6 +118,7 @@ def test_a_model_at_another_address_is_asked_all_again(tripos: Command) -> None:
     with served("yes") as one, served("no") as other:
         configure(one.address)
         first = run(tripos)
+        assert f"candidate  openai/a @ {one.address}" in tripos("report").out
         configure(other.address)
         second = run(tripos)
         assert (len(one.asked), len(other.asked)) == (ITEMS, ITEMS)
