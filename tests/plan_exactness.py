@@ -31,7 +31,7 @@ Row = Mapping[str, Any]
 Where = tuple[str, str, str]
 """Scenario, step and role. Steps that are asked the same count together, under the name of the first."""
 CALLS = ("samples", "turns", "judgements", "vectors")
-VECTORS = "(vectors)"
+VECTORS: Where = ("", "(vectors)", "encoder")
 
 
 @dataclass
@@ -139,12 +139,11 @@ class Benchmark:
         source = self.source()
         models = {role: len(names) for role, names in binding.models.items()}
         found: dict[Where, tuple[int, int]] = {}
-        authors = {(each.name, each.name.rpartition(".")[2]): place_of(each) for each in self.plan.made}
         for each in planned_steps(self.plan, source.counts(selection), models, source.slot_counts(selection)):
             made = next((one for one in self.plan.made if one.name == each.place), None)
             if made is not None:
                 own = made.name.rpartition(".")[2]
-                title = own if (each.place, each.step) in authors else f"{own}.{each.step}"
+                title = own if each.step == made.steps[0].name else f"{own}.{each.step}"
                 where: Where = (place_of(made), title, each.role)
             else:
                 where = self._where(each.place, each.step, each.role)
@@ -173,14 +172,14 @@ class Benchmark:
             elif table == "turns":
                 found[self._where(row["scenario"], talks[row["fingerprint"]][1], row["role"])] += 1
             elif table == "vectors":
-                found[("", VECTORS, row["role"])] += 1
+                found[VECTORS] += 1
             elif table == "samples" and row["fingerprint"] not in talks:
                 found[self._where(row["scenario"], row["step"], row["role"])] += 1
         return found
 
     def _where(self, scenario: str, step: str, role: str) -> Where:
         if role == "encoder":
-            return "", VECTORS, role
+            return VECTORS
         return scenario, self.canonical.get((scenario, step), step), role
 
 
@@ -260,7 +259,8 @@ def _hold(bench: Benchmark, ledger: LoggedLedger, binding: Binding, selection: S
     found.hold(f"{what}: forecast", {where: (least, most) for where, (_, least, most) in told.items()}, made)
     # What was kept before counts too, as far as this run is about it: that is what the forecast calls reused.
     whole = Counter({where: reused + made[where] for where, (reused, _, _) in told.items()})
-    found.hold(f"{what}: table", table, whole)
+    whole[VECTORS] = len(ledger.table("vectors"))  # each is asked for once, whatever has come of it
+    found.hold(f"{what}: table", table, +whole)
     if what == "fresh":
         for where in {**table, **told}:
             _, least, most = told.get(where, (0, 0, 0))
