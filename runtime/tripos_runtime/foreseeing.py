@@ -20,8 +20,8 @@ from tripos_runtime.ledger import Row
 from tripos_runtime.pairs import Pair, is_kept, pairs_of
 from tripos_runtime.prompt_sizes import PromptSizes
 from tripos_runtime.retrieval.retrieving import found
-from tripos_runtime.sizes import NO_SIZE, PENDING, Known, Size, is_waiting
-from tripos_runtime.statuses import OK
+from tripos_runtime.sizes import NO_SIZE, PENDING, Known, Size, can_be, is_waiting
+from tripos_runtime.statuses import NOT_APPLICABLE, OK
 from tripos_runtime.talks import Talk, turns_so_far
 from tripos_runtime.units import Call, Names, Unit
 from tripos_runtime.verdicts import said
@@ -74,8 +74,8 @@ class Foreseen:
 class Foresight(PromptSizes):
     """Goes through cases. `sources` has the rows and axes of the plan."""
 
-    embedding: list[tuple[Unit, Retrieve, Names]] = field(default_factory=list)
-    """The steps of the case at hand that need vectors, each once."""
+    embedding: list[tuple[Unit, Retrieve, Names, Fate]] = field(default_factory=list)
+    """The steps of the case at hand that need vectors, each once, and how sure that is."""
     made_by: Mapping[str, Saying] = field(default_factory=dict)
     """Who writes the rows of data sets that are yet to be made."""
     known: Known = field(default_factory=dict)
@@ -124,8 +124,7 @@ class _View:
 
     def go_through(self, unit: Unit, shown: bool) -> None:
         """`shown`: what it comes to is compared."""
-        talked = all(talk.name in self.kept for talk in unit.talks.values())
-        if not shown and talked and all(call.name in self.kept for call in unit.calls):
+        if not shown and self._is_whole(unit):
             for call in unit.calls:
                 self._note(Foreseen(call, unit, Fate.REUSED))
             for talk in unit.talks.values():
@@ -144,6 +143,14 @@ class _View:
                 self._talk(unit, unit.talks[step.name], at)
             elif isinstance(step, Grade | Verdict):
                 self._judge(unit, step, [next(calls) for _ in unit.evaluators(step)], at)
+
+    def _is_whole(self, unit: Unit) -> bool:
+        """Whether nothing is asked for a unit. Where scores are to be taken, what it looks for is looked for again."""
+        searched = any(isinstance(step, Retrieve) and step.using is not None for step in unit.wiring.treatment.steps)
+        if searched and not all(name in self.kept for _, name in unit.results):
+            return False
+        talked = all(talk.name in self.kept for talk in unit.talks.values())
+        return talked and all(call.name in self.kept for call in unit.calls)
 
     def _ask(self, unit: Unit, step: Ask, call: Call, at: _Walked) -> None:
         fate, size = self._fate(_key(unit, step, at), step, at, call.name in self.kept)
@@ -175,7 +182,11 @@ class _View:
 
     def _retrieve(self, unit: Unit, step: Retrieve, at: _Walked) -> None:
         """What a step finds. Of one that needs vectors nothing is known but about how long it is."""
-        key = (step.fingerprint, *unit.upstream(step.needs))
+        status = self._status(step, at)
+        if status not in (None, PENDING):
+            at.names.values[step.name] = Missing(step.name, str(status))
+            return
+        key = (step.fingerprint, str(status), *unit.upstream(step.needs))
         if key not in self.retrieved:
             seen: Any = found(self.foresight.chooser, unit, step, at.names)
             if step.using is not None and not isinstance(seen, Missing):
@@ -183,8 +194,9 @@ class _View:
                     seen = self.foresight.nearest(step, at.names.values, seen)
                 except Unavailable as reason:
                     seen = Missing(step.name, reason.status)
-            if step.using is not None and at.names.holds(step) is None:
-                self.foresight.embedding.append((unit, step, at.names))
+            if step.using is not None:
+                fate = Fate.CERTAIN if status is None else Fate.PERHAPS
+                self.foresight.embedding.append((unit, step, at.names, fate))
             self.retrieved[key] = seen
         seen = self.retrieved[key]
         if isinstance(seen, Size):
@@ -199,7 +211,7 @@ class _View:
     def _talk(self, unit: Unit, talk: Talk, at: _Walked) -> None:
         """What becomes of the turns of a conversation."""
         step = talk.step
-        status = at.names.holds(step)
+        status = self._status(step, at)
         if status not in (None, PENDING):
             for call in calls_of(talk):
                 self._note(Foreseen(call, unit, Fate.RULED_OUT))
@@ -300,7 +312,7 @@ class _View:
     def _fate(self, key: tuple[object, ...], step: Ask | Judging, at: _Walked, there: bool) -> tuple[Fate, Size | str]:
         """What becomes of a step, and the size of its prompt, which is the same under the same key; or the status of
         what is not done. `there`: every reply to it is."""
-        status = at.names.holds(step)
+        status = self._status(step, at)
         if status not in (None, PENDING):
             return Fate.RULED_OUT, str(status)
         if there:
@@ -312,6 +324,13 @@ class _View:
                 self.sizes[key] = reason.status
         size = self.sizes[key]
         return (self._as_sure(size, status, at) if isinstance(size, Size) else Fate.RULED_OUT), size
+
+    def _status(self, step: Ask | Converse | Retrieve | Judging, at: _Walked) -> str | None:
+        """None where a step's condition holds, `PENDING` where that is open, else the status of what is not done."""
+        status = at.names.holds(step)
+        if status == PENDING and step.when is not None and not can_be(True, step.when, at.names.values):
+            return NOT_APPLICABLE
+        return status
 
     def _as_sure(self, size: Size, status: str | None, at: _Walked) -> Fate:
         """How sure a call is to be made, given what it waits for: a reply may not come, but what is sent for one does.

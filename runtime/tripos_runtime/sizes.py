@@ -117,6 +117,23 @@ def is_pending(reason: Unavailable) -> bool:
     return reason.status == PENDING
 
 
+def can_be(wanted: bool, when: Expr, names: Mapping[str, Any]) -> bool:
+    """Whether a condition, part of which waits for a reply, may turn out so."""
+    try:
+        return bool(evaluate(when, names)) is wanted
+    except Unavailable as reason:
+        if not is_pending(reason):
+            return False
+    match when:
+        case Unary(operator="not", value=value):
+            return can_be(not wanted, value, names)
+        case Binary(operator="and" | "or", left=left, right=right):
+            both = (when.operator == "and") is wanted
+            sides = (can_be(wanted, left, names), can_be(wanted, right, names))
+            return all(sides) if both else any(sides)
+    return True
+
+
 def is_waiting(step: str, unknown: str = "", field: str = "") -> Size:
     """The size of what a step yields, or of one field of it, or of something that is `unknown`."""
     waits = frozenset(((step, False),))

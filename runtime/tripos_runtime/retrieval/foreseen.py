@@ -23,8 +23,8 @@ class Statuses(Protocol):
 
 @dataclass(frozen=True)
 class Texts:
-    """What one row needs of an embedding model: how many vectors are there, or will be for an earlier row, the texts
-    that are asked for, and how many texts are not known yet, or may not be needed."""
+    """What one row needs of an embedding model that no row before it did: how many vectors are there, the texts that
+    are asked for, and how many texts are not known yet."""
 
     there: int
     asked: tuple[str, ...]
@@ -65,4 +65,4 @@ class ForeseenVectors:
         statuses = self.kept.statuses(TABLE, new)
         self._met.update(new)
         asked = [name for name, status in zip(new, statuses, strict=True) if status is None or status in AGAIN]
-        return Texts(len(ids) - len(asked), tuple(ids[name] for name in asked), waiting)
+        return Texts(len(new) - len(asked), tuple(ids[name] for name in asked), waiting)
