@@ -93,7 +93,7 @@ def test_what_a_python_function_fills_has_no_bound_until_it_was_called(folder: P
     assert total["unbounded"] == ["the function `material`"]
     assert total["tokens_out"]["high"] == 2 * 50
     text = " ".join(tripos("plan", "filled.tripos", *MODEL).out.split())
-    assert "High is unknown, because of what has no bound: the function `material`." in text
+    assert "High is unknown, because nothing bounds the function `material`." in text
     assert tripos("run", "filled.tripos", *MODEL, "--json").code == 0
     tripos("sql", "select sum(tokens_in) as used from filled.samples", "-o", "used.json")
     assert json.loads(Path("used.json").read_text("utf-8"))[0]["used"] > 10_000
