@@ -124,7 +124,7 @@ class Places:
                     yield _lacks(self._value(expr, case))
 
     def _asks_nothing(self, step: Ask, chat: Expr, case: Case) -> bool | None:
-        """Whether nothing is sent, where a dialogue without a turn is all that there is; None where that is not known."""
+        """Whether nothing is sent, where a dialogue without a turn is all there is; None where that is not known."""
         if step.prompt is not None:
             return False
         if not self._decided(chat):
