@@ -7,7 +7,7 @@ there is left open; everything else is evaluated, with the replies that are kept
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -21,7 +21,7 @@ from tripos_runtime.pairs import Pair, is_kept, pairs_of
 from tripos_runtime.prompt_sizes import PromptSizes
 from tripos_runtime.retrieval.retrieving import found
 from tripos_runtime.sizes import NO_SIZE, PENDING, Known, Size, can_be, is_waiting
-from tripos_runtime.statuses import NOT_APPLICABLE, OK
+from tripos_runtime.statuses import NOT_APPLICABLE, NOT_ASKED, OK
 from tripos_runtime.talks import Talk, turns_so_far
 from tripos_runtime.units import Call, Names, Unit
 from tripos_runtime.verdicts import said
@@ -184,7 +184,7 @@ class _View:
         """What a step finds. Of one that needs vectors nothing is known but about how long it is."""
         status = self._status(step, at)
         if status not in (None, PENDING):
-            at.names.values[step.name] = Missing(step.name, str(status))
+            at.names.found(step, Missing(step.name, str(status)))
             return
         key = (step.fingerprint, str(status), *unit.upstream(step.needs))
         if key not in self.retrieved:
@@ -206,7 +206,7 @@ class _View:
         elif isinstance(seen, Missing) and seen.status == PENDING:
             at.known[(step.name,)] = is_waiting(step.name, f"what `{step.name}` finds")
             at.fates[step.name] = Fate.PERHAPS
-        at.names.values[step.name] = seen
+        at.names.found(step, seen)
 
     def _talk(self, unit: Unit, talk: Talk, at: _Walked) -> None:
         """What becomes of the turns of a conversation."""
@@ -264,14 +264,14 @@ class _View:
     def _give(self, step: Verdict, calls: Sequence[Call], fate: Fate, size: Size | str, names: Names) -> None:
         """Puts a verdict among the names: its value, where every judgement that it is taken from is there."""
         if fate is Fate.RULED_OUT:
-            names.values[step.name] = Missing(step.name, str(size))
+            names.lacks(step, str(size))
             return
         question = self.foresight.questions.of(step)
         rows = [self.rows.get(call.name) for call in calls]
         answers = [answer_of(row, question.reader) for row in rows if row is not None]
         whole_ = fate is Fate.REUSED and len(answers) == len(calls)
         scorer = self.foresight.plan.scorer(step.scorer)
-        names.values[step.name] = said(step, scorer, answers) if whole_ else Missing(step.name, PENDING)
+        names.gave(step.name, said(step, scorer, answers) if whole_ else Missing(step.name, PENDING))
 
     def compare(self, pair: Pair) -> None:
         """What becomes of the calls of a pair, once its sides were gone through."""
@@ -305,6 +305,8 @@ class _View:
         self._note(Foreseen(call, unit, fate, own, awaits, said_by))
 
     def _note(self, seen: Foreseen) -> None:
+        if seen.fate is Fate.REUSED and self.kept.get(seen.call.name) in NOT_ASKED:  # nor is it asked now
+            seen = replace(seen, fate=Fate.RULED_OUT)
         before = self.found.get(seen.call.name)
         if before is None or before.fate < seen.fate:
             self.found[seen.call.name] = seen
@@ -347,6 +349,9 @@ class _View:
             row = self.rows.get(name)
             if row is None:  # another process is about to write it
                 names.skipped(step, PENDING)
+                return
+            if row["status"] in NOT_ASKED:
+                names.skipped(step, row["status"])
                 return
             answer = answer_of(row, self.foresight.questions.of(step).reader)
             self.answers[name] = (answer.text, answer.value, answer.status, answer.prompt)
