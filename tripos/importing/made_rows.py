@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import shlex
 from collections.abc import Mapping, Sequence
@@ -61,7 +60,7 @@ def take_made_rows(
     filled_by = {role.name: tuple(models[each] for each in (role.name,) if each in models) for role in plan.roles}
     binding = identified(Binding(filled_by, compared), config)
     maker = data_maker(plan, source, Selection(), binding, ledger)
-    asyncio.run(maker.make())
+    maker.go_through()
     unmade = {name: len(each.open) for name, each in maker.makers.items() if each.open}
     rows = source.sources.made.rows
     if unmade and not any(len(list(rows[name])) for name in unmade):
