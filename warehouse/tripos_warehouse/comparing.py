@@ -238,7 +238,8 @@ def _row(name: str, of: str, found: _Pairs, cells: Sequence[str], weighted: bool
     names = {*found.columns["metric"].tolist()}
     spans = {judged.spans.get(name) for name in names}
     span = None if None in spans else max(each for each in spans if each is not None)
-    difference = mean_of_cells(found.b - found.a, items, cell, weight)
+    ends = None if span is None else (-span, span)
+    difference = mean_of_cells(found.b - found.a, items, cell, weight, ends=ends)
     return Compared(name, of, a, b, difference, None, names <= judged.graded, span)
 
 

@@ -43,6 +43,7 @@ from tripos_compiler.lower.sql_parts import (
 )
 from tripos_compiler.plan import Aggregate
 from tripos_compiler.program import Program
+from tripos_compiler.semantics.aggregates import FEW_OF_A_CLASS
 
 JUDGED = (
     "kendall_w",
@@ -313,7 +314,8 @@ group by {self._by}, item_id{", class" if group else ""}""",
         )
         ratios = self.parts.add(
             "cells",
-            f"""select {self._by}{", class" if group else ""}, sum("over") as "over", sum("under") as "under"
+            f"""select {self._by}{", class" if group else ""}, sum("over") as "over", sum("under") as "under",
+  count(*) filter ("under" > 0) as "items of class"
 from {classes}
 group by {self._by}{", class" if group else ""}""",
         )
@@ -325,7 +327,8 @@ group by {self._by}{", class" if group else ""}""",
             "cells",
             f"""select {columns(self.cut.dims, "c")}, avg({none}) as value, count(r."under") as "classes of cell",
   any_value(c.n) as n, any_value(c.total) as total, false as "is share",
-  case when avg({none}) is null then '{lacking}' end as reason
+  case when avg({none}) is null then '{lacking}' end as reason, min(r."items of class") as least,
+  list({{'share': {none}, 'items': r."items of class"}}) filter (r."under" is not null) as classes
 from {counted} as c left join {ratios} as r on {same("c", "r", self.cut.dims)}
 group by {columns(self.cut.dims, "c")}""",
         )
@@ -337,18 +340,24 @@ group by {columns(self.cut.dims, "c")}""",
   sum(coalesce((rows."over" - {ratio} * rows."under") / nullif(r."under", 0), 0) / cells."classes of cell") as pull
 from {classes} as rows join {ratios} as r on {met}
   join {cells} as cells on {same("rows", "cells", self.cut.dims)}
-group by {columns(self.cut.dims, "rows")}, rows.item_id""",
+group by {columns(self.cut.dims, "rows")}, rows.item_id
+having sum(rows."under") > 0""",
         )
-        return self._enlarged(cells, self._with_silent(pulls, said))
+        node = self._enlarged(cells, pulls)
+        return self._of_few(node, cells) if average == "macro" else node
 
-    def _with_silent(self, pulls: str, said: str) -> str:
-        """Pulls, with those of items in which nothing of the class occurs: in the cell they pull at nothing."""
-        return self.parts.add(
-            "pulls",
-            f"""select {columns(self.cut.dims, "i")}, i.item_id, coalesce(p.pull, 0) as pull
-from (select distinct {self._by}, item_id from {said} where used) as i
-  left join {pulls} as p on {same("i", "p", self.cut.dims)} and i.item_id = p.item_id""",
+    def _of_few(self, node: Node, ratios: str) -> Node:
+        """The mean over classes, some of which may have so few items that their pulls do not show its error: then its
+        cells have the classes instead."""
+        few = f"r.least < {FEW_OF_A_CLASS}"
+        told = f"'a class has ' || r.least || ' of the {FEW_OF_A_CLASS} items that its error needs'"
+        cells = self.parts.add(
+            "cells",
+            f"""select c.* replace (c.known and not {few} as known,
+  coalesce(c.reason, case when {few} then {told} end) as reason), case when {few} then r.classes end as classes
+from {node.cells} as c join {ratios} as r on {same("c", "r", self.cut.dims)}""",
         )
+        return replace(node, cells=cells, classes=True)
 
     def _of_sets(self, said: str, over: str, under: str) -> str:
         """A row a reply: the measure of its set; two empty sets are the same, which is 1."""
@@ -477,7 +486,7 @@ from (select *, nullif(count(pull) over (partition by {self._by}), 1) as m from 
         done = self.parts.add(
             "cells",
             f"""select {columns(self.cut.dims, "c")}, {value} as value, c.n, c.total, {reason} as reason, c."is share",
-  coalesce(p.m - 1, 0) as df, coalesce(p.m > 1, false) as known
+  coalesce(p.m - 1, 0) as df, coalesce(p.m > 1, false) as known, p.m as bearing
 from {cells} as c left join (
   select {self._by}, any_value(m) as m from {enlarged} group by {self._by}
 ) as p on {same("c", "p", self.cut.dims)}""",
