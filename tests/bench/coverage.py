@@ -102,13 +102,12 @@ def marks() -> Iterator[Family]:
 def passes() -> Iterator[Family]:
     """pass@2 of four replies an item."""
     for p in NEAR:
-        alike = 0.4
-        both = (1 - p) * (alike + (1 - alike) * (1 - p))
+        both = (1 - p) * (0.4 + 0.6 * (1 - p))
 
         def draw(
             random: np.random.Generator, m: int, count: int, p: float = p, truth: float = 1 - both
         ) -> tuple[Floats, Floats, Floats]:
-            wrong = 4 - random.binomial(4, _beta(random, p, alike, (count, m)))
+            wrong = 4 - random.binomial(4, _beta(random, p, 0.4, (count, m)))
             return (*_of_items(1 - wrong * (wrong - 1) / 12), np.full(count, truth))
 
         yield Family("pass@2 of four replies", f"{1 - both:.2f}", draw)

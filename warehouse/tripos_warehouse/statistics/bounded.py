@@ -98,8 +98,8 @@ def bounded(
 
 
 def of_classes(shares: Sequence[float], items: Sequence[int]) -> tuple[float, float]:
-    """The ends of the mean of the shares of classes, some of which have few `items`: the mean of the exact ends of each.
-    It is wide, and holds whatever the classes are like.
+    """The ends of the mean of the shares of classes, some of which have few `items`: the means of each class's exact
+    ends. They lie far apart, and hold whatever the classes are like.
 
     >>> [round(end, 3) for end in of_classes([1.0, 0.5], [8, 2])]
     [0.322, 0.994]
