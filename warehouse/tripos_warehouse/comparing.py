@@ -146,7 +146,11 @@ def check_comparable(one: Side, two: Side) -> None:
 
 def _scales(plan: Plan) -> dict[str, str]:
     """What the values of every score are, in words."""
-    found = {metric.name: f"{metric.low} to {metric.high}" for metric in plan.metrics}
+    found = {
+        metric.name: f"{metric.low} to {metric.high}"
+        + (f", outside {metric.outside}" if metric.outside != "refuse" else "")
+        for metric in plan.metrics
+    }
     for scenario in plan.scenarios:
         for step in scenario.steps:
             match step:
@@ -169,7 +173,7 @@ def _given(type_: Any) -> str:
 
 def _spans(plan: Plan) -> dict[str, float]:
     """How far apart two values of a score can be, of those whose scale has bounds."""
-    found = {metric.name: float(metric.high - metric.low) for metric in plan.metrics}
+    found = {metric.name: float(metric.ends[1] - metric.ends[0]) for metric in plan.metrics if metric.ends is not None}
     for step in (step for scenario in plan.scenarios for step in scenario.steps):
         type_ = plan.scorer(step.scorer).gives if isinstance(step, Grade) and not step.metrics else None
         if (isinstance(step, Score) and step.truth) or isinstance(type_, BoolType):

@@ -144,7 +144,10 @@ def _ends_of_metrics(plan: Plan, measure: Measure) -> Mapping[str, Ends]:
     if not isinstance(figure, Aggregate) or {figure.function, inner.function} != {"mean"}:
         return {}
     least = 0 if measure.missing == "zero" else math.inf
-    return {metric.name: (min(metric.low, least), metric.high) for metric in plan.metrics}
+    return {
+        metric.name: (None, None) if metric.ends is None else (min(metric.low, least), metric.high)
+        for metric in plan.metrics
+    }
 
 
 def _row(measure: Measure, found: dict[str, Any], still: bool, of_metrics: Mapping[str, Ends]) -> MeasureRow:

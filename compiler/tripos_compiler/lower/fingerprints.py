@@ -66,7 +66,10 @@ class Prints:
             case Grade():
                 update["judgement"] = self._judgement(step.scorer, step.args, step.metrics, step.needs)
                 title = f"{step.scorer} {step.name}"
-                update["fingerprint"] = self._value(title, update["judgement"], step.when, step.needs)
+                policies = {name: self.program.metrics[name].outside for name in step.metrics}
+                treated = {name: policy for name, policy in policies.items() if policy != "refuse"}
+                source = [update["judgement"], treated] if treated else update["judgement"]
+                update["fingerprint"] = self._value(title, source, step.when, step.needs)
             case Compare():
                 update["judgement"] = self._judgement(step.scorer, step.args, (), step.needs)
                 update["fingerprint"] = self._value(step.name, update["judgement"], step.when, step.needs)
@@ -156,7 +159,7 @@ class Prints:
                 {name: _plain(expr) for name, expr in args.items()},
                 [self.outside(expr) for expr in args.values()],
                 [self.outside(expr) for each in texts for expr in texts_exprs(each)],
-                [metric.model_dump(mode="json", exclude={"dimension"}) for metric in rubric],
+                [metric.model_dump(mode="json", exclude={"dimension", "outside"}) for metric in rubric],
                 self._needed(needs),
             ]
         )

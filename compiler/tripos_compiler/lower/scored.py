@@ -166,7 +166,7 @@ class Scores:
     def _rubric(self, name: str, kind: Kind, within: str | None, found: list[Found], metrics: list[str]) -> Scored:
         known = [self.program.metrics[metric] for metric in metrics if metric in self.program.metrics]
         scales = sorted({(float(metric.low), float(metric.high)) for metric in known})
-        bounds = scales[0] if len(scales) == 1 else None
+        bounds = scales[0] if len(scales) == 1 and all(metric.ends is not None for metric in known) else None
         return self._scored(name, kind, within, found, NumberType(), bounds, len(scales) > 1, metrics=True)
 
     def _scored(

@@ -83,7 +83,7 @@ def scale(plan: Plan, scenario: str, metric: str) -> tuple[float | None, float |
     """The lowest and the highest value of a score, where there is one, and whether it is true or false."""
     for each in plan.metrics:
         if each.name == metric:
-            return float(each.low), float(each.high), False
+            return (None, None, False) if each.ends is None else (float(each.low), float(each.high), False)
     for step in _steps(plan, scenario):
         if isinstance(step, Score) and step.name == metric and step.truth:
             return 0.0, 1.0, True
