@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -11,9 +13,11 @@ from tripos_runtime.estimates import Estimate, Span
 from tripos_runtime.forecast import Forecast
 
 
-def to_json(found: Forecast, budget: Budget | None = None) -> str:
-    """The forecast as indented JSON. A cost that is not known is null, and `unpriced` names the models."""
-    return orjson.dumps(to_data(found, budget), option=orjson.OPT_INDENT_2).decode()
+def to_json(found: Forecast, budget: Budget | None = None, withheld: Mapping[str, int] = MappingProxyType({})) -> str:
+    """The forecast as indented JSON. A cost that is not known is null, and `unpriced` names the models; `withheld` are
+    the items of a scenario that the release withholds."""
+    data = {**to_data(found, budget), "items_withheld": dict(withheld)}
+    return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
 
 
 def of_budget(found: Forecast, budget: Budget | None) -> dict[str, dict[str, Any]]:

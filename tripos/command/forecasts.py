@@ -52,7 +52,8 @@ def dry_run(
         raise Failure(error.code, error.message, error.hint) from error
     prices = {**known_prices(binding, config), **dict.fromkeys(recorded, FREE)}
     found = foresee(plan, source, selection, binding, store_path, prices)
-    print(to_json(found, budget) if as_json else "\n".join(lines_of(found, plan, columns(), budget)))
+    withheld = source.withheld_counts(selection)
+    print(to_json(found, budget, withheld) if as_json else "\n".join(lines_of(found, plan, columns(), budget)))
     return GOOD
 
 

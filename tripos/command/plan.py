@@ -15,6 +15,7 @@ from tripos.command.terminal import columns
 from tripos.command.walked import walk_lines
 from tripos.config import Config
 from tripos.failure import GOOD, USAGE, Failure
+from tripos.releases.public_rows import standing
 from tripos.releases.thawing import thaw_given
 from tripos.settings import Chosen, chosen_settings
 from tripos_compiler.compile import Compilation
@@ -57,6 +58,7 @@ def _plan_compiled(options: Namespace, chosen: Chosen, compilation: Compilation,
     selection = with_subset(options, source, chosen_cases(options, plan))
     if not has_models(options, config):
         show_plan(plan, source.counts(selection), {role.name: 1 for role in plan.roles}, source.slot_counts(selection))
+        _show_standing(source, selection)
         return GOOD
     binding, cassette = chosen_binding(options, config, plan, compilation.releases)
     try:
@@ -68,8 +70,15 @@ def _plan_compiled(options: Namespace, chosen: Chosen, compilation: Compilation,
     warn_of_kin(plan, binding, options, config)
     filled = {role: len(names) for role, names in binding.models.items()}
     show_plan(plan, source.counts(selection), filled, source.slot_counts(selection))
+    _show_standing(source, selection)
     print()
     return _show_forecast(plan, source, selection, binding, config, recorded)
+
+
+def _show_standing(source: CaseSource, selection: Selection) -> None:
+    """Prints on how many of how many items a run stands, where a release withholds some."""
+    if told := standing(source, selection):
+        print(told)
 
 
 def _show_forecast(
