@@ -132,7 +132,9 @@ class CaseSource:
     def drawn(self) -> Mapping[str, Drawn]:
         """The items of every subset of the plan, by its name. A scenario whose slots depend on data that are yet to be
         made gives none before."""
-        if not self.plan.subsets or self.public_drawn:
+        if not self.plan.subsets:
+            return {}
+        if self.public_drawn:
             return self.public_drawn
         listable = [scenario for scenario in self.plan.scenarios if self.is_listable(scenario)]
         names = tuple(scenario.name for scenario in listable)

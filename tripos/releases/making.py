@@ -165,11 +165,11 @@ def _write(
     canary = canary_of(plan.benchmark.name)
     frozen = freeze(source, folder, times, canary, withheld_of(source), private)
     rows |= frozen.rows
+    held_back = held_back_in(wanted.compilation.releases)
+    held = withheld_of(source) | held_back
     if any(each.source == WITHHELD for each in contents.external):
-        held_back = held_back_in(wanted.compilation.releases)
-        held = withheld_of(source) | held_back
         rows |= write_public(source, folder, held_sets(source, held_back), held, canary)
-    if any(subset.withheld for subset in plan.subsets):
+    if held and plan.subsets:
         write_drawn(source, folder)
     lent = take_frozen(plan, wanted.compilation.releases, folder)
     rows |= lent.rows

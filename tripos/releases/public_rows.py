@@ -80,9 +80,12 @@ def withhold(source: CaseSource, manifest: Manifest, dataset: str) -> None:
 def take_drawn(source: CaseSource, folder: Path) -> None:
     """Puts what the subsets hold where `source` finds it, where items are withheld: of the others alone they would be
     drawn otherwise."""
-    if source.withheld and (folder / DRAWN).is_file():
-        drawn = json.loads((folder / DRAWN).read_bytes())
-        source.public_drawn.update({name: frozenset((s, item) for s, item in items) for name, items in drawn.items()})
+    if not source.withheld or not (folder / DRAWN).is_file():
+        return
+    drawn = json.loads((folder / DRAWN).read_bytes())
+    names = [subset.name for subset in source.plan.subsets]
+    if all(name in drawn for name in names):
+        source.public_drawn.update({name: frozenset((s, item) for s, item in drawn[name]) for name in names})
 
 
 def standing(source: CaseSource, selection: Selection) -> str | None:

@@ -15,6 +15,7 @@ Where all units are alike, s is 0 and says nothing. Then the units that none of 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -63,7 +64,8 @@ def bounded(
     confidence: float = 0.95,
 ) -> Found:
     """A figure with the interval that its standard error gives between two `ends`; `clusters` of `found` are the units
-    behind it. Against `null` it has a test, whose p-value is the larger one of Student's t and of t in log-odds.
+    behind it. Against `null` it has the test of Student's t, with s′ for its error; where that tells the value from
+    `null`, the interval stops short of it.
 
     Without an error it has an interval and no test, without degrees of freedom neither. An end that the value itself
     passes is none.
@@ -84,17 +86,16 @@ def bounded(
     given = [np.array([each]) for each in (share, error / length, df, units)]
     bottom, top = (low + length * float(end[0]) for end in shares_between(*given, confidence))
     # The value is one of those that the interval holds, whatever rounding says.
-    told = replace(found, low=min(bottom, found.value), high=max(top, found.value), standard_error=error, df=df)
+    bottom, top = min(bottom, found.value), max(top, found.value)
+    told = replace(found, low=bottom, high=top, standard_error=error, df=df)
     if null is None or error / length <= ROUNDING:
         return told
-    enlarged = length * float(_enlarged(given[0], given[1], given[3])[0])
-    statistic = (found.value - null) / error
-    p = t_tails((found.value - null) / enlarged, df)
-    at = (null - low) / length
-    if 0 < share < 1 and 0 < at < 1:
-        logits = np.log(share / (1 - share)) - np.log(at / (1 - at))
-        p = max(p, t_tails(float(logits) * share * (1 - share) * length / enlarged, df))
-    return replace(told, statistic=statistic, p=p)
+    statistic = (found.value - null) / (length * float(_enlarged(given[0], given[1], given[3])[0]))
+    told = replace(told, statistic=statistic, p=t_tails(statistic, df))
+    if (told.p or 0.0) >= 1 - confidence:
+        return told
+    short = math.nextafter(null, found.value)
+    return replace(told, low=max(bottom, short)) if statistic > 0 else replace(told, high=min(top, short))
 
 
 def of_classes(shares: Sequence[float], items: Sequence[int]) -> tuple[float, float]:
