@@ -1,7 +1,4 @@
-"""Measures: runs the SQL that the compiler made and puts an interval and a coverage on every value.
-
-A measure without SQL has no values here; `MeasureTable.computed` tells it from one that nothing was scored for.
-"""
+"""The values of measures: what their SQL finds, with an interval and a coverage on every value."""
 
 from __future__ import annotations
 
@@ -17,6 +14,7 @@ from tripos_warehouse import dimensions
 from tripos_warehouse.answers import run_query
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.made_of import is_moved_median
+from tripos_warehouse.measures.figure_sql import sql_of
 from tripos_warehouse.statistics.bounded import ROUNDING, bounded, of_classes
 from tripos_warehouse.statistics.found import Found
 from tripos_warehouse.statistics.intervals import clopper_pearson
@@ -64,11 +62,6 @@ class MeasureTable:
     error: str | None = None
     """What the database refused its SQL with, where it did; then there are no rows."""
 
-    @property
-    def computed(self) -> bool:
-        """Whether there is SQL that says what it comes to."""
-        return self.measure.sql is not None
-
     def to_rows(self) -> list[dict[str, Any]]:
         """A flat mapping a row: `measure`, `model`, the dimensions by name, then the numbers."""
         return [
@@ -98,14 +91,12 @@ def evaluate(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure
     again it is the one that the SQL gives. Of what lies between two ends it is that of `statistics.bounded`, which has
     one where all items are alike too. Else it is `value ± t · standard_error`, with the 97.5 % quantile of Student's t
     at the `df` degrees of freedom that the SQL gives; there is none without an error above zero. No interval leaves the
-    measure's bounds. What is not there has a `reason`. A measure that no SQL says has no rows.
+    measure's bounds. What is not there has a `reason`.
 
     Raises `StoreError` W0201 where the SQL fails or lacks a column.
     """
-    if measure.sql is None:
-        return MeasureTable(measure, ())
     try:
-        table = run_query(connection, measure.sql)
+        table = run_query(connection, sql_of(plan, measure))
     except StoreError as error:
         told = f"internal error: the SQL of measure `{measure.name}` failed: {error.message}"
         raise StoreError("W0201", told, "please report it with the spec") from error
