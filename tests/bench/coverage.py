@@ -260,7 +260,7 @@ def _macro(over: Floats, under: Floats, truths: Floats) -> tuple[Floats, Floats,
         ratios = np.divide(above.sum(1), total, out=np.zeros(number), where=total > 0)
         seen = total > 0
         shares_of, items_of = ratios[seen], behind[seen]
-        if items_of.min() < FEW_OF_A_CLASS:
+        if items_of.min() < FEW_OF_A_CLASS or (shares_of * items_of).min() < FEW_OF_A_CLASS / 2:
             low, high = of_classes(shares_of.tolist(), items_of.tolist())
         else:
             pulls = ((above - ratios[:, None] * below)[seen] / total[seen, None]).sum(0) / seen.sum()

@@ -323,7 +323,8 @@ group by {self._by}{", class" if group else ""}""",
             "cells",
             f"""select {columns(self.cut.dims, "c")}, avg({none}) as value, count(r."under") as "classes of cell",
   any_value(c.n) as n, any_value(c.total) as total, false as "is share",
-  case when avg({none}) is null then '{lacking}' end as reason, min(r."items of class") as least,
+  case when avg({none}) is null then '{lacking}' end as reason, min(r."items of class") < {FEW_OF_A_CLASS}
+    or min(r."items of class" * {none}) < {FEW_OF_A_CLASS / 2} as few,
   list({{'share': {none}, 'items': r."items of class"}}) filter (r."under" is not null) as classes
 from {counted} as c left join {ratios} as r on {same("c", "r", self.cut.dims)}
 group by {columns(self.cut.dims, "c")}""",
@@ -345,12 +346,11 @@ having sum(rows."under") > 0""",
     def _of_few(self, node: Node, ratios: str) -> Node:
         """The mean over classes, some of which may have so few items that their pulls do not show its error: then its
         cells have the classes instead."""
-        few = f"r.least < {FEW_OF_A_CLASS}"
-        told = f"'a class has ' || r.least || ' of the {FEW_OF_A_CLASS} items that its error needs'"
+        told = f"'a class has fewer than {FEW_OF_A_CLASS} items, or is right in fewer than {FEW_OF_A_CLASS // 2}'"
         cells = self.parts.add(
             "cells",
-            f"""select c.* replace (c.known and not {few} as known,
-  coalesce(c.reason, case when {few} then {told} end) as reason), case when {few} then r.classes end as classes
+            f"""select c.* replace (c.known and not r.few as known,
+  coalesce(c.reason, case when r.few then {told} end) as reason), case when r.few then r.classes end as classes
 from {node.cells} as c join {ratios} as r on {same("c", "r", self.cut.dims)}""",
         )
         return replace(node, cells=cells, classes=True)
