@@ -207,7 +207,7 @@ def _interval(
     return method or "logit", told.low, told.high
 
 
-def _drawn(found: dict[str, Any], still: bool) -> tuple[float | None, float | None]:
+def _drawn(found: Mapping[str, Any], still: bool) -> tuple[float | None, float | None]:
     """The bounds that draws show. Those of a median may meet, where all draws have the same: on a scale of few steps
     that is its interval, and that of a median which numbers move. Where all values are the same, or what else was made
     of medians never differs, nothing shows it."""

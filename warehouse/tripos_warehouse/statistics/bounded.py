@@ -83,14 +83,14 @@ def bounded(
         return found
     length = high - low
     share = min(1.0, max(0.0, (found.value - low) / length))
-    given = [np.array([each]) for each in (share, error / length, df, units)]
-    bottom, top = (low + length * float(end[0]) for end in shares_between(*given, confidence))
+    at, errors, freedom, many = (np.array([each]) for each in (share, error / length, df, units))
+    bottom, top = (low + length * float(end[0]) for end in shares_between(at, errors, freedom, many, confidence))
     # The value is one of those that the interval holds, whatever rounding says.
     bottom, top = min(bottom, found.value), max(top, found.value)
     told = replace(found, low=bottom, high=top, standard_error=error, df=df)
     if null is None or error / length <= ROUNDING:
         return told
-    statistic = (found.value - null) / (length * float(_enlarged(given[0], given[1], given[3])[0]))
+    statistic = (found.value - null) / (length * float(_enlarged(at, errors, many)[0]))
     told = replace(told, statistic=statistic, p=t_tails(statistic, df))
     if (told.p or 0.0) >= 1 - confidence:
         return told
