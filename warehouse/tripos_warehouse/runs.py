@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -183,5 +183,5 @@ def _run(row: tuple[Any, ...]) -> Run:
     run_id, benchmark, version, plan_digest, roles, compared, models, scenarios, *end, withheld, items = row
     filling = {role: tuple(names) for role, names in orjson.loads(roles).items()}
     lost = sum(orjson.loads(withheld or "{}").values())
-    told = [run_id, benchmark, version, plan_digest, filling, compared, tuple(models), tuple(scenarios)]
-    return Run(*told, *end, lost, items)
+    found = Run(run_id, benchmark, version, plan_digest, filling, compared, tuple(models), tuple(scenarios), *end)
+    return replace(found, withheld=lost, items=items)
