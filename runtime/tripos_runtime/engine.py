@@ -80,7 +80,9 @@ class Engine:
         self.stepper = PairStepper(
             self.plan, self.source.sources, self.callers, self.ledger, self.tally, work, self.run_id, self.now
         )
-        self.stepper.encoder = Encoder(self.callers, self.ledger, self.tally, self.run_id, self.now)
+        self.stepper.encoder = Encoder(
+            self.callers, self.ledger, self.tally, self.run_id, self.now, self.binding.identities
+        )
         self.stepper.chooser.shelf = self.shelf
         flusher = asyncio.create_task(self._flush_often())
         every_case = False
@@ -237,7 +239,7 @@ def work_name(
         chosen.append({name: sorted(items) for name, items in withheld.items()})
     if plan.subsets:
         chosen.append("marked")  # items that were listed before they were marked are listed again
-    return digest([plan.digest, {role: list(models) for role, models in binding.models.items()}, chosen])
+    return digest([plan.digest, {role: list(models) for role, models in binding.answering.items()}, chosen])
 
 
 def new_run_id(now: datetime) -> str:

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tripos_compiler.semantics.aggregates import FEW_OF_A_CLASS
-from tripos_warehouse.statistics.bounded import of_classes, shares_between
+from tripos_warehouse.statistics.bounded import FEW_OF_A_CLASS, of_classes, shares_between
 from tripos_warehouse.statistics.ratings import Floats
 from tripos_warehouse.statistics.shares import clopper_pearson
 

@@ -18,7 +18,7 @@ from tripos_warehouse.schemas import HUMAN
 from tripos_warehouse.treatments import baselines
 
 _COLUMNS = (
-    "run_id, benchmark, version, plan_digest, roles, compared_role, models, scenarios, status, message,"
+    "run_id, benchmark, version, plan_digest, roles, identities, compared_role, models, scenarios, status, message,"
     " asked, reused, failed, cost_usd, started_at, finished_at, json_extract(options, '$.withheld') as withheld,"
     " (select count(*) from main.run_items as listed where listed.run_id = runs.run_id) as items"
 )
@@ -39,6 +39,8 @@ class Run:
     version: str
     plan_digest: str
     roles: dict[str, tuple[str, ...]]
+    identities: dict[str, str]
+    """Who answered under the name of a model, where that does not say it."""
     compared_role: str
     models: tuple[str, ...]
     scenarios: tuple[str, ...]
@@ -61,6 +63,11 @@ class Run:
         if not self.withheld:
             return None
         return f"on {self.items:,} of {self.items + self.withheld:,} items, {self.withheld:,} withheld by the release"
+
+    @property
+    def answering(self) -> frozenset[str]:
+        """What the replies of its models are named by."""
+        return frozenset(self.identities.get(name, name) for names in self.roles.values() for name in names)
 
     @property
     def evaluators(self) -> dict[str, tuple[str, ...]]:
@@ -180,8 +187,10 @@ def all_runs(connection: duckdb.DuckDBPyConnection) -> list[Run]:
 
 
 def _run(row: tuple[Any, ...]) -> Run:
-    run_id, benchmark, version, plan_digest, roles, compared, models, scenarios, *end, withheld, items = row
+    run_id, benchmark, version, plan_digest, roles, identities, compared, *rest, withheld, items = row
+    models, scenarios, *end = rest
     filling = {role: tuple(names) for role, names in orjson.loads(roles).items()}
+    by = orjson.loads(identities or "{}")
     lost = sum(orjson.loads(withheld or "{}").values())
-    found = Run(run_id, benchmark, version, plan_digest, filling, compared, tuple(models), tuple(scenarios), *end)
-    return replace(found, withheld=lost, items=items)
+    told = Run(run_id, benchmark, version, plan_digest, filling, by, compared, tuple(models), tuple(scenarios), *end)
+    return replace(told, withheld=lost, items=items)

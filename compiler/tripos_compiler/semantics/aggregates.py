@@ -13,10 +13,6 @@ from typing import Literal
 Bounds = tuple[float | None, float | None]
 """The least and the greatest value that there can be; None where there is no bound."""
 
-FEW_OF_A_CLASS = 10
-"""A class of fewer items, or that is right in fewer than half as many, says too little of its own error to be one of
-several in a mean over classes."""
-
 ParameterKind = Literal["scores", "values", "compare", "count", "word"]
 
 

@@ -16,7 +16,6 @@ import json
 from dataclasses import dataclass, replace
 
 from tripos_compiler.plan import Aggregate, Missing, Plan
-from tripos_compiler.semantics.aggregates import FEW_OF_A_CLASS
 from tripos_compiler.semantics.scored import Scored, graded, talks_before
 from tripos_warehouse.measures.paired_sql import keys_of, paired_rows
 from tripos_warehouse.measures.rater_sql import (
@@ -42,6 +41,7 @@ from tripos_warehouse.measures.sql_parts import (
     weights_of,
     with_talks,
 )
+from tripos_warehouse.statistics.bounded import FEW_OF_A_CLASS
 from tripos_warehouse.treatments import arm_columns
 
 JUDGED = (

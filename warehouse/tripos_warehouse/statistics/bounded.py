@@ -28,6 +28,9 @@ from tripos_warehouse.statistics.shares import clopper_pearson
 
 ROUNDING = 1e-9
 """An error, or a distance from an end, below this is what rounding leaves of none."""
+FEW_OF_A_CLASS = 10
+"""A class of fewer items, or that is right in fewer than half as many, says too little of its own error to be one of
+several in a mean over classes."""
 
 
 def shares_between(share: Floats, error: Floats, df: Floats, units: Floats, confidence: float = 0.95) -> list[Floats]:
