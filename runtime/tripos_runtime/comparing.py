@@ -63,7 +63,12 @@ class PairStepper(Stepper):
                 asking = Asking(self.callers[call.model], question, sent, pair.case.language, lane)
                 calls, numbers = {call.name: call}, {call.name: 0}
                 return await self.answers(
-                    unit, asking, calls, shared, numbers, lambda name: self.judgement_row(unit, step, call.model, name)
+                    unit,
+                    asking,
+                    calls,
+                    shared,
+                    numbers,
+                    lambda name: self.judgement_row(unit, step, call.model, name, pair.pattern.judgement(call.model)),
                 )
 
             answer = await shared.once(call.name, [call.name], make)
@@ -86,7 +91,7 @@ class PairStepper(Stepper):
         row: dict[str, Any] = {
             "comparison_id": name,
             "judgement_id": judgement,
-            **self.common(pair.first, step.fingerprint),
+            **self.common(pair.first, step.fingerprint, pair.pattern.comparisons[call.model]),
             "item_id": pair.case.item_id,
             "step": step.name,
             "scorer": step.scorer,

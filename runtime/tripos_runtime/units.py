@@ -132,6 +132,17 @@ class Wiring:
             for name, ask in self.asks.items()
         }
 
+    def pattern(self, model: str, number: int) -> Unit:
+        """The unit of no item: the names of its results are the bindings of the results of every item's."""
+        if (model, number) not in self._patterns:
+            case = Case(self.scenario, "", {}, {}, None, {})
+            self._patterns[model, number] = Unit(case, self, model, number)
+        return self._patterns[model, number]
+
+    @cached_property
+    def _patterns(self) -> dict[tuple[str, int], Unit]:
+        return {}
+
     def told_by(self, step: Converse) -> str:
         """The role that a conversation stands for: the compared one where it takes part, or else who opens."""
         roles = [speaker.role for speaker in step.speakers]
@@ -149,7 +160,7 @@ class Wiring:
 
     def filling(self, role: str, compared: str) -> str:
         """The model that fills a role where `compared` fills the compared one."""
-        return compared if role == self.binding.compared else self.binding.of(role)[0]
+        return compared if role == self.binding.compared else next(iter(self.binding.of(role)), "")
 
 
 class Unit:
@@ -231,6 +242,25 @@ class Unit:
             else:
                 found += self.verdicts[name] if name in self.verdicts else [self.samples[name]]
         return found
+
+    @property
+    def pattern(self) -> Unit:
+        """The unit of no item, whose names are the bindings of what this one yields."""
+        return self.wiring.pattern(self.model, self.number)
+
+    def sample_binding(self, ask: Ask, number: int) -> str:
+        """The binding of the reply that is sample `number` of a step after the replies that this unit builds on."""
+        pattern = self.pattern
+        return pattern._sample(ask, self.wiring.model_of(ask, self.model), number)
+
+    def score_binding(self, step: Score | Column | Grade, evaluator: str | None) -> str:
+        """The binding of the scores of a step, by that evaluator."""
+        return score_id(step.fingerprint, self.pattern._built_on(step), "", evaluator)
+
+    def given_binding(self, step: Grade) -> str:
+        """The binding of what somebody from outside the run says who is shown what the step's judge is shown: it is the
+        same for everybody."""
+        return judgement_id(step.judgement, self.pattern._built_on(step), "")
 
     def last_reply(self, needs: Sequence[str]) -> str | None:
         """The name of the last reply among what these steps yield; None where there is none."""

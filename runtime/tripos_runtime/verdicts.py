@@ -54,7 +54,9 @@ async def take_verdict(stepper: Stepper, unit: Unit, step: Verdict, names: Names
                 {call.name: call},
                 shared,
                 {call.name: 0},
-                lambda name: stepper.judgement_row(unit, step, call.model, name),
+                lambda name: stepper.judgement_row(
+                    unit, step, call.model, name, unit.pattern.judgement(step, call.model)
+                ),
             )
 
         answers[call.name] = await shared.once(call.name, [call.name], make)

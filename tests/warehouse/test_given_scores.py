@@ -32,7 +32,7 @@ def grade(item: int = 0, value: float = 7.0, reason: str | None = "clear") -> li
         GivenScore(
             score_id=f"{sample}-anna-{metric}",
             judgement_id=f"{sample}-anna",
-            sample={**about, "model": "openai/gpt"},
+            sample={**about, "model": "openai/gpt", "binding": "openai/gpt by given"},
             scorer="rubric",
             metric=metric,
             evaluator="human/anna",

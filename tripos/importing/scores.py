@@ -269,13 +269,15 @@ def _replies(
     connection: duckdb.DuckDBPyConnection, schema: str, run: Run, arms: Sequence[str], given: Mapping[Place, object]
 ) -> list[Reply]:
     """The replies of a run that a scorer grades."""
-    more = "".join(f", {sql.name(arm)}" for arm in arms)
+    more = "".join(f", sample.{sql.name(arm)}" for arm in arms)
     rows = connection.execute(
-        f"""select sample_id, scenario, item_id, model, sample_number, step, fingerprint{more}
-        from {schema}.samples where reply is not null order by all"""
+        f"""select sample.sample_id, sample.scenario, sample.item_id, sample.model, sample.sample_number, sample.step,
+          sample.fingerprint, kept.binding{more}
+        from {schema}.samples as sample join main.samples as kept on kept.sample_id = sample.sample_id
+        where sample.reply is not null order by all"""
     ).fetchall()
     found: dict[str, Reply] = {}
-    for sample_id, scenario, item_id, model, number, step, fingerprint, *values in rows:
+    for sample_id, scenario, item_id, model, number, step, fingerprint, binding, *values in rows:
         if (place := (scenario, fingerprint)) not in given:
             continue
         told = dict(zip(arms, values, strict=True))
@@ -283,7 +285,8 @@ def _replies(
             found[sample_id] = Reply(before.sample, number, step, place, (*before.arms, told))
             continue
         own = {"sample_id": sample_id, "run_id": run.run_id, "benchmark": run.benchmark, "scenario": scenario}
-        found[sample_id] = Reply({**own, "item_id": item_id, "model": model}, number, step, place, (told,))
+        own |= {"item_id": item_id, "model": model, "binding": binding}
+        found[sample_id] = Reply(own, number, step, place, (told,))
     return list(found.values())
 
 

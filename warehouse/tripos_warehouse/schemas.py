@@ -141,6 +141,32 @@ RUN_ITEMS = _table(
     _may("subsets", TEXTS),  # those of the spec that the item is in, as the run drew them; null where there are none
 )
 
+# What a run yields of each of its items: together with `run_items` this says which rows are the run's
+# (`run_rows.py`).
+RUN_STEPS = _table(
+    "run_steps",
+    1,
+    "run_id scenario fingerprint binding model other",
+    "run_id scenario fingerprint binding model other",
+    _need("run_id", pa.string()),
+    _need("scenario", pa.string()),
+    _need("fingerprint", pa.string()),
+    _need("binding", pa.string()),
+    _may("model", pa.string()),  # the compared model that the rows are about
+    _may("other", pa.string()),  # the model that it is compared with
+)
+
+# What a run asks about and decides for data sets that are made, as `samples.item_id` and `slots.slot_id` name it.
+RUN_SLOTS = _table(
+    "run_slots",
+    1,
+    "run_id scenario slot",
+    "run_id scenario",
+    _need("run_id", pa.string()),
+    _need("scenario", pa.string()),  # or the data set, where it belongs to none
+    _need("slot", pa.string()),
+)
+
 ITEMS = _table(
     "items",
     2,
@@ -162,15 +188,16 @@ ITEMS = _table(
 # The places that data sets which are made have for items, with what became of each.
 SLOTS = _table(
     "slots",
-    2,
+    3,
     "slot_id",
-    f"run_id benchmark scenario dataset fingerprint status written_by rejections {_CONTEXT_LEAVES}",
+    f"run_id benchmark scenario dataset fingerprint binding status written_by rejections {_CONTEXT_LEAVES}",
     _need("slot_id", pa.string()),
     _need("run_id", pa.string()),
     _need("benchmark", pa.string()),
     _need("scenario", pa.string()),  # or the data set, where it belongs to none
     _need("dataset", pa.string()),
     _need("fingerprint", pa.string()),
+    _need("binding", pa.string()),  # what names the row apart from its item
     _need("context", CONTEXT),
     _need("number", pa.int64()),  # which of the rows of one cell and row of the source, from 0
     _need("status", pa.string()),  # made or given_up
@@ -185,9 +212,9 @@ SLOTS = _table(
 # `messages` repeats from model to model; where it does not, the encoder falls back by itself.
 SAMPLES = _table(
     "samples",
-    3,
+    4,
     "sample_id",
-    "run_id benchmark scenario step fingerprint item_id role model model_served messages status finish_reason "
+    "run_id benchmark scenario step fingerprint binding item_id role model model_served messages status finish_reason "
     + _CONTEXT_LEAVES,
     _need("sample_id", pa.string()),
     _need("run_id", pa.string()),  # the run that made it, not every run that uses it
@@ -195,6 +222,7 @@ SAMPLES = _table(
     _need("scenario", pa.string()),
     _need("step", pa.string()),
     _need("fingerprint", pa.string()),
+    _need("binding", pa.string()),  # what names the row apart from its item
     _need("item_id", pa.string()),
     _need("context", CONTEXT),
     _need("role", pa.string()),
@@ -212,9 +240,10 @@ SAMPLES = _table(
 # `conversation_id`, and what it took is the sum of what its turns took.
 TURNS = _table(
     "turns",
-    2,
+    3,
     "turn_id",
-    "conversation_id run_id benchmark scenario step fingerprint item_id role model model_served status finish_reason",
+    "conversation_id run_id benchmark scenario step fingerprint binding item_id role model model_served status "
+    "finish_reason",
     _need("turn_id", pa.string()),
     _need("conversation_id", pa.string()),
     _need("run_id", pa.string()),
@@ -222,6 +251,7 @@ TURNS = _table(
     _need("scenario", pa.string()),
     _need("step", pa.string()),
     _need("fingerprint", pa.string()),
+    _need("binding", pa.string()),  # what names the row apart from its item
     _need("item_id", pa.string()),
     _need("conversation_number", pa.int64()),  # which of the conversations about an item, from 0
     _need("number", pa.int64()),  # which of its turns, from 1
@@ -237,9 +267,9 @@ TURNS = _table(
 # Judgements and scores that were imported have a `round`, from 1 on; those of runs have none.
 JUDGEMENTS = _table(
     "judgements",
-    5,
+    6,
     "judgement_id",
-    "run_id benchmark scenario scorer fingerprint evaluator source model_served status finish_reason",
+    "run_id benchmark scenario scorer fingerprint binding evaluator source model_served status finish_reason",
     _need("judgement_id", pa.string()),
     _may("sample_id", pa.string()),  # none where what was judged is not a reply, but stands in the item
     _may("item_id", pa.string()),
@@ -248,6 +278,7 @@ JUDGEMENTS = _table(
     _need("scenario", pa.string()),
     _need("scorer", pa.string()),
     _need("fingerprint", pa.string()),
+    _need("binding", pa.string()),  # what names the row apart from its item
     _need("evaluator", pa.string()),  # a model; or, of what was imported, whoever judged, such as human/NAME
     _may("round", pa.int64()),
     _may("source", pa.string()),  # the file that it was imported from, and the beginning of its SHA-256
@@ -283,9 +314,9 @@ DRAFTS = _table(
 
 SCORES = _table(
     "scores",
-    4,
+    5,
     "score_id",
-    "sample_id judgement_id run_id benchmark scenario item_id model scorer metric evaluator status fingerprint",
+    "sample_id judgement_id run_id benchmark scenario item_id model scorer metric evaluator status fingerprint binding",
     _need("score_id", pa.string()),
     _need("sample_id", pa.string()),
     _may("judgement_id", pa.string()),
@@ -303,6 +334,7 @@ SCORES = _table(
     _may("judged_by", TEXTS),  # who judged inside the expression, in order of name; null where nobody did
     _need("status", pa.string()),  # as runtime/tripos_runtime/statuses.py has them
     _need("fingerprint", pa.string()),
+    _need("binding", pa.string()),  # what names the row apart from its item
     _need("created_at", TIMESTAMP),
     _RELEASE,
 )
@@ -326,10 +358,10 @@ VECTORS = _table(
 # What a judge said of two replies that it saw side by side, once for either order.
 COMPARISONS = _table(
     "comparisons",
-    2,
+    3,
     "comparison_id",
     "judgement_id run_id benchmark scenario item_id step scorer evaluator first_model second_model first_sample_id "
-    "second_sample_id status fingerprint",
+    "second_sample_id status fingerprint binding",
     _need("comparison_id", pa.string()),
     _may("judgement_id", pa.string()),
     _need("run_id", pa.string()),
@@ -347,6 +379,7 @@ COMPARISONS = _table(
     _may("value", pa.float64()),  # what it is worth to the first: 1 it is better, 0 the second is, 0.5 neither
     _need("status", pa.string()),
     _need("fingerprint", pa.string()),
+    _need("binding", pa.string()),  # what names the row apart from its item
     _need("created_at", TIMESTAMP),
     _RELEASE,
 )
@@ -377,7 +410,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
     {
         table.name: table
         for table in (
-            *(RUNS, RUN_ENDS, RUN_ITEMS, ITEMS, SLOTS),
+            *(RUNS, RUN_ENDS, RUN_ITEMS, RUN_STEPS, RUN_SLOTS, ITEMS, SLOTS),
             *(SAMPLES, TURNS, DRAFTS, JUDGEMENTS, SCORES, COMPARISONS, VECTORS, MEASURES),
         )
     }

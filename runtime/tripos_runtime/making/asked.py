@@ -32,7 +32,8 @@ class Found:
 @dataclass(frozen=True)
 class MadeCall:
     """A call that is made for a slot of a data set, by its `author` or by another role: `item` names what it is about,
-    `number` counts the attempts from 0, `upstream` are the names of what it builds on."""
+    `number` counts the attempts from 0, `upstream` are the names of what it builds on, and `binding` is what the reply
+    is named by apart from what it is about."""
 
     step: Ask
     author: bool
@@ -44,6 +45,7 @@ class MadeCall:
     number: int
     model: str
     upstream: tuple[str, ...]
+    binding: str
 
     @property
     def name(self) -> str:
@@ -85,6 +87,7 @@ class Asker:
     on_deeper: Callable[[str, str, int], None] | None = None
     """Told, of a data set and one of its walks that met a reply that is not kept, how many levels lie below it."""
     _questions: dict[str, Question] = field(default_factory=dict)
+    _listed: set[tuple[str, str]] = field(default_factory=set)
 
     def question(self, step: Ask) -> Question:
         """The question of a step, made once."""
@@ -100,6 +103,7 @@ class Asker:
         """The answer to a call: the one that the ledger has, or a new one; to `question`, where that is not the step's
         own."""
         question, name = question or self.question(call.step), call.name
+        self.enlist(call.place, [call.item])
         if name not in found.names:
             found = find(self.ledger, [name])
         if name in found.rows:
@@ -127,6 +131,14 @@ class Asker:
             self.work.add([name])
         return answer
 
+    def enlist(self, place: str, names: Iterable[str]) -> None:
+        """Says that this run asks about, or decides, what is named so."""
+        new = [name for name in names if (place, name) not in self._listed]
+        if new and self.callers is not None:
+            self._listed.update((place, name) for name in new)
+            rows = [{"run_id": self.run_id, "scenario": place, "slot": name} for name in new]
+            self.ledger.keep({"run_slots": rows})
+
     def _kept(self, row: Row, question: Question, call: MadeCall, sent: tuple[Message, ...]) -> Answer:
         text, value = row["reply"], None
         if text is not None and row["status"] in (OK, TRUNCATED):
@@ -148,6 +160,7 @@ class Asker:
             "benchmark": self.plan.benchmark.name,
             "scenario": call.place,
             "fingerprint": call.step.fingerprint,
+            "binding": call.binding,
             "created_at": self.now(),
             "step": call.title,
             "item_id": call.item,
