@@ -119,7 +119,7 @@ def teach(results: Results, repetition: str, random: np.random.Generator) -> Ite
                 "context": {"language": "en"},
                 "step": step.name,
                 "role": step.role,
-                "model": "s",
+                "model": "j1",
                 "sample_number": number,
                 "messages": "[]",
                 "status": "ok",
