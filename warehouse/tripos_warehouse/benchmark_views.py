@@ -209,7 +209,7 @@ def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = Mapp
         join (
           select kept.judgement_id, kept.sample_id,
             case when json_valid(kept.parsed) then kept.parsed end as parsed
-          from main.judgements as kept where {rows.of.fresh("kept")}
+          from main.judgements as kept where {rows.of.mine("kept")}
         ) as given on given.judgement_id = score.judgement_id and given.sample_id = score.sample_id
         where json_exists(given.parsed, {_ENTRY})""",
         f"""create or replace view {schema}.comparisons as

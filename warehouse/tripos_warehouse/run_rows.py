@@ -46,12 +46,16 @@ class Steps:
     shared: bool
     made: bool
 
-    def fresh(self, row: str, run: str | None = None) -> str:
-        """The condition that rows known as `row` are of it; the benchmark stands there or in `run`."""
-        # `in (…)` and not `list_contains`: only the former is compared with the statistics of a Parquet file.
-        # DuckDB answers twice as fast where it is told the benchmark too, which is not to be had of what is shared.
-        mine = "" if self.shared else f"{run or row}.benchmark = {sql.text(self.benchmark)} and "
-        return f"{mine}{row}.fingerprint in ({', '.join(map(sql.text, sorted(self.fingerprints))) or 'NULL'})"
+    def mine(self, row: str) -> str:
+        """The condition that rows known as `row` are of the benchmark."""
+        return "true" if self.shared else f"{row}.benchmark = {sql.text(self.benchmark)}"
+
+    @property
+    def planned(self) -> str:
+        """The condition that a step is in the plan. It stands where steps are read and nowhere else: DuckDB would take
+        what it leaves of a million scores for few, and join them the wrong way round, which takes twenty times as
+        long."""
+        return f"step.fingerprint in ({', '.join(map(sql.text, sorted(self.fingerprints))) or 'NULL'})"
 
 
 @dataclass(frozen=True)
@@ -68,14 +72,17 @@ class RunRows:
     # that stands alone, in whatever view it reads, cannot be made.
     @property
     def statements(self) -> list[str]:
-        """The statements that make the views which the queries read."""
-        step = "step.scenario, step.fingerprint, step.binding, step.model, step.run_id"
+        """The statements that make what the queries read: tables, since DuckDB knows how large these are. It takes
+        views of files for larger than a million scores, and joins them the wrong way round."""
+        step = "distinct step.scenario, step.fingerprint, step.binding, step.model, step.run_id"
         if self.run_id is not None:
-            of_run = f"where {{0}}.run_id = {sql.text(self.run_id)}"
-            steps = f"select {step} from main.run_steps as step {of_run.format('step')}"
-            runs = of_run.format("listed")
+            of_run = f"run_id = {sql.text(self.run_id)}"
+            steps = f"select {step} from main.run_steps as step where step.{of_run}"
+            runs = f"where listed.{of_run}"
         else:
-            steps = f"select {step} from main.run_steps as step semi join ({self.shown}) as shown on {_SHOWN}"
+            steps = (
+                f"select {step} from main.run_steps as step semi join ({self.shown}) as shown on {_SHOWN} where true"
+            )
             runs = f"""semi join (select distinct shown.run_id, shown.scenario from ({self.shown}) as shown) as shown
               on shown.run_id = listed.run_id and shown.scenario = listed.scenario"""
         listed, slots = (
@@ -83,15 +90,15 @@ class RunRows:
             for table, name in (("run_items", "item_id"), ("run_slots", "slot"))
         )
         return [
-            f"create or replace view {self._name('steps')} as {steps}",
-            f"create or replace view {self._name('listed')} as {listed}",
-            f"create or replace view {self._name('slots')} as {slots}",
+            f"create or replace table {self._name('steps')} as {steps} and {self.of.planned}",
+            f"create or replace table {self._name('listed')} as {listed}",
+            f"create or replace table {self._name('slots')} as {slots}",
         ]
 
     def rows(self, table: str, key: str, items: str = "listed") -> str:
-        """A query for the rows of a table, each once, with `shown_run`. `items` is which of the views lists them."""
+        """A query for the rows of a table, each once, with `shown_run`. `items` is which of the tables lists them."""
         found = f"""select row.*, step.run_id as shown_run
-          from (from main.{table} as kept where {self.of.fresh("kept")}) as row
+          from (from main.{table} as kept where {self.of.mine("kept")}) as row
           join (select distinct step.scenario, step.fingerprint, step.binding, step.run_id
             from {self._name("steps")} as step) as step
             on {_SAME}
@@ -99,7 +106,7 @@ class RunRows:
         if not self.several:
             return found
         # Of wide rows only the last run is looked for, by their names.
-        return f"""select row.*, named.shown_run from (from main.{table} as kept where {self.of.fresh("kept")}) as row
+        return f"""select row.*, named.shown_run from (from main.{table} as kept where {self.of.mine("kept")}) as row
           join (select found.{key}, max(found.shown_run) as shown_run from ({found}) as found
             group by found.{key}) as named on named.{key} = row.{key}"""
 
@@ -107,9 +114,8 @@ class RunRows:
         """A query for the scores, each under every compared model that it tells about: what no compared model took part
         in, such as the score of a student who was taught nothing, is what each of them is measured against."""
         return f"""select row.* replace (step.model as model), step.run_id as shown_run
-          from (from main.scores as kept where {self.of.fresh("kept")}) as row
-          join (select distinct step.scenario, step.fingerprint, step.binding, step.model, step.run_id
-            from {self._name("steps")} as step where step.model is not null) as step on {_SAME}
+          from (from main.scores as kept where {self.of.mine("kept")}) as row
+          join {self._name("steps")} as step on {_SAME} and step.model is not null
           semi join {self._items("listed")} as listed on {_LISTED.format("item_id")}"""
 
     def items(self) -> str:
@@ -156,7 +162,7 @@ def latest_rows(connection: duckdb.DuckDBPyConnection, of: Steps) -> RunRows:
     steps = f"""select step.scenario, step.fingerprint, step.binding, step.model, step.other, step.run_id, run.status,
         run.started_at
       from main.run_steps as step join main.runs as run on run.run_id = step.run_id
-      where {of.fresh("step", "run")}"""
+      where {of.mine("run")} and {of.planned}"""
     chosen = f"""select scenario, model, other, run_id from (
         select distinct scenario, model, other, run_id, status, started_at from ({steps}))
       qualify row_number() over (partition by scenario, model, other order by {LATEST}) = 1"""
