@@ -204,7 +204,7 @@ def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = Mapp
         where not {is_score}""",
         f"""create or replace view {schema}.rationales as
         select score.* exclude ({_AFTER_VALUE}), json_extract_string(given.parsed, {_REASON}) as reason, score.item_id,
-          score.sample_id, score.judgement_id, score.score_id
+          score.sample_id, score.judgement_id, score.score_id, score.shown_run
         from {schema}.scores as score
         join (
           select kept.judgement_id, kept.sample_id,
