@@ -44,6 +44,20 @@ def bound(plan: Plan, binding: Binding, scenarios: Iterable[Scenario]) -> list[B
     return sorted(found, key=lambda each: tuple(part or "" for part in each))
 
 
+def given_bindings(plan: Plan, binding: Binding) -> dict[tuple[str, str], str]:
+    """The binding of what is said of a reply outside the run, by the fingerprint of the step in whose place it stands
+    and the binding of the reply. Where the step builds on several replies beside it, on the first of these."""
+    found: dict[tuple[str, str], str] = {}
+    for every in wirings(plan.scenarios, plan, binding).values():
+        for wiring in every:
+            for number, model in itertools.product(range(wiring.samples), binding.of(binding.compared)):
+                unit = wiring.pattern(model, number)
+                for step in wiring.treatment.steps:
+                    if isinstance(step, Grade):
+                        found.setdefault((step.fingerprint, unit.samples[step.of]), unit.given_binding(step))
+    return found
+
+
 def _of_wiring(scenario: str, wiring: Wiring) -> Iterator[Bound]:
     models = wiring.binding.of(wiring.binding.compared)
     for number in range(wiring.samples):
@@ -70,10 +84,8 @@ def _of_unit(unit: Unit) -> Iterator[tuple[str, str]]:
             case Grade():
                 for evaluator in unit.evaluators(step):
                     yield step.fingerprint, unit.score_binding(step, evaluator)
-                # Whoever grades from outside saw what the judge is shown, or no more than the reply.
-                for name in (unit.given_binding(step), unit.samples[step.of]):
-                    yield step.judgement, name
-                    yield step.fingerprint, name
+                for fingerprint in (step.judgement, step.fingerprint):
+                    yield fingerprint, unit.given_binding(step)
 
 
 def _of_pair(step: Compare, pair: Pair) -> Iterator[tuple[str, str]]:

@@ -258,8 +258,7 @@ class Unit:
         return score_id(step.fingerprint, self.pattern._built_on(step), "", evaluator)
 
     def given_binding(self, step: Grade) -> str:
-        """The binding of what somebody from outside the run says who is shown what the step's judge is shown: it is the
-        same for everybody."""
+        """The binding of what is said outside the run in the place of a step's judge, whoever says it."""
         return judgement_id(step.judgement, self.pattern._built_on(step), "")
 
     def last_reply(self, needs: Sequence[str]) -> str | None:

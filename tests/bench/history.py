@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.histories import histories  # noqa: E402
+from tests.histories import histories
 
 
 def main() -> int:

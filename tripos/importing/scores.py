@@ -17,6 +17,8 @@ from tripos.importing.rejections import Misfit, Rejection, whole
 from tripos.importing.scales import Given, Place, folded, gradable, metric_words
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
+from tripos_runtime.binding import Binding
+from tripos_runtime.bindings import given_bindings
 from tripos_warehouse import sql
 from tripos_warehouse.given_scores import GivenScore, imported_score
 from tripos_warehouse.runs import Run
@@ -77,6 +79,7 @@ class _Reader:
             self.by_item.setdefault((reply.sample["scenario"], reply.sample["item_id"]), []).append(reply)
         self.items = Items(plan, _items(connection, schema, plan), OWN)
         self.wide = self._columns_of_metrics()
+        self.bindings = given_bindings(plan, Binding(run.roles, run.compared_role))
         self.judges = _judges_of_runs(connection, run.benchmark)
         self.blank = 0
 
@@ -157,7 +160,9 @@ class _Reader:
                 rejected.append(Rejection(record, field, misfit.value, misfit.reason))
                 continue
             for step in given.steps:
-                yield imported_score(reply.sample, step, metric, evaluator, round_, number, rationale)
+                binding = self.bindings[step.fingerprint, reply.sample["binding"]]
+                sample = {**reply.sample, "binding": binding}
+                yield imported_score(sample, step, metric, evaluator, round_, number, rationale)
 
     def _field_of(self, metric: str) -> str:
         return self.wide[metric][0] if metric in self.wide else "value"

@@ -26,8 +26,8 @@ Row = dict[str, Any]
 @dataclass(frozen=True)
 class GivenScore:
     """A score of one reply by one evaluator. `sample` has the columns `sample_id`, `run_id`, `benchmark`, `scenario`,
-    `item_id`, `model` and `binding` that its rows get, the last that of the reply, or of all that was seen; `key` is
-    what it is called in `judgements.parsed`. `judgement` is the fingerprint of a judge's reply and `fingerprint` that
+    `item_id`, `model` and `binding` that its rows get, the last that of what is said of the reply; `key` is what it is
+    called in `judgements.parsed`. `judgement` is the fingerprint of a judge's reply and `fingerprint` that
     of the scores, as in the plan of the run: so they count where the scores of a model do. Only what was imported has a
     `round`."""
 
@@ -55,7 +55,7 @@ def imported_score(
     rationale: str | None = None,
 ) -> GivenScore:
     """A score of a file; `step` is the one in whose place it stands."""
-    about = evaluator, round, sample["sample_id"]
+    about = evaluator, round, sample["sample_id"], sample["binding"]
     return GivenScore(
         score_id=digest(["imported score", step.fingerprint, metric, *about]),
         judgement_id=digest(["imported judgement", step.judgement, *about]),

@@ -131,7 +131,7 @@ class RunRows:
         return f"(from {self._name('listed')} union all from {self._name('slots')})"
 
     def _name(self, view: str) -> str:
-        return f"{sql.name(INTERNAL)}.{sql.name(f'{view} of {self.of.benchmark}')}"
+        return _name(view, self.of.benchmark)
 
     @property
     def shown(self) -> str:
@@ -150,6 +150,14 @@ _SHOWN = (
     " and shown.model is not distinct from step.model and shown.other is not distinct from step.other"
 )
 _LISTED = "listed.run_id = step.run_id and listed.scenario = row.scenario and listed.item_id = row.{}"
+
+
+def step_counts(connection: duckdb.DuckDBPyConnection, benchmark: str, scenario: str | None) -> dict[str, int]:
+    """Of how many steps there is something to show about each compared model; in one scenario, or in all."""
+    there = "" if scenario is None else f"and scenario = {sql.text(scenario)}"
+    query = f"""select model, count(distinct (scenario, fingerprint)) from {_name("steps", benchmark)}
+      where model is not null {there} group by model"""
+    return dict(connection.execute(query).fetchall())
 
 
 def rows_of_run(run_id: str, of: Steps) -> RunRows:
@@ -173,6 +181,10 @@ def latest_rows(connection: duckdb.DuckDBPyConnection, of: Steps) -> RunRows:
       group by step.scenario, step.fingerprint, step.binding having count(distinct step.run_id) > 1)"""
     [(several,)] = connection.execute(twice).fetchall()
     return replace(rows, several=several)
+
+
+def _name(table: str, benchmark: str) -> str:
+    return f"{sql.name(INTERNAL)}.{sql.name(f'{table} of {benchmark}')}"
 
 
 def _value(text: str | None) -> str:
