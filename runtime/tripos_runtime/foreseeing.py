@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -46,7 +46,7 @@ from tripos_runtime.retrieval.choosing import Chooser
 from tripos_runtime.retrieval.retrieving import found
 from tripos_runtime.shots import shot_messages
 from tripos_runtime.sources import Sources
-from tripos_runtime.statuses import OK, TRUNCATED
+from tripos_runtime.statuses import NOT_ASKED, OK, TRUNCATED
 from tripos_runtime.talks import Talk, turns_so_far
 from tripos_runtime.units import Call, Names, Unit
 from tripos_runtime.verdicts import judged, said
@@ -380,6 +380,8 @@ class _View:
             self._note(Foreseen(call, pair, own, size if isinstance(size, Size) else Size(), awaits))
 
     def _note(self, seen: Foreseen) -> None:
+        if seen.fate is Fate.REUSED and self.kept.get(seen.call.name) in NOT_ASKED:  # nor is it asked now
+            seen = replace(seen, fate=Fate.RULED_OUT)
         before = self.found.get(seen.call.name)
         if before is None or before.fate < seen.fate:
             self.found[seen.call.name] = seen

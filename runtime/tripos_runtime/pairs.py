@@ -55,7 +55,10 @@ class Pair:
     def names(self, first: Names, second: Names) -> Names:
         """The names that expressions see: those of each side below `first` and `second`. What both have in common
         stands there as it does in the case."""
-        return Names({**first.values, "first": first.values, "second": second.values})
+        names = Names(first.values)
+        names.gave("first", first.values)
+        names.gave("second", second.values)
+        return names
 
 
 class Split(NamedTuple):

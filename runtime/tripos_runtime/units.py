@@ -21,7 +21,7 @@ from tripos_compiler.plan import (
     Treatment,
     Verdict,
 )
-from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
+from tripos_compiler.semantics.evaluate import REPLIES, Missing, NoValue, Unavailable, evaluate
 from tripos_compiler.semantics.library.dialogues import transcript
 from tripos_compiler.semantics.library.kinds import Dialogue
 from tripos_runtime.binding import Binding
@@ -29,7 +29,7 @@ from tripos_runtime.cases import Case
 from tripos_runtime.ledger import conversation_id, judgement_id, sample_id, score_id
 from tripos_runtime.making.makers import made_by
 from tripos_runtime.models.embeddings import encoder_id
-from tripos_runtime.statuses import OK
+from tripos_runtime.statuses import NOT_APPLICABLE, OK, UNDEFINED
 from tripos_runtime.talks import Talk
 
 
@@ -314,13 +314,40 @@ class Unit:
         return next(call.name for call in self.calls if call.step is step and call.model == evaluator)
 
 
+class RuledOut(Unavailable):
+    """The condition of a step does not hold, or has no value itself. It is no part of what names a reply, so another
+    treatment may ask for the same one."""
+
+
+def is_told(against: Unavailable) -> bool:
+    """Whether a call that is not made for that reason is a result of its own: what it was to ask has no value, and so
+    in every treatment that shares the reply."""
+    if isinstance(against, RuledOut):
+        return False
+    return isinstance(against, NoValue) or against.status == UNDEFINED
+
+
 class Names:
     """The names that a unit's expressions see, growing step by step."""
 
-    __slots__ = ("values",)
+    __slots__ = ("_replies", "values")
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.values = dict(values)
+        self._replies: set[str] = set(values.get(REPLIES, ()))
+        self.values[REPLIES] = self._replies
+
+    def gave(self, name: str, value: Any) -> None:
+        """Adds what follows from what a model said."""
+        self._replies.add(name)
+        self.values[name] = value
+
+    def found(self, step: Retrieve, value: Any) -> None:
+        """Adds what a step retrieved, for what a model said or for what stands in the row."""
+        if self._replies.isdisjoint(step.needs):
+            self.values[step.name] = value
+        else:
+            self.gave(step.name, value)
 
     def answered(self, ask: Ask, text: str | None, value: Any, status: str, prompt: str) -> None:
         """Adds a reply. What it did not yield is `Missing`, with the reply's status."""
@@ -332,28 +359,34 @@ class Names:
                 fields |= {name: read.get(name, missing) for name in ask.returns.fields}
             else:
                 fields["value"] = missing if value is None else value
-        self.values[ask.name] = fields
+        self.gave(ask.name, fields)
 
     def talked(self, step: Converse, turns: Dialogue, status: str) -> None:
         """Adds a conversation. One that went wrong is `Missing`, with its status."""
         if status != OK:
             self.lacks(step, status)
             return
-        self.values[step.name] = {"turns": list(turns), "text": transcript(turns)}
+        self.gave(step.name, {"turns": list(turns), "text": transcript(turns)})
 
-    def lacks(self, step: Converse, status: str) -> None:
-        """Adds a conversation that is not there, and why."""
-        self.values[step.name] = Missing(step.name, status)
+    def lacks(self, step: Converse | Verdict, status: str, reason: str = "") -> None:
+        """Adds a conversation or a verdict that is not there, and why."""
+        self.gave(step.name, Missing(step.name, status, reason))
 
-    def skipped(self, ask: Ask, status: str) -> None:
+    def skipped(self, ask: Ask, status: str, reason: str = "") -> None:
         """Adds a step that was not asked, and why."""
-        self.values[ask.name] = Missing(ask.name, status)
+        self.gave(ask.name, Missing(ask.name, status, reason))
 
     def holds(self, step: Ask | Converse | Retrieve | Score | Column | Judging) -> str | None:
         """None where the step's condition holds, else the status of what is not done."""
+        reason = self.against(step)
+        return None if reason is None else reason.status
+
+    def against(self, step: Ask | Converse | Retrieve | Score | Column | Judging) -> Unavailable | None:
+        """Why a step is not done: its condition does not hold, or has no value. None where it is done."""
         if step.when is None:
             return None
         try:
-            return None if evaluate(step.when, self.values) else "not_applicable"
+            held = evaluate(step.when, self.values)
         except Unavailable as reason:
-            return reason.status
+            return RuledOut(step.name, reason.status, reason.reason)
+        return None if held else RuledOut(step.name, NOT_APPLICABLE, f"the condition of `{step.name}` does not hold")

@@ -38,14 +38,16 @@ OTHER_ROLES = "others took part in its replies"
 class Standing:
     """Where a model stands in a benchmark: its value, the 95 % interval, the items behind it.
 
-    `rank` is 1 and one more for each model that is better, and significantly so; models that share one of the `letters`
-    cannot be told apart. `coverage` is the share of the scores that should count and do."""
+    `n` scores count of the `total` that should, and `coverage` is their share. `rank` is 1 and one more for each model
+    that is better, and significantly so; models that share one of the `letters` cannot be told apart."""
 
     model: str
     value: float
     low: float | None
     high: float | None
     items: int
+    n: int
+    total: int
     coverage: float | None
     rank: int
     tied: bool
@@ -103,6 +105,8 @@ class Board:
                     "low": each.low,
                     "high": each.high,
                     "items": each.items,
+                    "n": each.n,
+                    "total": each.total,
                     "coverage": each.coverage,
                     "graders": list(each.graders),
                     "runs": list(each.runs),
@@ -231,6 +235,8 @@ def _board(
             row.value,
             *ends,
             row.items,
+            row.n,
+            row.total,
             row.coverage,
             each.rank,
             tied,

@@ -56,7 +56,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "reply": "the text of the reply; null where there is none",
         "parsed": "what was read from the reply, JSON",
         "status": "how it ended: [statuses](running.md#statuses)",
-        "error": "what went wrong",
+        "error": "what went wrong; of a score, why its expression has no value",
         "finish_reason": "why the model stopped, as it says",
         "attempts": "requests that were sent for it",
         "tokens_in": "tokens that were sent",

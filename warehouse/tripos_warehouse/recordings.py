@@ -20,7 +20,8 @@ BATCH = 1024
 
 _OF_REPLY = "reply, finish_reason, model_served, tokens_in, tokens_out, tokens_reasoning"
 _OF_CALL = f"epoch_us(created_at), fingerprint, messages, status, error, {_OF_REPLY}"
-_ANSWERED = """where benchmark = $benchmark and status <> $failed and list_contains($fingerprints, fingerprint)
+_ANSWERED = """where benchmark = $benchmark and status not in ($failed, 'undefined', 'not_applicable')
+  and list_contains($fingerprints, fingerprint)
   and list_contains($models, {})"""
 _SAMPLES = f"""select sample_id, scenario, item_id, model, sample_number, {_OF_CALL}
   from main.samples {_ANSWERED.format("model")}"""

@@ -14,7 +14,9 @@ from tripos_warehouse import sql
 from tripos_warehouse.acceptance import Acceptance, acceptances
 from tripos_warehouse.baselines import matched
 from tripos_warehouse.expectations import Gate, expected
-from tripos_warehouse.measures import MeasureTable, evaluate_or_tell
+from tripos_warehouse.gaps import Gap, find_gaps
+from tripos_warehouse.measures import MeasureTable, evaluate_or_tell, sql_of
+from tripos_warehouse.remarks import Remark, find_remarks
 from tripos_warehouse.report_text import render
 from tripos_warehouse.runs import Run
 from tripos_warehouse.schemas import HUMAN
@@ -44,8 +46,12 @@ class Report:
     comparisons: Mapping[str, int] = field(default_factory=dict)
     made: tuple[Acceptance, ...] = ()
     """Of data sets that were made: how much of what was written was accepted."""
+    gaps: tuple[Gap, ...] = ()
+    """Scores that are undefined, and calls that could not be made, each with its reason."""
     unworked: Mapping[str, str] = field(default_factory=dict)
     """Of measures without rows: why, where the run has not worked out what they look at, by the measure's name."""
+    remarks: tuple[Remark, ...] = ()
+    """What makes a figure mean less than it seems to."""
 
     @property
     def held(self) -> bool:
@@ -63,8 +69,8 @@ class Report:
         return any(model.startswith(PROVING) for models in self._filling() for model in models)
 
     def to_json(self) -> dict[str, Any]:
-        """The report as JSON values; times are UTC in ISO 8601. The rows of a measure that is not computed, or whose
-        SQL failed, are null."""
+        """The report as JSON values; times are UTC in ISO 8601. The rows of a measure whose SQL failed are
+        null."""
         run = self.run
         return {
             "format": "tripos.report/1",
@@ -84,7 +90,9 @@ class Report:
             "samples": self.samples,
             "scores": self.scores,
             "comparisons": dict(self.comparisons),
+            "gaps": [gap.to_json() for gap in self.gaps],
             "people": dict(self.people),
+            "remarks": [remark.to_json() for remark in self.remarks],
             "only_proves_the_pipeline": self.only_proves_the_pipeline,
             "no_better_than_a_baseline": [
                 each.to_json(table.measure.by) for table in self.measures for each in matched(table)
@@ -94,8 +102,8 @@ class Report:
                     "name": table.measure.name,
                     "by": list(table.measure.by),
                     "lower_is_better": table.measure.lower_is_better,
-                    "sql": table.measure.sql,
-                    "rows": table.to_rows() if table.computed and table.error is None else None,
+                    "sql": sql_of(self.plan, table.measure),
+                    "rows": table.to_rows() if table.error is None else None,
                     "error": table.error,
                     **({"reason": why} if (why := self.unworked.get(table.measure.name)) else {}),
                 }
@@ -149,14 +157,16 @@ def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Repor
         gates=tuple(expected(connection, plan, each, run.models) for each in plan.expectations),
         comparisons=_by_status(connection, f"{schema}.comparisons", "comparison_id" if several else None, "scored"),
         made=acceptances(connection, plan, run),
+        gaps=find_gaps(connection, run.benchmark),
         unworked=_unworked(connection, plan, run, tables),
+        remarks=find_remarks(connection, plan, run),
     )
 
 
 def _unworked(
     connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, tables: Sequence[MeasureTable]
 ) -> dict[str, str]:
-    empty = [table.measure for table in tables if table.computed and not table.rows and table.error is None]
+    empty = [table.measure for table in tables if not table.rows and table.error is None]
     if not empty:
         return {}
     query = "select fingerprints from main.runs where run_id = ?"

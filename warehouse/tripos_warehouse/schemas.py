@@ -316,7 +316,8 @@ SCORES = _table(
     "scores",
     5,
     "score_id",
-    "sample_id judgement_id run_id benchmark scenario item_id model scorer metric evaluator status fingerprint binding",
+    "sample_id judgement_id run_id benchmark scenario item_id model scorer metric evaluator status error fingerprint "
+    "binding",
     _need("score_id", pa.string()),
     _need("sample_id", pa.string()),
     _may("judgement_id", pa.string()),
@@ -333,6 +334,7 @@ SCORES = _table(
     _may("given", pa.string()),  # JSON: the value of a column that is no number
     _may("judged_by", TEXTS),  # who judged inside the expression, in order of name; null where nobody did
     _need("status", pa.string()),  # as runtime/tripos_runtime/statuses.py has them
+    _may("error", pa.string()),  # why an expression has no value, or a judge was not asked
     _need("fingerprint", pa.string()),
     _need("binding", pa.string()),  # what names the row apart from its item
     _need("created_at", TIMESTAMP),
@@ -361,7 +363,8 @@ COMPARISONS = _table(
     3,
     "comparison_id",
     "judgement_id run_id benchmark scenario item_id step scorer evaluator first_model second_model first_sample_id "
-    "second_sample_id status fingerprint binding",
+    "second_sample_id status error fingerprint "
+    "binding",
     _need("comparison_id", pa.string()),
     _may("judgement_id", pa.string()),
     _need("run_id", pa.string()),
@@ -378,6 +381,7 @@ COMPARISONS = _table(
     _may("round", pa.int64()),
     _may("value", pa.float64()),  # what it is worth to the first: 1 it is better, 0 the second is, 0.5 neither
     _need("status", pa.string()),
+    _may("error", pa.string()),
     _need("fingerprint", pa.string()),
     _need("binding", pa.string()),  # what names the row apart from its item
     _need("created_at", TIMESTAMP),

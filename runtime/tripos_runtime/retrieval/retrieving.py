@@ -39,9 +39,9 @@ class Retriever:
         """What a step finds; `Missing` where its condition rules it out, or a value or a vector is not there."""
         if step.using is None:
             return found(self.chooser, unit, step, names)
-        status = names.holds(step)
-        if status is not None:
-            return Missing(step.name, status)
+        against = names.against(step)
+        if against is not None:
+            return Missing(step.name, against.status, against.reason)
         (model,) = unit.wiring.retrieved[step.name]
         lane = (step.using, unit.case.scenario.name)
         values: dict[int, Values] = {}
@@ -55,7 +55,7 @@ class Retriever:
                     values[number] = index.near(asked)
             return self.chooser.chosen(step, names.values, unit.case.item_id, unit.case.fields, values)
         except Unavailable as reason:
-            return Missing(step.name, reason.status)
+            return Missing(step.name, reason.status, reason.reason)
         except NoVector as reason:
             return Missing(step.name, reason.status)
 
@@ -84,16 +84,16 @@ async def retrieve(stepper: Stepper, unit: Unit, step: Retrieve, names: Names, s
     outcome = await asyncio.shield(shared.retrieved[key])
     if isinstance(outcome, Missing):
         stepper.lacks(outcome.status)
-    names.values[step.name] = outcome
+    names.found(step, outcome)
 
 
 def found(chooser: Chooser, unit: Unit, step: Retrieve, names: Names) -> Any:
     """What a step finds without embeddings, whoever should embed; `Missing` where its condition rules it out or a value
     is not there."""
-    status = names.holds(step)
-    if status is not None:
-        return Missing(step.name, status)
+    against = names.against(step)
+    if against is not None:
+        return Missing(step.name, against.status, against.reason)
     try:
         return chooser.chosen(step, names.values, unit.case.item_id, unit.case.fields)
     except Unavailable as reason:
-        return Missing(step.name, reason.status)
+        return Missing(step.name, reason.status, reason.reason)
