@@ -168,7 +168,7 @@ def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = Mapp
         *rows.statements,
         f"""create or replace view {schema}.items as
         select {_ITEMS.format(context=context("item", "item.context", []))}
-        from (select {items}) as item join ({rows.items()}) as listed
+        from ({_with_origins(rows, items)}) as item join ({rows.items()}) as listed
           on listed.scenario = item.scenario and listed.item_id = item.item_id""",
         f"""create or replace view {schema}.slots as
         select {_SLOTS.format(context=context("slot", "slot.context", []))}
@@ -232,6 +232,21 @@ def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = Mapp
             arms,
         ),
     ]
+
+
+def _with_origins(rows: RunRows, items: str) -> str:
+    """The items, each with who wrote it for the run that is shown: another model may have written the same before."""
+    if not rows.of.made:
+        return f"select {items}"
+    columns = ("written_by", "attempts", "rejections")
+    own = ", ".join(
+        f"case when slot.slot_id is null then item.{name} else slot.{name} end as {name}" for name in columns
+    )
+    slots = rows.rows("slots", "slot_id", "slots")
+    return f"""select item.* replace ({own}) from (select {items}) as item
+          left join (select distinct on (made.dataset, made.item_id) made.* from ({slots}) as made
+            where made.item_id is not null order by made.slot_id) as slot
+            on slot.dataset = item.dataset and slot.item_id = item.item_id"""
 
 
 def _talks(plan: Plan) -> str:
