@@ -166,9 +166,7 @@ class Asking:
         return Request(
             model=model.name,
             messages=sent,
-            temperature=settings.temperature,
-            max_tokens=settings.max_tokens,
-            stop=settings.stop,
+            settings=settings.of_sample(number),
             schema=self.question.schema if model.structured else None,
             samples=samples,
             number=number,

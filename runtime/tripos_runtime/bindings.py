@@ -40,7 +40,7 @@ def bound(plan: Plan, binding: Binding, scenarios: Iterable[Scenario]) -> list[B
     for made in plan.made:
         place = made.scenario or made.name
         for fingerprint in made.fingerprints:
-            found.add(Bound(place, fingerprint, making_binding(plan, made, fingerprint, binding.models)))
+            found.add(Bound(place, fingerprint, making_binding(plan, made, fingerprint, binding.answering)))
     return sorted(found, key=lambda each: tuple(part or "" for part in each))
 
 

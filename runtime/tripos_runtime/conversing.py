@@ -244,6 +244,7 @@ class _Holding:
             "context": dict(self.unit.case.context),
             "role": role,
             "model": models[role],
+            "identity": self.unit.wiring.binding.identity_beside(models[role]),
             "sample_number": self.talk.number,
             **columns,
         }

@@ -174,7 +174,7 @@ class _Watcher:
         self.unmade_alike = {each.name: alike(self.lookup.wirings[each.name], ()) for each in chosen}
         """What was never made is not kept."""
         self.foresight = Foresight(plan, source.sources)
-        self.vectors = ForeseenVectors(ledger)
+        self.vectors = ForeseenVectors(ledger, binding.identities)
         self.reasons = Reasons(plan, history)
         self.arms = {scenario.name: arms_of(scenario) for scenario in chosen}
         self.lines: dict[Where, Line] = {}

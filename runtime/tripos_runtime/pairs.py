@@ -28,11 +28,12 @@ class Pair:
         judges = self.wiring.binding.of(role)
         samples = [name for side in (first, second) for name in side.upstream(step.needs)]
         samples += self.wiring.makers[step.fingerprint]
+        by = self.wiring.binding.identity_of
         self.calls = [
-            Call("judgements", judgement_id(step.judgement, samples, judge), role, judge, step) for judge in judges
+            Call("judgements", judgement_id(step.judgement, samples, by(judge)), role, judge, step) for judge in judges
         ]
         """One call of every judge."""
-        self.comparisons = {judge: comparison_id(step.fingerprint, samples, judge) for judge in judges}
+        self.comparisons = {judge: comparison_id(step.fingerprint, samples, by(judge)) for judge in judges}
         """The names of the outcomes, by judge."""
 
     @property

@@ -131,7 +131,9 @@ class Stepper:
             self.skip(call, against, unit, shared, lambda call: self._sample(unit, step, numbers, call.name))
             names.skipped(step, against.status, against.reason)
             return
-        several = self.callers[model].model.most_samples if step.samples > 1 else 1
+        # With a seed each sample is a request of its own, with the seed of its own.
+        together = step.samples > 1 and step.settings.seed is None
+        several = self.callers[model].model.most_samples if together else 1
         numbers = {name: unit.number % step.samples}
         if several > 1:
             numbers |= {each: number for number, each in unit.all_samples(step) if each not in shared.kept}
@@ -302,6 +304,7 @@ class Stepper:
             "context": dict(unit.case.context),
             "role": step.role,
             "model": unit.wiring.model_of(step, unit.model),
+            "identity": unit.wiring.binding.identity_beside(unit.wiring.model_of(step, unit.model)),
             "sample_number": numbers[name],
         }
 
@@ -314,6 +317,7 @@ class Stepper:
             **self.common(unit, step.judgement, binding),
             "scorer": step.scorer,
             "evaluator": evaluator,
+            "identity": unit.wiring.binding.identity_beside(evaluator),
         }
 
     def common(self, unit: Unit, fingerprint: str, binding: str) -> dict[str, Any]:

@@ -75,7 +75,8 @@ class Wiring:
         """What names the result of every retrieving step beside its fingerprint and the row: the model that embeds, and
         who made what it looks through."""
         steps = [step for step in self.treatment.steps if isinstance(step, Retrieve)]
-        embedding = {name: tuple(map(encoder_id, models)) for name, models in self.retrieved.items()}
+        by = self.binding.identity_of
+        embedding = {name: tuple(encoder_id(by(model)) for model in models) for name, models in self.retrieved.items()}
         return {step.name: (*embedding[step.name], *self.makers[step.fingerprint]) for step in steps}
 
     @cached_property
@@ -83,7 +84,7 @@ class Wiring:
         """What names the result of every step beside its fingerprint and what it builds on: who made the data sets that
         it looks into. By fingerprint."""
         steps = self.treatment.steps
-        return {step.fingerprint: made_by(self.plan, step, self.binding.models) for step in steps}
+        return {step.fingerprint: made_by(self.plan, step, self.binding.answering) for step in steps}
 
     @cached_property
     def columns(self) -> frozenset[str]:
@@ -203,20 +204,25 @@ class Unit:
         titles = step.metrics or (step.name,)
         for evaluator in self.evaluators(step):
             self.calls.append(
-                Call("judgements", judgement_id(step.judgement, samples, evaluator), role, evaluator, step)
+                Call("judgements", judgement_id(step.judgement, samples, self._by(evaluator)), role, evaluator, step)
             )
-            names = {title: score_id(step.fingerprint, samples, title, evaluator) for title in titles}
+            names = {title: score_id(step.fingerprint, samples, title, self._by(evaluator)) for title in titles}
             self.scores[step.fingerprint, evaluator] = names
 
     def _sample(self, ask: Ask, model: str, number: int) -> str:
         """The name of a reply, which depends on the replies that the step builds on. A step asked once serves every
         sample of a later one."""
-        return sample_id(ask.fingerprint, self.case.item_id, model, number % ask.samples, self._built_on(ask))
+        by, number = self._by(model), number % ask.samples
+        return sample_id(ask.fingerprint, self.case.item_id, by, number, self._built_on(ask))
+
+    def _by(self, model: str) -> str:
+        return self.wiring.binding.identity_of(model)
 
     def _name_talk(self, step: Converse) -> None:
         models = {speaker.role: self.wiring.filling(speaker.role, self.model) for speaker in step.speakers}
         number, upstream = self.number % step.samples, self._built_on(step)
-        name = conversation_id(step.fingerprint, self.case.item_id, models, number, upstream)
+        by = {role: self._by(model) for role, model in models.items()}
+        name = conversation_id(step.fingerprint, self.case.item_id, by, number, upstream)
         self.samples[step.name] = name
         self.talks[step.name] = Talk(step, name, number, models)
 
@@ -226,7 +232,7 @@ class Unit:
         about = [*([] if replied else [self.case.item_id]), *self._built_on(step)]
         role, names = self.wiring.role_of(step), self.verdicts.setdefault(step.name, [])
         for evaluator in self.evaluators(step):
-            names.append(judgement_id(step.judgement, about, evaluator))
+            names.append(judgement_id(step.judgement, about, self._by(evaluator)))
             self.calls.append(Call("judgements", names[-1], role, evaluator, step))
 
     def _built_on(self, step: Ask | Converse | Score | Column | Judging) -> list[str]:
@@ -250,12 +256,12 @@ class Unit:
 
     def sample_binding(self, ask: Ask, number: int) -> str:
         """The binding of the reply that is sample `number` of a step after the replies that this unit builds on."""
-        pattern = self.pattern
-        return pattern._sample(ask, self.wiring.model_of(ask, self.model), number)
+        return self.pattern._sample(ask, self.wiring.model_of(ask, self.model), number)
 
     def score_binding(self, step: Score | Column | Grade, evaluator: str | None) -> str:
         """The binding of the scores of a step, by that evaluator."""
-        return score_id(step.fingerprint, self.pattern._built_on(step), "", evaluator)
+        by = None if evaluator is None else self._by(evaluator)
+        return score_id(step.fingerprint, self.pattern._built_on(step), "", by)
 
     def given_binding(self, step: Grade) -> str:
         """The binding of what is said outside the run in the place of a step's judge, whoever says it."""

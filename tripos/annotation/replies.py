@@ -113,7 +113,7 @@ class Replies:
 
     def candidates(self) -> Iterator[Candidate]:
         """Every reply once, by scenario and item; some may turn out to have nothing to grade (`show`)."""
-        own = Binding(self.run.roles, self.run.compared_role)
+        own = Binding(self.run.roles, self.run.compared_role, self.run.identities)
         binding = replace(own, models={**self.run.roles, self.role: (self.evaluator,)})
         seen: set[str] = set()
         for scenario in self.plan.scenarios:

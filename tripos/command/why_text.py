@@ -201,7 +201,7 @@ def is_conversation(row: Row) -> bool:
 def _settings(settings: Row | None) -> str:
     if settings is None:
         return "unknown: the plan of the run cannot be read"
-    told = [f"{name} {value}" for name, value in settings.items() if value not in (None, [], ())]
+    told = [f"{name} {value}" for name, value in settings.items()]
     return ", ".join(told) or "the model's own"
 
 

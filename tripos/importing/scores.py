@@ -79,7 +79,7 @@ class _Reader:
             self.by_item.setdefault((reply.sample["scenario"], reply.sample["item_id"]), []).append(reply)
         self.items = Items(plan, _items(connection, schema, plan), OWN)
         self.wide = self._columns_of_metrics()
-        self.bindings = given_bindings(plan, Binding(run.roles, run.compared_role))
+        self.bindings = given_bindings(plan, Binding(run.roles, run.compared_role, run.identities))
         self.judges = _judges_of_runs(connection, run.benchmark)
         self.blank = 0
 

@@ -28,7 +28,8 @@ _JUDGEMENTS = f"""select judgement_id, sample_id, scenario, item_id, evaluator, 
   from main.judgements {_ANSWERED} and round is null"""
 
 _VECTORS = """select model, text, epoch_us(created_at), status, error, vector, finish_reason, model_served, tokens_in,
-  tokens_out, tokens_reasoning from main.vectors where status <> $failed and list_contains($models, model)"""
+  tokens_out, tokens_reasoning from main.vectors where status <> $failed
+  and list_contains($answering, coalesce(identity, model))"""
 VECTORS = "vectors"
 """What stands for the fingerprint of a vector, which no step determines."""
 
@@ -124,7 +125,7 @@ def recorded_calls(connection: duckdb.DuckDBPyConnection, run: Run) -> Iterator[
             of_item = sample is None and _has(aside, "item where scenario = ? and item_id = ?", scenario, item)
             if of_item or (sample is not None and _has(aside, "sample where sample_id = ?", sample)):
                 yield _call(aside, unit, *call)
-        of_models = {"failed": FAILED, "models": sorted({name for names in run.roles.values() for name in names})}
+        of_models = {"failed": FAILED, "answering": sorted(run.answering)}
         for model, text, *call in _rows(connection, _VECTORS, of_models):
             yield _vector(model, text, *call)
     finally:

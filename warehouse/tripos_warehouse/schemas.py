@@ -92,7 +92,7 @@ _RELEASE = _may(RELEASE, pa.string())
 
 RUNS = _table(
     "runs",
-    3,
+    4,
     "run_id",
     "items_of benchmark version plan_digest compared_role tool_version",
     _need("run_id", pa.string()),
@@ -103,6 +103,7 @@ RUNS = _table(
     _need("plan", pa.string()),  # JSON
     _need("fingerprints", TEXTS),
     _need("roles", pa.string()),  # JSON, {"candidate": ["m1", "m2"], "judge": ["m3"]}
+    _may("identities", pa.string()),  # JSON, who answers under the name of a model where that does not say it
     _need("compared_role", pa.string()),
     _need("models", TEXTS),
     _need("scenarios", TEXTS),
@@ -214,8 +215,8 @@ SAMPLES = _table(
     "samples",
     4,
     "sample_id",
-    "run_id benchmark scenario step fingerprint binding item_id role model model_served messages status finish_reason "
-    + _CONTEXT_LEAVES,
+    "run_id benchmark scenario step fingerprint binding item_id role model identity model_served messages status "
+    "finish_reason " + _CONTEXT_LEAVES,
     _need("sample_id", pa.string()),
     _need("run_id", pa.string()),  # the run that made it, not every run that uses it
     _need("benchmark", pa.string()),
@@ -227,6 +228,7 @@ SAMPLES = _table(
     _need("context", CONTEXT),
     _need("role", pa.string()),
     _need("model", pa.string()),
+    _may("identity", pa.string()),  # who answers under that name, where it does not say it
     _may("model_served", pa.string()),
     _need("sample_number", pa.int64()),
     _need("messages", pa.string()),  # JSON
@@ -242,8 +244,8 @@ TURNS = _table(
     "turns",
     3,
     "turn_id",
-    "conversation_id run_id benchmark scenario step fingerprint binding item_id role model model_served status "
-    "finish_reason",
+    "conversation_id run_id benchmark scenario step fingerprint binding item_id role model identity model_served "
+    "status finish_reason",
     _need("turn_id", pa.string()),
     _need("conversation_id", pa.string()),
     _need("run_id", pa.string()),
@@ -257,6 +259,7 @@ TURNS = _table(
     _need("number", pa.int64()),  # which of its turns, from 1
     _need("role", pa.string()),
     _need("model", pa.string()),
+    _may("identity", pa.string()),  # who answers under that name, where it does not say it
     _may("model_served", pa.string()),
     _may("text", pa.string()),
     _need("left_out", pa.int64()),  # turns that were not shown to the model, since they would have passed its context
@@ -269,7 +272,7 @@ JUDGEMENTS = _table(
     "judgements",
     6,
     "judgement_id",
-    "run_id benchmark scenario scorer fingerprint binding evaluator source model_served status finish_reason",
+    "run_id benchmark scenario scorer fingerprint binding evaluator identity source model_served status finish_reason",
     _need("judgement_id", pa.string()),
     _may("sample_id", pa.string()),  # none where what was judged is not a reply, but stands in the item
     _may("item_id", pa.string()),
@@ -280,6 +283,7 @@ JUDGEMENTS = _table(
     _need("fingerprint", pa.string()),
     _need("binding", pa.string()),  # what names the row apart from its item
     _need("evaluator", pa.string()),  # a model; or, of what was imported, whoever judged, such as human/NAME
+    _may("identity", pa.string()),  # who answers under that name, where it does not say it
     _may("round", pa.int64()),
     _may("source", pa.string()),  # the file that it was imported from, and the beginning of its SHA-256
     _may("model_served", pa.string()),
@@ -344,13 +348,14 @@ SCORES = _table(
 # A text as an embedding model sees it. It is named by the model and the text alone, so every run may use it.
 VECTORS = _table(
     "vectors",
-    1,
+    2,
     "vector_id",
-    "run_id role model model_served status finish_reason",
+    "run_id role model identity model_served status finish_reason",
     _need("vector_id", pa.string()),
     _need("run_id", pa.string()),
     _need("role", pa.string()),
     _need("model", pa.string()),
+    _may("identity", pa.string()),  # who answers under that name, where it does not say it
     _may("model_served", pa.string()),
     _need("text", pa.string()),
     _may("vector", pa.string()),  # base64 of 32-bit numbers, the least significant byte first

@@ -128,6 +128,7 @@ CODES: dict[str, str] = {
     "R0206": "language server not installed",
     "R0207": "key in the settings",
     "R0208": "unknown variable",
+    "R0209": "setting not taken",
     "R0231": "no reward model",
     "R0232": "a reward model writes no text",
     "R0233": "not a reward",

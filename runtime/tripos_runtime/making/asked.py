@@ -32,8 +32,8 @@ class Found:
 @dataclass(frozen=True)
 class MadeCall:
     """A call that is made for a slot of a data set, by its `author` or by another role: `item` names what it is about,
-    `number` counts the attempts from 0, `upstream` are the names of what it builds on, and `binding` is what the reply
-    is named by apart from what it is about."""
+    `number` counts the attempts from 0, `identity` is that of the `model`, `upstream` are the names of what it builds
+    on, and `binding` is what the reply is named by apart from what it is about."""
 
     step: Ask
     author: bool
@@ -44,13 +44,14 @@ class MadeCall:
     language: str
     number: int
     model: str
+    identity: str
     upstream: tuple[str, ...]
     binding: str
 
     @property
     def name(self) -> str:
         """The name of the reply."""
-        return sample_id(self.step.fingerprint, self.item, self.model, self.number, self.upstream)
+        return sample_id(self.step.fingerprint, self.item, self.identity, self.number, self.upstream)
 
     @property
     def title(self) -> str:
@@ -167,6 +168,7 @@ class Asker:
             "context": {"language": call.language, **call.context},
             "role": call.step.role,
             "model": call.model,
+            "identity": call.identity if call.identity != call.model else None,
             "sample_number": call.number,
         }
 

@@ -90,7 +90,7 @@ class Attempts:
     @cached_property
     def makers(self) -> tuple[str, ...]:
         """Who made the data sets that are looked into, which is part of the name of every reply."""
-        return makers_of(self.sources.plan, looked_into(self.made), self.binding.models)
+        return makers_of(self.sources.plan, looked_into(self.made), self.binding.answering)
 
     def language(self, slot: Slot) -> str:
         """The language in which those who make the row are asked."""
@@ -141,13 +141,14 @@ class Attempts:
             self.language(slot),
             number,
             model,
+            self.binding.identity_of(model),
             (*upstream, *self.makers),
             self.binding_of(ask.fingerprint),
         )
 
     def binding_of(self, fingerprint: str) -> str:
         """The binding of the replies to a step, or of what becomes of slots."""
-        return making_binding(self.sources.plan, self.made, fingerprint, self.binding.models)
+        return making_binding(self.sources.plan, self.made, fingerprint, self.binding.answering)
 
 
 class _Trial:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -34,6 +34,7 @@ class ForeseenVectors:
     """Goes through rows and remembers whose texts it has met: each is embedded once."""
 
     kept: Statuses
+    identities: Mapping[str, str] = field(default_factory=dict)
     _met: set[str] = field(default_factory=set)
     _sources: set[str] = field(default_factory=set)
 
@@ -51,7 +52,7 @@ class ForeseenVectors:
                         wanted += [text for text in collection.texts(measure.text, names.values) if text is not None]
         except Unavailable:
             return Texts(0, ())
-        ids = {vector_id(model, text): text for text in wanted}
+        ids = {vector_id(self.identities.get(model, model), text): text for text in wanted}
         new = [name for name in ids if name not in self._met]
         statuses = self.kept.statuses(TABLE, new)
         self._met.update(new)
