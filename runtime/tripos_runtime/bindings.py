@@ -11,7 +11,7 @@ import itertools
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
-from tripos_compiler.plan import Column, Compare, Converse, Grade, Plan, Scenario, Score
+from tripos_compiler.plan import Ask, Column, Compare, Converse, Grade, Plan, Scenario, Score
 from tripos_runtime.binding import Binding
 from tripos_runtime.lookup import wirings
 from tripos_runtime.making.makers import making_binding
@@ -73,8 +73,8 @@ def _of_wiring(scenario: str, wiring: Wiring) -> Iterator[Bound]:
 
 def _of_unit(unit: Unit) -> Iterator[tuple[str, str]]:
     for call in unit.calls:
-        step = call.step
-        yield (step.fingerprint if call.table == "samples" else getattr(step, "judgement", "")), call.name
+        asked = call.step
+        yield (asked.fingerprint if isinstance(asked, Ask | Converse) else asked.judgement), call.name
     for step in unit.wiring.treatment.steps:
         match step:
             case Converse():

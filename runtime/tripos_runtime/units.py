@@ -315,7 +315,7 @@ class Unit:
         judging = (call for call in self.calls if isinstance(call.step, Verdict) and call.step.name in step.needs)
         return sorted({call.model for call in judging})
 
-    def judgement(self, step: Grade, evaluator: str) -> str:
+    def judgement(self, step: Grade | Verdict, evaluator: str) -> str:
         """The name of a judge's reply."""
         return next(call.name for call in self.calls if call.step is step and call.model == evaluator)
 

@@ -30,6 +30,7 @@ def main() -> int:
         seeds = range(options.first, options.first + options.sequences)
         for history, found in histories(Path(folder), seeds):
             done += 1
+            print(f"{done} done", file=sys.stderr, flush=True)
             differing += bool(found)
             differences += len(found)
             if found:

@@ -159,7 +159,7 @@ def _record(table: Table, plan: Plan, source: CaseSource, root: Path, replies: R
     if drawn := drawn_counts(source):
         options["drawn"] = drawn
     rows["runs"] = [run_row(plan, binding, run_id, run_id, scenarios, options, now)]
-    rows["run_steps"] = step_rows(plan, binding, run_id, replies.scenarios)
+    rows["run_steps"] = [*step_rows(plan, binding, run_id, replies.scenarios)]
     known = None if None in costs else sum(cost for cost in costs if cost is not None)
     end = {"asked": 0, "reused": names, "failed": 0, "cost_usd": known, "finished_at": now}
     rows["run_ends"] = [{"run_id": run_id, "status": "finished", "message": f"imported: {table.source}", **end}]
