@@ -174,7 +174,7 @@ def test_a_benchmark_is_read_by_its_name_unless_another_has_steps_of_it(
 ) -> None:
     def named() -> bool:
         connect(store).close()
-        return "kept.benchmark = 'edubench'" in (store.root / CACHE / NAME).read_text("utf-8")
+        return "where kept.benchmark = 'edubench'" in (store.root / CACHE / NAME).read_text("utf-8")
 
     store.append(run_rows("r1"))
     assert named()
