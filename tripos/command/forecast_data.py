@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from math import isfinite
 from types import MappingProxyType
 from typing import Any
 
@@ -14,8 +15,8 @@ from tripos_runtime.forecast import Forecast
 
 
 def to_json(found: Forecast, budget: Budget | None = None, withheld: Mapping[str, int] = MappingProxyType({})) -> str:
-    """The forecast as indented JSON. A cost that is not known is null, and `unpriced` names the models; `withheld` are
-    the items of a scenario that the release withholds."""
+    """The forecast as indented JSON. A cost that is not known is null, and `unpriced` names the models; so is a bound,
+    and `unbounded` says why. `withheld` are the items of a scenario that the release withholds."""
     data = {**to_data(found, budget), "items_withheld": dict(withheld)}
     return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
 
@@ -51,8 +52,8 @@ def to_data(found: Forecast, budget: Budget | None = None) -> dict[str, Any]:
             {
                 **where._asdict(),
                 "reused": line.reused,
-                "to_call": line.certain,
-                "maybe": line.perhaps,
+                "at_least": line.certain,
+                "at_most": line.most,
                 "ruled_out": line.ruled_out,
                 "failed_before": dict(sorted(line.failed.items())),
                 **(_estimate(found.estimates[where]) if where in found.estimates else _estimate(Estimate())),
@@ -77,8 +78,8 @@ def to_data(found: Forecast, budget: Budget | None = None) -> dict[str, Any]:
         "budget": of_budget(found, budget),
         "total": {
             "reused": found.reused,
-            "to_call": found.certain,
-            "maybe": found.perhaps,
+            "at_least": found.certain,
+            "at_most": found.certain + found.perhaps,
             **_estimate(total),
             "known_usd": _span(total.known_usd, 6),
         },
@@ -87,12 +88,14 @@ def to_data(found: Forecast, budget: Budget | None = None) -> dict[str, Any]:
 
 def _estimate(part: Estimate) -> dict[str, Any]:
     return {
+        "calls": _span(part.calls),
         "tokens_in": _span(part.tokens_in),
         "tokens_out": _span(part.tokens_out),
         "cost_usd": None if part.cost_usd is None else _span(part.cost_usd, 6),
+        "unbounded": list(part.unbounded),
         "basis": part.rests_on,
     }
 
 
-def _span(span: Span, digits: int | None = None) -> dict[str, float]:
-    return {name: round(value, digits) for name, value in span._asdict().items()}
+def _span(span: Span, digits: int | None = None) -> dict[str, float | None]:
+    return {name: round(value, digits) if isfinite(value) else None for name, value in span._asdict().items()}

@@ -26,6 +26,8 @@ JACKKNIFED = frozenset(("kendall_w", "krippendorff_alpha", "kendall_tau", "spear
 CORRELATED = JACKKNIFED | {"bradley_terry", "self_preference"}
 """What is no mean over items: where all items are alike, nothing says how far another one could move it."""
 Ends = tuple[float | None, float | None]
+NO_MORE_THAN_ROUNDING = 1e-12
+"""The same of a value between bounds that are about 1 apart."""
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ def _ends_of_metrics(plan: Plan, measure: Measure) -> Mapping[str, Ends]:
 
 def _row(measure: Measure, found: dict[str, Any], still: bool, of_metrics: Mapping[str, Ends]) -> MeasureRow:
     """A row of what the SQL found. `still`: draws that are all alike bound the value, as those of a median do."""
-    value, error = _finite(found["value"]), _finite(found["standard_error"])
+    value, error = _exact(measure, _finite(found["value"])), _finite(found["standard_error"])
     items, n, total = (int(found[name] or 0) for name in ("items", "n", "total"))
     ends = of_metrics.get(str(found.get("metric")), (measure.low, measure.high))
     method, low, high = (None, None, None) if value is None else _interval(measure, found, value, error, ends, still)
@@ -166,6 +168,8 @@ def _row(measure: Measure, found: dict[str, Any], still: bool, of_metrics: Mappi
         low = low if ends[0] is None else max(low, ends[0])
         high = high if ends[1] is None else min(high, ends[1])
     reason = None if low is not None else found.get("reason") or _reason(value, items, "low" in found)
+    if value is None and n < total and measure.missing == "fail":
+        reason = f"{total - n:,} of {total:,} scores are missing, and `missing: fail` gives no value then"
     by = tuple(found[name] for name in measure.by)
     coverage = n / total if total else None
     return MeasureRow(
@@ -249,6 +253,12 @@ def _half_width(standard_error: float | None, df: int) -> float | None:
     if quantile is None or standard_error is None or standard_error <= ROUNDING:
         return None
     return quantile * standard_error
+
+
+def _exact(measure: Measure, value: float | None) -> float | None:
+    """A value of a figure; of one that has bounds or is an agreement, what rounding leaves of 0 is 0."""
+    bounded = (measure.low is not None and measure.high is not None) or _is_listed(measure)
+    return 0.0 if value is not None and bounded and abs(value) < NO_MORE_THAN_ROUNDING else value
 
 
 def _finite(value: Any) -> float | None:
