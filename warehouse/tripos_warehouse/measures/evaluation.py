@@ -257,8 +257,9 @@ def _half_width(standard_error: float | None, df: int) -> float | None:
 
 def _exact(measure: Measure, value: float | None) -> float | None:
     """A value of a figure; of one that has bounds or is an agreement, what rounding leaves of 0 is 0."""
-    bounded = (measure.low is not None and measure.high is not None) or _is_listed(measure)
-    return 0.0 if value is not None and bounded and abs(value) < NO_MORE_THAN_ROUNDING else value
+    listed = isinstance(measure.figure, Aggregate) and measure.figure.function in JACKKNIFED
+    has_ends = (measure.low is not None and measure.high is not None) or listed
+    return 0.0 if value is not None and has_ends and abs(value) < NO_MORE_THAN_ROUNDING else value
 
 
 def _finite(value: Any) -> float | None:
