@@ -96,7 +96,7 @@ class Job:
 
     def _done(self, ledger: RunLedger) -> Mapping[str, Any] | None:
         """What an earlier run said of this work, if the store has every result of it and the list of its items."""
-        said = ledger.work(work_name(self.plan, self.binding, self.selection)).finished()
+        said = ledger.work(work_name(self.plan, self.binding, self.selection, self.source.withheld)).finished()
         if said is None or ledger.item_count(said["run_id"]) < said.get("items", math.inf):
             return None
         return said
@@ -151,6 +151,8 @@ class Job:
         chosen |= {"subset": selection.subset.name} if selection.subset is not None else {}
         if items_of == self.run_id and (drawn := drawn_counts(self.source)):
             chosen["drawn"] = drawn
+        if withheld := self.source.withheld_counts(selection):
+            chosen["withheld"] = withheld
         scenarios = [scenario.name for scenario in selection.chosen(self.plan)]
         row = run_row(self.plan, self.binding, self.run_id, items_of, scenarios, chosen, datetime.now(UTC))
         self.store.append({"runs": [row | self.origin.columns]})

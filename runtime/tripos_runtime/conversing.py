@@ -180,6 +180,7 @@ class _Holding:
             "number": number,
             "role": role,
             "model": self.talk.models[role],
+            "identity": self.unit.wiring.binding.identity_beside(self.talk.models[role]),
             "text": answer.text,
             "left_out": left_out,
             **{column: answer.columns[column] for column in OF_TURN},

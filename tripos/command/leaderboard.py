@@ -127,6 +127,7 @@ def _notes(board: Board) -> list[str]:
         notes.append(f"! not all were graded by the same, and those are not told apart: {told}")
     if len({each.items for each in board.standings}) > 1:
         notes.append("! not all have the same items; two are compared over those that both have")
+    notes += [f"! {model}: {told}" for model, told in board.partial.items()]
     short = [each for each in board.standings if _is_short(each)]
     notes += [
         f"! {each.model}: only {each.coverage:.0%} of its scores have a value, {each.n:,} of {each.total:,}"

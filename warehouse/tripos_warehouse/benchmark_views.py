@@ -23,6 +23,7 @@ from tripos_compiler.plan import Ask, Column, Converse, Metric, Plan
 from tripos_warehouse import sql
 from tripos_warehouse.enumerations import LANGUAGE, Enumerations, enumerations
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.expected_scores import with_expected
 from tripos_warehouse.judged_inside import judged_inside
 from tripos_warehouse.macros import benchmark_macros
 from tripos_warehouse.schemas import HUMAN
@@ -162,10 +163,12 @@ def axis_columns(plan: Plan) -> list[str]:
     return [axis.name for axis in plan.axes if axis.name != LANGUAGE]
 
 
-def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = MappingProxyType({})) -> list[str]:
+def benchmark_views(
+    current: Current, values: Mapping[str, Sequence[str]] = MappingProxyType({}), imported: bool = False
+) -> list[str]:
     """The statements that make the schema: its enumerations, `items`, `slots`, `samples`, `judgements`, `metrics`,
     `scores`, `columns`, `rationales`, `comparisons`, `conversations`, `turns`, and the macros. `values` are those that
-    the data have in the columns that are enumerations."""
+    the data have in the columns that are enumerations; `imported`: somebody's scores came from outside a run."""
     plan = current.plan
     schema = sql.name(plan.benchmark.name)
     axes, arms = axis_columns(plan), arm_columns(plan)
@@ -178,6 +181,7 @@ def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = Mapp
     items, samples, judgements = _only(current)
     samples += _asked(plan)
     is_score = _is_score(plan)
+    every = with_expected(plan, _scores(current, fresh)) if imported else _scores(current, fresh)
     item_key = "item.benchmark = {0}.benchmark and item.scenario = {0}.scenario and item.item_id = {0}.item_id"
 
     def context(row: str, context: str, arms: list[str]) -> str:
@@ -215,7 +219,7 @@ def benchmark_views(current: Current, values: Mapping[str, Sequence[str]] = Mapp
                 **range_columns(plan),
             )
         }
-        from ({_scores(current, fresh)}) as score
+        from ({every}) as score
         left join main.items as item on {item_key.format("score")}
         left join ({metrics}) as metric on metric.metric = score.metric{join_arms(plan, "score")}
         where {is_score}""",

@@ -65,6 +65,8 @@ class Board:
     standings: tuple[Standing, ...]
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Models that ran under other major versions only, with these: their figures mean something else."""
+    partial: Mapping[str, str] = field(default_factory=dict)
+    """Of models whose last run lacks items that a release withholds: on how many of how many it stands."""
     mixed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Such models that are ranked all the same, since somebody wanted it."""
 
@@ -99,6 +101,7 @@ class Board:
                 for each in self.standings
             ],
             "left_out": {model: list(versions) for model, versions in self.left_out.items()},
+            "partial": dict(self.partial),
             "mixed": {model: list(versions) for model, versions in self.mixed.items()},
         }
 
@@ -225,8 +228,15 @@ def _board(
         measure,
         tuple(standings),
         gone,
+        _partial(runs, there),
         {model: other[model] for model in there if model in other},
     )
+
+
+def _partial(runs: Sequence[Run], models: Iterable[str]) -> dict[str, str]:
+    """On how many of how many items the last run of a model stands, where a release withholds some."""
+    last = {model: next((run for run in runs if model in run.models), None) for model in models}
+    return {model: run.partial for model, run in last.items() if run is not None and run.partial is not None}
 
 
 def _of_other_versions(

@@ -50,7 +50,7 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "round": "of a score that was imported: which time the evaluator scored, from 1; null for what a run asked for",
         "source": "the file that it was imported from, and the beginning of its SHA-256",
         "given": "the value of a column that is no number, JSON",
-        "method": "how the interval was found: `wilson`, `t`, `jackknife` or `bootstrap`",
+        "method": "how the interval was found: `exact`, `logit`, `t`, `jackknife` or `bootstrap`",
         "sample_number": "which of the samples of an item, from 0",
         "epoch": "which of the samples of an item, from 1",
         "messages": "what was sent, JSON",

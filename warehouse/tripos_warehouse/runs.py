@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -19,7 +19,8 @@ from tripos_warehouse.treatments import baselines
 
 _COLUMNS = (
     "run_id, benchmark, version, plan_digest, roles, identities, compared_role, models, scenarios, status, message,"
-    " asked, reused, failed, cost_usd, started_at, finished_at"
+    " asked, reused, failed, cost_usd, started_at, finished_at, json_extract(options, '$.withheld') as withheld,"
+    " (select count(*) from main.run_items as listed where listed.run_id = runs.run_id) as items"
 )
 
 _MINE = """with mine as (
@@ -51,6 +52,17 @@ class Run:
     cost_usd: float | None
     started_at: datetime
     finished_at: datetime | None
+    withheld: int = 0
+    """The items that the release withholds of those that it would have run over."""
+    items: int = 0
+    """The items that it ran over, a scenario's each."""
+
+    @property
+    def partial(self) -> str | None:
+        """On how many of how many items its figures stand, where a release withholds some."""
+        if not self.withheld:
+            return None
+        return f"on {self.items:,} of {self.items + self.withheld:,} items, {self.withheld:,} withheld by the release"
 
     @property
     def answering(self) -> frozenset[str]:
@@ -88,6 +100,8 @@ class ListedRun:
             "samples": self.samples,
             "scores": self.scores,
             "scored_share": self.scored_share,
+            "items": run.items,
+            "withheld": run.withheld,
             "status": run.status,
             "started_at": run.started_at.isoformat() + "Z",
             "cost_usd": None if run.cost_usd is None else round(run.cost_usd, 6),
@@ -173,7 +187,10 @@ def all_runs(connection: duckdb.DuckDBPyConnection) -> list[Run]:
 
 
 def _run(row: tuple[Any, ...]) -> Run:
-    run_id, benchmark, version, plan_digest, roles, identities, compared, models, scenarios, *end = row
+    run_id, benchmark, version, plan_digest, roles, identities, compared, *rest, withheld, items = row
+    models, scenarios, *end = rest
     filling = {role: tuple(names) for role, names in orjson.loads(roles).items()}
     by = orjson.loads(identities or "{}")
-    return Run(run_id, benchmark, version, plan_digest, filling, by, compared, tuple(models), tuple(scenarios), *end)
+    lost = sum(orjson.loads(withheld or "{}").values())
+    told = Run(run_id, benchmark, version, plan_digest, filling, by, compared, tuple(models), tuple(scenarios), *end)
+    return replace(told, withheld=lost, items=items)

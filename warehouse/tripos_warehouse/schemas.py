@@ -377,7 +377,7 @@ MEASURES = _table(
     _need("items", pa.int64()),
     _need("n", pa.int64()),
     _need("total", pa.int64()),
-    _may("method", pa.string()),  # how the interval was found: wilson, t, jackknife or bootstrap
+    _may("method", pa.string()),  # how the interval was found: exact, logit, t, jackknife or bootstrap
     _may("reason", pa.string()),  # why there is no value, or no interval
     _RELEASE,
 )

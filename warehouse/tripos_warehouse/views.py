@@ -25,6 +25,7 @@ from tripos_warehouse.runs import Run, find_run
 from tripos_warehouse.schemas import RUN_ENDS, RUN_ITEMS, RUNS, TABLES, Table
 from tripos_warehouse.store import FAILED, Store
 
+IMPORTED = "select 1 from main.scores where round is not null limit 1"
 INTERNAL = "tripos internal"
 """The schema of our own bookkeeping. Its name has a space, so no benchmark can be called that."""
 
@@ -97,10 +98,11 @@ def _opened(
         if kept is not None and run_id is None:
             benchmarks = kept.benchmarks
         else:
+            imported = bool(connection.execute(IMPORTED).fetchall())
             benchmarks = tuple(
                 statement
                 for current in _currents(connection, run_id, plan)
-                for statement in benchmark_views(current, values.get(current.plan.benchmark.name, {}))
+                for statement in benchmark_views(current, values.get(current.plan.benchmark.name, {}), imported)
             )
         for statement in benchmarks:
             connection.execute(statement)
