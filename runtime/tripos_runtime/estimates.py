@@ -198,7 +198,9 @@ class Load:
         """Takes in a call that is made, or may be, and stands for so many."""
         self.calls[fate] += times
         kinds = self.known if size.is_known else self.waiting
-        kinds.setdefault(fate, _Prompts()).add(size, said_by, times)
+        if fate not in kinds:
+            kinds[fate] = _Prompts()
+        kinds[fate].add(size, said_by, times)
 
 
 class Taking(NamedTuple):

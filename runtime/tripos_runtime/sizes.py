@@ -176,8 +176,8 @@ class Outline:
         where it needs what a kept reply did not yield."""
         passages = [part for part in template.parts if isinstance(part, Passage)]
         if not passages:
-            return self._parts([part for part in template.parts if not isinstance(part, Passage)], metrics)
-        size = Size()
+            return self._parts(template.parts, metrics)  # type: ignore[arg-type]
+        size = NO_SIZE
         for passage in passages:
             try:
                 if passage.when is None or evaluate(passage.when, self.names):
@@ -189,15 +189,16 @@ class Outline:
         return size
 
     def _parts(self, parts: Sequence[str | Hole], metrics: Sequence[Metric]) -> Size:
-        size = Size()
+        text: list[str] = []
+        size = NO_SIZE
         for part in parts:
             if isinstance(part, str):
-                size += Size.of(part)
+                text.append(part)
             elif part.type.kind == "metrics":
                 size += Size.of(rubric(metrics, self.language))
             else:
                 size += self._hole(part)
-        return size
+        return size + Size.of("".join(text))
 
     def _hole(self, hole: Hole) -> Size:
         try:
