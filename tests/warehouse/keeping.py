@@ -38,6 +38,7 @@ def sample(number: object, **changes: Any) -> dict[str, Any]:
         "context": {"subject": "maths"},
         "role": "candidate",
         "model": "openai/gpt",
+        "identity": None,
         "model_served": "gpt-1",
         "sample_number": 0,
         "messages": "[]",
