@@ -9,7 +9,7 @@ from tripos_compiler.diagnostics.codes import CODES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "mistakes.md").read_text("utf-8")
 ROWS = re.findall(r"^\| (?!mistake|---)(.+?) \| (.+?) \|$", PAGE, re.MULTILINE)
-OTHERWISE = {"a line of the report", "the coverage of the report"}
+OTHERWISE = {"a line of the report", "a line of the leaderboard", "the coverage of the report"}
 
 
 def test_forty_mistakes_and_more_are_listed_once_each() -> None:
@@ -18,4 +18,5 @@ def test_forty_mistakes_and_more_are_listed_once_each() -> None:
 
 
 def test_each_shows_as_a_code_that_exists_or_in_the_report() -> None:
-    assert {shown for _, shown in ROWS} - OTHERWISE - set(CODES) == set()
+    ways = {way for _, shown in ROWS for way in shown.split(", and ")}
+    assert ways - OTHERWISE - set(CODES) == set()
