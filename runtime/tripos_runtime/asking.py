@@ -73,7 +73,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Draft:
-    """A first reply that could not be used, and what it took to get it, as columns of the store."""
+    """A first reply that could not be used, with what was sent for it and what it took, as columns of the store."""
 
     columns: Mapping[str, Any]
 
@@ -127,6 +127,9 @@ class Asking:
         is given such a reply before that, since it must not be asked for again."""
         if isinstance(first, Called) and first.sent is not None:
             return await replace(self, sent=first.sent).settle(replace(first, sent=None), keep, number)
+        if isinstance(first, Draft) and first.columns["messages"] != _messages(self.sent):
+            sent = tuple(Message(**each) for each in orjson.loads(first.columns["messages"]))
+            return await replace(self, sent=sent).settle(first, keep, number)
         prompt = self.prompt
         columns: dict[str, Any] = {"messages": _messages(self.sent), **NOTHING}
         if isinstance(first, ModelError):
@@ -136,7 +139,7 @@ class Asking:
         outcome = self.question.reader(columns["reply"], columns["finish_reason"])
         if outcome.error is not None and self.question.schema is not None and outcome.status != REFUSED:
             if not isinstance(first, Draft):
-                keep(Draft({**_columns(first), "error": outcome.error}))
+                keep(Draft({**_columns(first), "messages": columns["messages"], "error": outcome.error}))
             outcome = await self._repair(outcome, columns, number)
         columns["parsed"] = None if outcome.parsed is None else dumps(outcome.parsed)
         columns |= {"error": outcome.error, "status": outcome.status}

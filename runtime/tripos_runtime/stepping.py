@@ -10,43 +10,36 @@ from typing import Any
 
 from tripos_compiler.plan import (
     Ask,
-    Axis,
     Column,
     Compare,
     Converse,
     Grade,
     Judging,
-    Metric,
     Plan,
     Retrieve,
     Score,
     Verdict,
 )
-from tripos_compiler.semantics.evaluate import Unavailable, score
-from tripos_runtime.asking import NOTHING, Answer, Asking, Draft, Outcome, Question, Reader, dumps, text_reader
+from tripos_compiler.semantics.evaluate import Unavailable
+from tripos_runtime.asking import NOTHING, Answer, Asking, Draft, Question, dumps
 from tripos_runtime.calling import Called, Caller
 from tripos_runtime.columns import kept_value
 from tripos_runtime.conversing import converse, count_kept
-from tripos_runtime.grading import grade_reader, grade_schema, score_rows
-from tripos_runtime.ledger import Keeper, Listing, Row
+from tripos_runtime.grading import score_rows
+from tripos_runtime.kept_rows import answer_of, draft_of
+from tripos_runtime.ledger import Keeper, Listing
 from tripos_runtime.models.base import Message, ModelError
 from tripos_runtime.prompting import ask_messages, grade_messages, shorter
-from tripos_runtime.reading import read, schema_of
+from tripos_runtime.questions import Questions
 from tripos_runtime.retrieval.choosing import Chooser
 from tripos_runtime.retrieval.encoding import Encoder
 from tripos_runtime.retrieval.retrieving import Retriever, retrieve
 from tripos_runtime.shared import Shared, together
 from tripos_runtime.sources import Sources
-from tripos_runtime.statuses import AGAIN, NOT_ASKED, OK, SCORED, TRUNCATED, status_of_reply
+from tripos_runtime.statuses import AGAIN, NOT_ASKED, SCORED
 from tripos_runtime.tally import Tally
 from tripos_runtime.units import Call, Names, Unit, is_told
 from tripos_runtime.verdicts import take_verdict
-
-DRAFT = (
-    "reply", "error", "finish_reason", "model_served",
-    "attempts", "tokens_in", "tokens_out", "tokens_reasoning", "cost_usd", "latency_s",
-)  # fmt: skip
-"""The columns of a draft that become those of the answer."""
 
 
 @dataclass
@@ -66,7 +59,11 @@ class Stepper:
     chooser: Chooser = field(default_factory=Chooser)
     encoder: Encoder | None = None
     """Who embeds for steps that retrieve."""
-    _questions: dict[str, Question] = field(default_factory=dict)
+
+    @cached_property
+    def questions(self) -> Questions:
+        """What the steps ask."""
+        return Questions(self.plan, tuple(self.sources.axes.values()))
 
     def reuse(self, unit: Unit, shared: Shared) -> None:
         """Counts a unit of which the ledger has everything."""
@@ -119,7 +116,7 @@ class Stepper:
         name = unit.samples[step.name]
         against = names.against(step)
         sent: tuple[Message, ...] = ()
-        question = self.question_of(step)
+        question = self.questions.of(step)
         if against is None and name not in shared.answers:
             try:
                 sent = self._sent(unit, step, question, names, shared)
@@ -160,12 +157,12 @@ class Stepper:
         return shared.sent[key]
 
     async def _grade(self, unit: Unit, step: Grade, names: Names, shared: Shared) -> None:
-        metrics = [self.plan.metric(metric) for metric in step.metrics]
         against = names.against(step)
         sent: tuple[Message, ...] = ()
-        question = self.question_of(step, metrics)
+        question = self.questions.of(step)
         if against is None:
             try:
+                metrics = self.questions.metrics(step)
                 sent = grade_messages(step, question, unit.case, names.values, self.sources, metrics)
             except Unavailable as reason:
                 against = reason
@@ -215,12 +212,10 @@ class Stepper:
             if name in shared.skipped:  # it is made after all
                 shared.skipped.discard(name)
                 self.tally.skipped[call.role, unit.case.scenario.name] -= 1
-        answers = {
-            name: self._from(shared.rows[name], asking, call) for name, call in calls.items() if name in shared.kept
-        }
+        answers = {name: answer_of(shared.rows[name], asking.question.reader) for name in calls if name in shared.kept}
         new = [name for name in calls if name not in answers]
         firsts: dict[str, Called | ModelError | Draft] = {
-            name: Draft({key: shared.drafts[name][key] for key in DRAFT}) for name in new if name in shared.drafts
+            name: draft_of(shared.drafts[name]) for name in new if name in shared.drafts
         }
         fresh = [name for name in new if name not in firsts]
         most = max(1, asking.caller.model.most_samples)
@@ -262,13 +257,6 @@ class Stepper:
         if call.name not in shared.kept:
             self.ledger.keep({call.table: [{**row(call), **unasked(against)}]})
         self.settled([call.name], against.status)
-
-    def _from(self, row: Row, asking: Asking, call: Call) -> Answer:
-        """The answer that the ledger has."""
-        text, value = row["reply"], None
-        if text is not None and (row["status"] in (OK, TRUNCATED) or call.table == "judgements"):
-            value = asking.question.reader(text, row["finish_reason"]).value
-        return Answer(row["status"], text, value, asking.prompt, {})
 
     def _keep_answer(self, call: Call, answer: Answer, row: dict[str, Any], asking: Asking) -> None:
         self.ledger.keep({call.table: [{**row, **answer.columns}]})
@@ -323,24 +311,12 @@ class Stepper:
         }
 
     def _score(self, unit: Unit, step: Score, names: Names, shared: Shared) -> None:
-        against = names.against(step)
-        value: float | None = None
-        if against is None:
-            try:
-                value = float(score(step.value, names.values))
-            except Unavailable as reason:
-                against = reason
-        self._keep_own(unit, step, value, against, shared)
+        found, against = names.value_of(step)
+        self._keep_own(unit, step, None if against else float(found), against, shared)
 
     def _column(self, unit: Unit, step: Column, names: Names, shared: Shared) -> None:
-        against = names.against(step)
-        value: float | None = None
-        given: str | None = None
-        if against is None:
-            try:
-                value, given = kept_value(score(step.value, names.values))
-            except Unavailable as reason:
-                against = reason
+        found, against = names.value_of(step)
+        value, given = kept_value(found) if against is None else (None, None)
         self._keep_own(unit, step, value, against, shared, given)
 
     def _keep_own(
@@ -421,36 +397,7 @@ class Stepper:
     def _count_status(self, table: str, status: str) -> None:
         (self.tally.samples if table == "samples" else self.tally.judgements)[status] += 1
 
-    def question_of(self, step: Ask | Judging, metrics: Sequence[Metric] = ()) -> Question:
-        """The question of a step, made once."""
-        name = step.fingerprint
-        if name not in self._questions:
-            if isinstance(step, Ask):
-                schema = schema_of(step.returns) if step.returns is not None else None
-                reader = reply_reader(step, tuple(self.sources.axes.values()))
-                self._questions[name] = Question(step.system, step.prompt, step.settings, schema, reader)
-            else:
-                scorer = self.plan.scorer(step.scorer)
-                schema, reader = grade_schema(scorer, metrics), grade_reader(scorer, metrics)
-                self._questions[name] = Question(scorer.system, scorer.prompt, scorer.settings, schema, reader)
-        return self._questions[name]
-
 
 def unasked(against: Unavailable) -> dict[str, Any]:
     """The columns of a call that was not made, and why."""
     return {"messages": dumps([]), **NOTHING, "status": against.status, "error": f"not asked: {against.reason}"}
-
-
-def reply_reader(step: Ask, axes: Sequence[Axis]) -> Reader:
-    """Reads a reply as what the step returns."""
-    returns = step.returns
-    if returns is None:
-        return text_reader
-
-    def reader(text: str, finish_reason: str | None) -> Outcome:
-        found = read(returns, text, axes)
-        if found.error is not None:
-            return Outcome(None, None, found.error, status_of_reply(found.status, finish_reason))
-        return Outcome(found.value, found.value)
-
-    return reader

@@ -60,7 +60,7 @@ def test_plan_counts_calls_for_the_models_given(quiz: Path, tripos: Command) -> 
     done = tripos("plan", "quiz.tripos", "--model", "a/b,c/d", "--role", "judge=e/f,g/h,i/j", "--limit", "2")
     assert done.code == 0
     [total] = [line.split() for line in done.out.splitlines() if line.startswith("total")]
-    assert total == ["total", "2", "4", "8", "24"]
+    assert total == ["total", "2", "4", "8", "0..24"]
 
 
 def test_plan_as_json_is_the_plan(quiz: Path, tripos: Command) -> None:
@@ -99,6 +99,11 @@ def test_a_mean_and_its_clustered_error_equal_those_computed_apart(ran: Path, tr
     assert clear["value"] == pytest.approx(values.mean())
     assert clear["standard_error"] == pytest.approx(error)
     assert (clear["items"], clear["n"]) == (len(pulls), len(values))
+
+
+def test_one_row_is_written_as_one(ran: Path, tripos: Command) -> None:
+    done = tripos("sql", "select 1 as one", "-o", "out.csv")
+    assert (done.code, done.err) == (0, "1 row written to out.csv\n")
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet", "json", "jsonl"])
@@ -260,7 +265,7 @@ def test_a_terminal_shows_counts_and_time_left(quiz: Path) -> None:
     text = shown.decode()
     assert "of 60 calls" in text
     assert "left" in text
-    assert "finished: 60 asked" in text
+    assert "finished: 60 calls asked" in text
 
 
 @pytest.mark.parametrize(

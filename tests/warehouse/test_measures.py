@@ -545,3 +545,10 @@ scenario marking {{
 }}
 """
     return plan_of(compile_files(tmp_path, {"spec.tripos": spec, "items.jsonl": '{"text": "?", "mark": 1}\n'}))
+
+
+def test_what_rounding_leaves_of_no_agreement_is_zero(store: Store, tmp_path) -> None:  # type: ignore[no-untyped-def]
+    plan = classed(tmp_path, "measure it = cohen_kappa(answer.sort, item.sort)")
+    every = itertools.product("abc", "aabbbcc")  # what is said has nothing to do with what is true
+    sorted_out(store, plan, [(f"i{n:02}", said, truth) for n, (said, truth) in enumerate(every)], "it")
+    assert single(store, plan, "sorting.it").value == 0

@@ -29,6 +29,8 @@ from tripos_warehouse.ledger import RunLedger, open_ledger
 from tripos_warehouse.store import Store
 
 AT_NO_COST = (*AT_HOME, "replay/")
+MOCKED = Price(0.0, 0.0, most_out=4_096)
+"""No reply of a mock model is longer."""
 
 
 def dry_run(
@@ -36,7 +38,6 @@ def dry_run(
     source: CaseSource,
     selection: Selection,
     binding: Binding,
-    store_path: str | Path,
     config: Config,
     as_json: bool,
     recorded: Collection[str] = (),
@@ -46,14 +47,26 @@ def dry_run(
 
     Raises `Failure` where the store or a data file cannot be read.
     """
+    found, budget = foresee_run(plan, source, selection, binding, config, recorded)
+    print(to_json(found, budget) if as_json else "\n".join(lines_of(found, plan, columns(), budget)))
+    return GOOD
+
+
+def foresee_run(
+    plan: Plan,
+    source: CaseSource,
+    selection: Selection,
+    binding: Binding,
+    config: Config,
+    recorded: Collection[str] = (),
+) -> tuple[Forecast, Budget | None]:
+    """The forecast of a run, and its budget. Raises `Failure`."""
     try:
         budget = Budget.parse(config.budget) if config.budget else None
     except BudgetError as error:
         raise Failure(error.code, error.message, error.hint) from error
     prices = {**known_prices(binding, config), **dict.fromkeys(recorded, FREE)}
-    found = foresee(plan, source, selection, binding, store_path, prices)
-    print(to_json(found, budget) if as_json else "\n".join(lines_of(found, plan, columns(), budget)))
-    return GOOD
+    return foresee(plan, source, selection, binding, config.store, prices), budget
 
 
 def check_names(names: Sequence[str], config: Config) -> None:
@@ -103,7 +116,8 @@ def known_prices(binding: Binding, config: Config) -> dict[str, Price | None]:
         if name in own:
             found[name] = own[name]
         else:
-            found[name] = FREE if name.startswith(AT_NO_COST) else price_of(provider, model)
+            at_home = MOCKED if name.startswith("mock/") else FREE
+            found[name] = at_home if name.startswith(AT_NO_COST) else price_of(provider, model)
     return found
 
 

@@ -90,8 +90,8 @@ def _notes(comparison: Comparison) -> Iterable[str]:
     for side, alone in (("A", comparison.only_a), ("B", comparison.only_b)):
         if alone:
             yield f"{_count(alone, 'score')} of {side} {'has' if alone == 1 else 'have'} no counterpart: left out"
-    if comparison.unpaired:
-        yield f"no value on both sides, so not compared: {', '.join(comparison.unpaired)}"
+    for name, why in comparison.unpaired:
+        yield f"{name} is not compared: {why}"
     if comparison.together:
         yield f"one figure of all models of the run, so not compared: {', '.join(comparison.together)}"
 

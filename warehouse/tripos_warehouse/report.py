@@ -82,6 +82,7 @@ class Report:
                 "headline": list(self.plan.benchmark.headline),
                 "models": list(run.models),
                 "roles": {role: list(models) for role, models in run.roles.items()},
+                **({"identities": run.identities} if run.identities else {}),
                 "status": run.status,
                 "started_at": run.started_at.isoformat() + "Z",
                 "finished_at": None if run.finished_at is None else run.finished_at.isoformat() + "Z",

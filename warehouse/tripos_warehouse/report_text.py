@@ -89,8 +89,12 @@ def _header(report: Report, width: int) -> list[str]:
     lines = [wrapped(title, width)]
     told = {
         "run": f"{run.run_id}  {run.started_at:%Y-%m-%d %H:%M} UTC  {_ending(run.status)}",
-        run.compared_role: ", ".join(run.models),
-        **{role: ", ".join(models) for role, models in run.evaluators.items() if models},
+        run.compared_role: ", ".join(run.identities.get(name, name) for name in run.models),
+        **{
+            role: ", ".join(run.identities.get(name, name) for name in models)
+            for role, models in run.evaluators.items()
+            if models
+        },
         **({"people": _people(report.people)} if report.people else {}),
         **({"headline": ", ".join(benchmark.headline)} if benchmark.headline else {}),
         "plan": run.plan_digest[:12],

@@ -49,6 +49,13 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct("license", ("benchmark",), "license STRING", "an SPDX expression", once=True),
     Construct("cites", ("benchmark",), "cites STRING", "a publication"),
     Construct("languages", ("benchmark",), "languages LANGUAGES...", "the languages of its texts", once=True),
+    Construct(
+        "numbers",
+        ("benchmark", "scenario"),
+        "numbers in LOCALE",
+        "how texts write numbers, where they do it otherwise than their language",
+        once=True,
+    ),
     Construct("headline", ("benchmark",), "headline MEASURES...", "the measures that stand for it", once=True),
     Construct("use", (FILE,), "use PATH", "brings another file's declarations in"),
     Construct(

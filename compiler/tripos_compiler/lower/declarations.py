@@ -8,6 +8,7 @@ from tripos_compiler import reserved
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.expressions import Binding, Elaborator
+from tripos_compiler.lower.locale import locale_of
 from tripos_compiler.lower.losses import forget, lost_part
 from tripos_compiler.plan import (
     Arm,
@@ -47,6 +48,7 @@ def lower_benchmark(program: Program) -> None:
         message = f"no benchmark can be called `{name.text}`"
         help_ = "the database that answers questions about it uses that name; take another"
         program.diagnostics.error("E0207", message, name.span, help=help_)
+    program.numbers = locale_of(program, statement)
     languages = statement.one_of("languages")
     if languages is None:
         message = "this benchmark names no language"

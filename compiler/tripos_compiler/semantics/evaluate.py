@@ -7,16 +7,16 @@ is `not_applicable`. Any other exception is a bug of ours, and a `Fault`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any, Final, Literal, assert_never
 
 from tripos_compiler.plan import Binary, Branches, Call, Data, Expr, Get, Items, Literal_, Ref, Unary
 from tripos_compiler.semantics.library import FUNCTIONS
-from tripos_compiler.semantics.library.partiality import LARGEST, Undefined
+from tripos_compiler.semantics.library.partiality import LARGEST, Undefined, Unread
 from tripos_compiler.semantics.names import names_in
 
 DATA = "@data"
@@ -100,7 +100,7 @@ def evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
         case Ref(path=path):
             return _bounded(_look_up(path, names), expr, names)
         case Items(values=values):
-            return [evaluate(value, names) for value in values]
+            return _all(values, names)
         case Unary(operator=operator, value=value):
             inner = evaluate(value, names)
             return -inner if operator == "-" else not inner
@@ -121,78 +121,6 @@ def evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
         case Branches(tree=tree):
             return names[TREES][tree]
     assert_never(expr)
-
-
-def score(expr: Expr, names: Mapping[str, Any]) -> Any:
-    """The value of what is scored. It is `evaluate`, but what the row alone leaves without a value is `not_applicable`
-    whatever a model says, so that the same rows count for all models."""
-    try:
-        return evaluate(expr, names)
-    except Unavailable as error:
-        if error.status != NOT_APPLICABLE:
-            _require_of_row(expr, names)
-        raise
-
-
-def holds(condition: Expr, names: Mapping[str, Any]) -> bool:
-    """Whether a condition holds. It is `evaluate`, but where a part of an `and` is false that the row alone decides on,
-    it does not, whatever a model says."""
-    try:
-        return bool(evaluate(condition, names))
-    except Unavailable:
-        if _is_ruled_out(condition, names):
-            return False
-        raise
-
-
-def _is_ruled_out(condition: Expr, names: Mapping[str, Any]) -> bool:
-    if isinstance(condition, Binary) and condition.operator == "and":
-        return _is_ruled_out(condition.left, names) or _is_ruled_out(condition.right, names)
-    if _status(condition, names) == UNDEFINED:
-        return False
-    try:
-        return not evaluate(condition, names)
-    except Unavailable:
-        return False
-
-
-def _require_of_row(expr: Expr, names: Mapping[str, Any]) -> None:
-    """Raises `NoValue` where a part of an expression that is looked at in any case has no value because of the row."""
-    if _status(expr, names) == NOT_APPLICABLE:
-        try:
-            evaluate(expr, names)
-        except NoValue:
-            raise
-        except Unavailable:
-            pass
-        return
-    for part in _looked_at(expr, names):
-        _require_of_row(part, names)
-
-
-def _looked_at(expr: Expr, names: Mapping[str, Any]) -> tuple[Expr, ...]:
-    """The parts of an expression that are looked at whatever a model says."""
-    match expr:
-        case Unary(value=value) | Get(of=value):
-            return (value,)
-        case Items(values=values):
-            return values
-        case Binary(operator="and" | "or", left=left):
-            return (left,)
-        case Binary(left=left, right=right):
-            return left, right
-        case Call(function=function) if function in LAZY and function not in _plugins.get():
-            first = (*expr.args, *expr.named.values())[0] if function == "readable" else None
-            if function == "choose":
-                given = dict(zip(("condition", "this", "other"), expr.args, strict=False)) | dict(expr.named)
-                condition = given["condition"]
-                if _status(condition, names) == UNDEFINED:
-                    return (condition,)
-                return condition, given["this" if evaluate(condition, names) else "other"]
-            return () if first is None else (first,)
-        case Call(args=args, named=named):
-            return (*args, *named.values())
-    return ()
 
 
 @contextmanager
@@ -260,13 +188,15 @@ def _under(condition: Expr, branch: Expr, names: Mapping[str, Any]) -> Any:
 
 
 def _call(expr: Call, names: Mapping[str, Any]) -> Any:
-    arguments = [evaluate(arg, names) for arg in expr.args]
-    keywords = {name: evaluate(arg, names) for name, arg in expr.named.items()}
+    values = _all([*expr.args, *expr.named.values()], names)
+    arguments, keywords = values[: len(expr.args)], dict(zip(expr.named, values[len(expr.args) :], strict=True))
     plugin = _plugins.get().get(expr.function)
     if plugin is not None:
         return plugin(*arguments, **keywords)
     try:
         value = FUNCTIONS[expr.function](*arguments, **keywords)
+    except Unread as error:  # no fallback stands in for it: it says something, and nobody knows what
+        raise Unavailable("the expression", "parse_failure", str(error)) from error
     except (Undefined, OverflowError) as error:
         told = str(error) if isinstance(error, Undefined) else "it is past all bounds"
         raise NoValue(_status_of_call(expr, names), f"`{expr.function}` has no value: {told}") from error
@@ -301,14 +231,50 @@ def _look_up(path: tuple[str, ...], names: Mapping[str, Any]) -> Any:
     return value
 
 
+def _all(exprs: Sequence[Expr], names: Mapping[str, Any]) -> list[Any]:
+    """The values of what is looked at in any case. Where one has none because of the item alone, that is the reason,
+    whatever a reply says beside it: a model that declines is scored on the same items as all others."""
+    values: list[Any] = []
+    lacking: Unavailable | None = None
+    for expr in exprs:
+        try:
+            values.append(evaluate(expr, names))
+        except Unavailable as error:
+            if error.status == NOT_APPLICABLE:
+                raise
+            lacking = lacking or error
+            values.append(None)
+    if lacking is not None:
+        raise lacking
+    return values
+
+
+def _joined(expr: Binary, names: Mapping[str, Any], decides: bool) -> bool:
+    """`and`, which a false side `decides`, and `or`, which a true one does. The right side is looked at where the left
+    leaves it open; also where the left has no value, if it follows from the item alone."""
+    try:
+        left = bool(evaluate(expr.left, names))
+    except Unavailable as error:
+        if error.status != NOT_APPLICABLE and _status(expr.right, names) == NOT_APPLICABLE:
+            with suppress(Unavailable):
+                if bool(evaluate(expr.right, names)) == decides:
+                    return decides
+        raise
+    return decides if left == decides else bool(_under(expr.left, expr.right, names))
+
+
 def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
-    left = evaluate(expr.left, names)
     match expr.operator:
         case "and":
-            return bool(left) and bool(_under(expr.left, expr.right, names))
+            return _joined(expr, names, decides=False)
         case "or":
-            return bool(left) or bool(_under(expr.left, expr.right, names))
-    right = evaluate(expr.right, names)
+            return _joined(expr, names, decides=True)
+    try:
+        left, right = _all((expr.left, expr.right), names)
+    except Unavailable as error:
+        if expr.operator == "/" and error.status != NOT_APPLICABLE and _status(expr.right, names) == NOT_APPLICABLE:
+            evaluate(expr.model_copy(update={"left": Literal_(value=1)}), names)
+        raise
     match expr.operator:
         case "==":
             return equal(left, right)

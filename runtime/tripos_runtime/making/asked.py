@@ -5,17 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from tripos_compiler.plan import Ask, Plan
-from tripos_runtime.asking import Answer, Asking, Draft, Question, as_one_text
+from tripos_runtime.asking import Answer, Asking, Draft, Question
 from tripos_runtime.calling import Caller
+from tripos_runtime.kept_rows import answer_of, draft_of
 from tripos_runtime.ledger import Ledger, Listing, Row, sample_id
 from tripos_runtime.models.base import Message
-from tripos_runtime.reading import schema_of
+from tripos_runtime.questions import Questions
 from tripos_runtime.sources import Sources
-from tripos_runtime.statuses import AGAIN, OK, TRUNCATED
-from tripos_runtime.stepping import DRAFT, reply_reader
+from tripos_runtime.statuses import AGAIN
 from tripos_runtime.tally import Tally
 
 
@@ -31,10 +32,11 @@ class Found:
 
 @dataclass(frozen=True)
 class MadeCall:
-    """A call that is made for a slot of a data set, by its `author` or by another role: `item` names what it is about,
-    `number` counts the attempts from 0, `identity` is that of the `model`, `upstream` are the names of what it builds
-    on."""
+    """A call that is made for the slot at a place of a data set, by its `author` or by another role: `item` names what
+    it is about, `number` counts the attempts from 0, `identity` is that of the `model`, `upstream` are the names of
+    what it builds on."""
 
+    slot: int
     step: Ask
     author: bool
     dataset: str
@@ -84,30 +86,26 @@ class Asker:
     """Whether nothing failed that a later run would try again."""
     on_reused: Callable[[MadeCall], None] | None = None
     on_unasked: Callable[[MadeCall, tuple[Message, ...]], None] | None = None
-    on_deeper: Callable[[str, str, int], None] | None = None
-    """Told, of a data set and one of its walks that met a reply that is not kept, how many levels lie below it."""
-    _questions: dict[str, Question] = field(default_factory=dict)
+    on_deeper: Callable[[int], None] | None = None
+    """Told of a walk that met a reply that is not kept, after that, how many levels lie below it."""
 
-    def question(self, step: Ask) -> Question:
-        """The question of a step, made once."""
-        if step.fingerprint not in self._questions:
-            schema = schema_of(step.returns) if step.returns is not None else None
-            reader = reply_reader(step, tuple(self.sources.axes.values()))
-            self._questions[step.fingerprint] = Question(step.system, step.prompt, step.settings, schema, reader)
-        return self._questions[step.fingerprint]
+    @cached_property
+    def questions(self) -> Questions:
+        """What the steps ask."""
+        return Questions(self.plan, tuple(self.sources.axes.values()))
 
     async def ask(
         self, call: MadeCall, sent: tuple[Message, ...], found: Found, question: Question | None = None
     ) -> Answer:
         """The answer to a call: the one that the ledger has, or a new one; to `question`, where that is not the step's
         own."""
-        question, name = question or self.question(call.step), call.name
+        question, name = question or self.questions.of(call.step), call.name
         if name not in found.names:
             found = find(self.ledger, [name])
         if name in found.rows:
             if self.on_reused is not None:
                 self.on_reused(call)
-            return self._kept(found.rows[name], question, call, sent)
+            return self._kept(answer_of(found.rows[name], question.reader), call)
         if self.callers is None:
             if self.on_unasked is not None:
                 self.on_unasked(call, sent)
@@ -115,8 +113,7 @@ class Asker:
         asking = Asking(self.callers[call.model], question, sent, call.language, call.lane)
         row = self._row(call)
         if name in found.drafts:
-            draft = found.drafts[name]
-            answer = await asking.settle(Draft({key: draft[key] for key in DRAFT}), _nothing, call.number)
+            answer = await asking.settle(draft_of(found.drafts[name]), _nothing, call.number)
         else:
             (first,) = await asking.first(1, call.number)
             answer = await asking.settle(first, lambda draft: self._keep_draft(row, name, draft), call.number)
@@ -129,14 +126,11 @@ class Asker:
             self.work.add([name])
         return answer
 
-    def _kept(self, row: Row, question: Question, call: MadeCall, sent: tuple[Message, ...]) -> Answer:
-        text, value = row["reply"], None
-        if text is not None and row["status"] in (OK, TRUNCATED):
-            value = question.reader(text, row["finish_reason"]).value
+    def _kept(self, answer: Answer, call: MadeCall) -> Answer:
         self.tally.reused[call.lane] += 1
-        self.tally.samples[row["status"]] += 1
+        self.tally.samples[answer.status] += 1
         self.work.add([call.name])
-        return Answer(row["status"], text, value, as_one_text(sent), {"error": row["error"]})
+        return answer
 
     def _keep_draft(self, row: Mapping[str, Any], name: str, draft: Draft) -> None:
         own = {key: row[key] for key in ("run_id", "fingerprint", "created_at")}

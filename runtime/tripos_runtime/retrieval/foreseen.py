@@ -10,6 +10,7 @@ from tripos_compiler.plan import Retrieve
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_runtime.retrieval.choosing import Chooser
 from tripos_runtime.retrieval.encoding import TABLE, vector_id
+from tripos_runtime.sizes import PENDING
 from tripos_runtime.statuses import AGAIN
 from tripos_runtime.units import Names
 
@@ -22,11 +23,14 @@ class Statuses(Protocol):
 
 @dataclass(frozen=True)
 class Texts:
-    """What one row needs of an embedding model: how many vectors are there, or will be for an earlier row, and the
-    texts that are asked for."""
+    """What one row needs of an embedding model: how many vectors are there that no row before it needed, the texts that
+    are asked for, by the names of their vectors, and how many texts are not known yet. `again` are the names of those
+    that a row before it needed."""
 
-    there: int
-    asked: tuple[str, ...]
+    there: int = 0
+    asked: Mapping[str, str] = field(default_factory=dict)
+    waiting: int = 0
+    again: tuple[str, ...] = ()
 
 
 @dataclass
@@ -36,25 +40,34 @@ class ForeseenVectors:
     kept: Statuses
     identities: Mapping[str, str] = field(default_factory=dict)
     _met: set[str] = field(default_factory=set)
-    _sources: set[str] = field(default_factory=set)
+    _sources: dict[str, int] = field(default_factory=dict)
 
-    def of(self, step: Retrieve, model: str, names: Names, chooser: Chooser) -> Texts:
-        """What a row needs: its own text, and of the first row that looks through a source those of its elements."""
+    def of(self, step: Retrieve, model: str, names: Names, chooser: Chooser, surety: int) -> Texts:
+        """What a row needs: its own text, and of the first row that looks through a source those of its elements. The
+        greater `surety`, the surer is that it is done."""
         wanted: list[str] = []
+        waiting = 0
         try:
             collection = chooser.collection(step, names.values)
-            for measure in chooser.parted(step).measures:
-                if measure.kind == "similarity":
-                    wanted.append(evaluate(measure.query, names.values))
-                    source = f"{model} {id(collection)} {measure.text.model_dump_json()}"
-                    if source not in self._sources:
-                        self._sources.add(source)
-                        wanted += [text for text in collection.texts(measure.text, names.values) if text is not None]
-        except Unavailable:
-            return Texts(0, ())
+        except Unavailable as reason:
+            return Texts(waiting=step.top if reason.status == PENDING else 0)
+        for measure in chooser.parted(step).measures:
+            if measure.kind != "similarity":
+                continue
+            try:
+                wanted.append(evaluate(measure.query, names.values))
+            except Unavailable as reason:
+                if reason.status != PENDING:
+                    return Texts()
+                waiting += 1
+            source = f"{model} {id(collection)} {measure.text.model_dump_json()}"
+            if self._sources.get(source, -1) < surety:  # also where it was less sure so far that they are needed
+                self._sources[source] = surety
+                wanted += [text for text in collection.texts(measure.text, names.values) if text is not None]
         ids = {vector_id(self.identities.get(model, model), text): text for text in wanted}
         new = [name for name in ids if name not in self._met]
+        again = tuple(name for name in ids if name in self._met)
         statuses = self.kept.statuses(TABLE, new)
         self._met.update(new)
         asked = [name for name, status in zip(new, statuses, strict=True) if status is None or status in AGAIN]
-        return Texts(len(ids) - len(asked), tuple(ids[name] for name in asked))
+        return Texts(len(new) - len(asked), {name: ids[name] for name in asked}, waiting, again)

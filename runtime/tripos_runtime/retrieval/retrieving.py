@@ -36,12 +36,9 @@ class Retriever:
     _making: dict[str, asyncio.Lock] = field(default_factory=dict)
 
     async def find(self, unit: Unit, step: Retrieve, names: Names) -> Any:
-        """What a step finds; `Missing` where its condition rules it out, or a value or a vector is not there."""
+        """What a step finds whose condition holds; `Missing` where a value or a vector is not there."""
         if step.using is None:
             return found(self.chooser, unit, step, names)
-        against = names.against(step)
-        if against is not None:
-            return Missing(step.name, against.status, against.reason)
         (model,) = unit.wiring.retrieved[step.name]
         lane = (step.using, unit.case.scenario.name)
         values: dict[int, Values] = {}
@@ -76,7 +73,12 @@ class Retriever:
 
 
 async def retrieve(stepper: Stepper, unit: Unit, step: Retrieve, names: Names, shared: Shared) -> None:
-    """Puts what a step finds among the names."""
+    """Puts what a step finds among the names. Its condition is no part of its fingerprint."""
+    against = names.against(step)
+    if against is not None:
+        stepper.lacks(against.status)
+        names.found(step, Missing(step.name, against.status, against.reason))
+        return
     key = (step.fingerprint, *unit.upstream([*step.needs, step.name]))
     if key not in shared.retrieved:
         finding = asyncio.ensure_future(stepper.retriever.find(unit, step, names))

@@ -22,6 +22,8 @@ CONFIDENCE = 0.95
 JACKKNIFED = frozenset(("kendall_w", "krippendorff_alpha", "kendall_tau", "spearman", "cohen_kappa", "quadratic_kappa"))
 ROUNDING = 1e-9
 """An error below this is what rounding leaves of none."""
+NO_MORE_THAN_ROUNDING = 1e-12
+"""The same of a value between bounds that are about 1 apart."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +137,7 @@ def evaluate_or_tell(connection: duckdb.DuckDBPyConnection, plan: Plan, measure:
 
 def _row(measure: Measure, found: dict[str, Any], still: bool) -> MeasureRow:
     """A row of what the SQL found. `still`: draws that are all alike bound the value, as those of a median do."""
-    value, error = _finite(found["value"]), _finite(found["standard_error"])
+    value, error = _exact(measure, _finite(found["value"])), _finite(found["standard_error"])
     items, n, total = (int(found[name] or 0) for name in ("items", "n", "total"))
     method, half = "t", _half_width(error, int(found["df"] or 0))
     low = high = None
@@ -152,6 +154,8 @@ def _row(measure: Measure, found: dict[str, Any], still: bool) -> MeasureRow:
         low = low if measure.low is None else max(low, measure.low)
         high = high if measure.high is None else min(high, measure.high)
     reason = None if low is not None else found.get("reason") or _reason(value, items, method)
+    if value is None and n < total and measure.missing == "fail":
+        reason = f"{total - n:,} of {total:,} scores are missing, and `missing: fail` gives no value then"
     by = tuple(found[name] for name in measure.by)
     coverage = n / total if total else None
     return MeasureRow(
@@ -221,6 +225,12 @@ def _half_width(standard_error: float | None, df: int) -> float | None:
     if quantile is None or standard_error is None or standard_error <= ROUNDING:
         return None
     return quantile * standard_error
+
+
+def _exact(measure: Measure, value: float | None) -> float | None:
+    """A value of a figure; of one that has bounds or is an agreement, what rounding leaves of 0 is 0."""
+    bounded = (measure.low is not None and measure.high is not None) or _is_listed(measure)
+    return 0.0 if value is not None and bounded and abs(value) < NO_MORE_THAN_ROUNDING else value
 
 
 def _finite(value: Any) -> float | None:
