@@ -147,7 +147,11 @@ def check_comparable(one: Side, two: Side) -> None:
 
 def _scales(plan: Plan) -> dict[str, str]:
     """What the values of every score are, in words."""
-    found = {metric.name: f"{metric.low} to {metric.high}" for metric in plan.metrics}
+    found = {
+        metric.name: f"{metric.low} to {metric.high}"
+        + (f", outside {metric.outside}" if metric.outside != "refuse" else "")
+        for metric in plan.metrics
+    }
     for scenario in plan.scenarios:
         for step in scenario.steps:
             match step:
@@ -170,7 +174,7 @@ def _given(type_: Any) -> str:
 
 def _spans(plan: Plan) -> dict[str, float]:
     """How far apart two values of a score can be, of those whose scale has bounds."""
-    found = {metric.name: float(metric.high - metric.low) for metric in plan.metrics}
+    found = {metric.name: float(metric.ends[1] - metric.ends[0]) for metric in plan.metrics if metric.ends is not None}
     for step in (step for scenario in plan.scenarios for step in scenario.steps):
         type_ = plan.scorer(step.scorer).gives if isinstance(step, Grade) and not step.metrics else None
         if (isinstance(step, Score) and step.truth) or isinstance(type_, BoolType):
@@ -239,7 +243,8 @@ def _row(name: str, of: str, found: _Pairs, cells: Sequence[str], weighted: bool
     names = {*found.columns["metric"].tolist()}
     spans = {judged.spans.get(name) for name in names}
     span = None if None in spans else max(each for each in spans if each is not None)
-    difference = mean_of_cells(found.b - found.a, items, cell, weight)
+    ends = None if span is None else (-span, span)
+    difference = mean_of_cells(found.b - found.a, items, cell, weight, ends=ends)
     return Compared(name, of, a, b, difference, None, names <= judged.graded, span)
 
 

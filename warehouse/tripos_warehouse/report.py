@@ -87,6 +87,8 @@ class Report:
                 "started_at": run.started_at.isoformat() + "Z",
                 "finished_at": None if run.finished_at is None else run.finished_at.isoformat() + "Z",
                 "cost_usd": run.cost_usd,
+                "items": run.items,
+                "withheld": run.withheld,
             },
             "samples": self.samples,
             "scores": self.scores,

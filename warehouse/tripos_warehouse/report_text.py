@@ -97,6 +97,7 @@ def _header(report: Report, width: int) -> list[str]:
         },
         **({"people": _people(report.people)} if report.people else {}),
         **({"headline": ", ".join(benchmark.headline)} if benchmark.headline else {}),
+        **({"items": run.partial} if run.partial else {}),
         "plan": run.plan_digest[:12],
         "cost": NOTHING if run.cost_usd is None else f"${run.cost_usd:,.4f}",
         "samples": _statuses(report.samples),

@@ -237,7 +237,7 @@ def lower_metrics(program: Program) -> None:
                 program.diagnostics.error("E0202", message, name.span, label, help="rename one")
                 continue
             metric = _metric(program, dimension.name().text, statement)
-            detail = f"{metric.low}..{metric.high}" if metric is not None else ""
+            detail = _range(metric) if metric is not None else ""
             program.index.define("metric", name.text, name.span, f"dimension {dimension.name().text}", detail)
             program.value_spans.setdefault(("metric", name.text), name.span)
             if metric is not None:
@@ -274,9 +274,14 @@ def _metric(program: Program, dimension: str, statement: Statement) -> Metric | 
         dimension=dimension,
         low=bounds[0],
         high=bounds[1],
+        outside="keep" if scale.has("keep") else "clip" if scale.has("clip") else "refuse",
         asks={language: text.value for language, text in question.items()},
         levels=levels,
     )
+
+
+def _range(metric: Metric) -> str:
+    return f"{metric.low}..{metric.high}" + (f" outside {metric.outside}" if metric.outside != "refuse" else "")
 
 
 def _bounds(program: Program, syntax: Syntax) -> tuple[int, int] | None:
