@@ -216,6 +216,7 @@ def _needs(name: str, given: Mapping[str, Expr]) -> tuple[Expr, ...]:
 def facts_of(condition: Expr, held: bool) -> Iterator[Expr]:
     """What is true where a condition holds, or does not, part by part.
 
+    >>> from tripos_compiler.plan import Ref
     >>> a, b = Ref(path=("a",)), Ref(path=("b",))
     >>> [fact.path for fact in facts_of(Binary(operator="and", left=a, right=b), True)]
     [('a',), ('b',)]
@@ -241,6 +242,7 @@ def facts_of(condition: Expr, held: bool) -> Iterator[Expr]:
 def implied(need: Expr, facts: Sequence[Expr]) -> bool:
     """Whether one of the facts is enough for a need.
 
+    >>> from tripos_compiler.plan import Ref
     >>> n = Ref(path=("n",))
     >>> over = [Binary(operator=">=", left=n, right=Literal_(value=2))]
     >>> implied(Binary(operator=">", left=n, right=Literal_(value=1)), over)
