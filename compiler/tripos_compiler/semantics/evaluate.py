@@ -273,7 +273,7 @@ def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
         left, right = _all((expr.left, expr.right), names)
     except Unavailable as error:
         known = error.status != NOT_APPLICABLE and _status(expr.right, names) == NOT_APPLICABLE
-        if expr.operator == "/" and known and not isinstance(expr.left, Literal_):  # it may be the right side that lacks
+        if expr.operator == "/" and known and not isinstance(expr.left, Literal_):
             evaluate(expr.model_copy(update={"left": Literal_(value=1)}), names)
         raise
     match expr.operator:
