@@ -209,7 +209,9 @@ class _Holding:
 
     def _place(self) -> dict[str, Any]:
         return {
-            **self.stepper.common(self.unit, self.talk.step.fingerprint),
+            **self.stepper.common(
+                self.unit, self.talk.step.fingerprint, self.unit.pattern.samples[self.talk.step.name]
+            ),
             "step": self.talk.step.name,
             "item_id": self.unit.case.item_id,
         }

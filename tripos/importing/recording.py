@@ -16,7 +16,7 @@ from tripos.importing.made_rows import take_made_rows
 from tripos.importing.records import Table
 from tripos.importing.rejections import Rejection
 from tripos.importing.samples import CaseReplies, Replies, read_replies
-from tripos.running import run_row
+from tripos.running import run_row, step_rows
 from tripos.wiring import identified
 from tripos_compiler.data import DataError
 from tripos_compiler.plan import Ask, Plan
@@ -164,6 +164,7 @@ def _record(
     if drawn := drawn_counts(source):
         options["drawn"] = drawn
     rows["runs"] = [run_row(plan, binding, run_id, run_id, scenarios, options, now)]
+    rows["run_steps"] = [*step_rows(plan, binding, run_id, replies.scenarios)]
     known = None if None in costs else sum(cost for cost in costs if cost is not None)
     end = {"asked": 0, "reused": names, "failed": 0, "cost_usd": known, "finished_at": now}
     rows["run_ends"] = [{"run_id": run_id, "status": "finished", "message": f"imported: {table.source}", **end}]

@@ -8,6 +8,10 @@ from types import MappingProxyType
 MEANINGS: Mapping[str, str] = MappingProxyType(
     {
         "run_id": "the run that made the row, not every run that uses it",
+        "shown_run": "the run whose row it is: the one that is shown, or the last that covered it",
+        "binding": "a hash of what the row stands on apart from its item: every model and sample that it builds on",
+        "other": "of comparisons: the compared model that it is compared with; else null",
+        "slot": "a slot of a data set that models make, or a node of a walk for it",
         "benchmark": "the benchmark",
         "scenario": "the scenario",
         "language": "the language of the item",
@@ -112,6 +116,10 @@ OF_TABLES: Mapping[tuple[str, str], str] = MappingProxyType(
         ("runs", "run_id"): "the run",
         ("runs", "status"): "`finished`, `interrupted`, `stopped`, `failed`, or `unfinished` while there is no end",
         ("run_items", "run_id"): "the run that covered the item",
+        ("run_steps", "run_id"): "the run whose rows have this binding",
+        ("run_steps", "model"): "the compared model that the rows are about; null for what is made for data sets",
+        ("run_slots", "run_id"): "the run that asked about it",
+        ("run_slots", "scenario"): "the scenario that the data set is in, or else the data set",
         ("measures", "run_id"): "the run",
         ("measures", "low"): "the lower end of the 95 % interval",
         ("measures", "high"): "the upper end of the 95 % interval",
