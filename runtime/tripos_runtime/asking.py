@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import orjson
 
 from tripos_compiler.plan import Settings, Texts
+from tripos_compiler.plan.base import canonical
 from tripos_runtime.calling import Called, Caller
 from tripos_runtime.models.base import Message, ModelError, Reply, Request
 from tripos_runtime.statuses import OK, REFUSED, status_of_text
@@ -29,6 +32,10 @@ UNUSED: dict[str, Any] = {
 CONTEXT_EXCEEDED = "R0107"
 """What a provider answers where a prompt passes the context of its model."""
 NOTHING: dict[str, Any] = dict.fromkeys(("reply", "parsed", "error", "finish_reason", "model_served")) | UNUSED
+
+OF_CALL = ("finish_reason", "model_served", *UNUSED, "error")
+DRAFT = ("reply", *OF_CALL)
+"""The columns of a draft that become those of the answer."""
 
 Lane = tuple[str, str]
 """The role and the scenario that a call is made for."""
@@ -59,6 +66,21 @@ class Question:
     schema: dict[str, Any] | None
     reader: Reader
 
+    def digest(self, model: str, sent: Sequence[Message]) -> str:
+        """The digest of a request that has these messages, where `model` is asked. The number of a sample is not in it,
+        for that is not sent; the schema is, whether or not the model is held to it."""
+        text = dumps([[message.role, message.content] for message in sent])
+        told = b"\0".join((model.encode(), self._told, text.encode("utf-8", "replace")))
+        return blake2b(told, digest_size=16).hexdigest()
+
+    @cached_property
+    def _told(self) -> bytes:
+        return canonical([self.settings.model_dump(mode="json", exclude_defaults=True), self.schema])
+
+    def repairs(self, outcome: Outcome) -> bool:
+        """Whether a reply of which that came is asked for once more."""
+        return outcome.error is not None and self.schema is not None and outcome.status != REFUSED
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -76,6 +98,16 @@ class Draft:
     """A first reply that could not be used, and what it took to get it, as columns of the store."""
 
     columns: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Adopted:
+    """A reply that was sent for the same question under another name, as a row of the store, and the unreadable first
+    reply before it, if there was one; `origin` is the name that it was asked for under."""
+
+    row: Mapping[str, Any]
+    draft: Mapping[str, Any] | None
+    origin: str
 
 
 Keep = Callable[[Draft], None]
@@ -125,27 +157,45 @@ class Asking:
     async def settle(self, first: Called | ModelError | Draft, keep: Keep, number: int = 0) -> Answer:
         """The answer that the first reply to sample `number` gives, asked for once more where it cannot be used. `keep`
         is given such a reply before that, since it must not be asked for again."""
-        if isinstance(first, Called) and first.sent is not None:
-            return await replace(self, sent=first.sent).settle(replace(first, sent=None), keep, number)
-        prompt = self.prompt
-        columns: dict[str, Any] = {"messages": _messages(self.sent), **NOTHING}
+        sent = first.sent if isinstance(first, Called) and first.sent is not None else self.sent
+        prompt = as_one_text(sent)
+        columns: dict[str, Any] = {"messages": _messages(sent), **NOTHING}
         if isinstance(first, ModelError):
             columns |= {"attempts": 1, "error": f"{first.code} {first.message}", "status": first.status}
             return Answer(first.status, None, None, prompt, columns)
         columns |= first.columns if isinstance(first, Draft) else _columns(first)
         outcome = self.question.reader(columns["reply"], columns["finish_reason"])
-        if outcome.error is not None and self.question.schema is not None and outcome.status != REFUSED:
+        if self.question.repairs(outcome):
             if not isinstance(first, Draft):
                 keep(Draft({**_columns(first), "error": outcome.error}))
-            outcome = await self._repair(outcome, columns, number)
-        columns["parsed"] = None if outcome.parsed is None else dumps(outcome.parsed)
-        columns |= {"error": outcome.error, "status": outcome.status}
-        return Answer(outcome.status, columns["reply"], outcome.value, prompt, columns)
+            outcome = await self._repair(sent, outcome, columns, number)
+        return _answer(outcome, prompt, columns)
 
-    async def _repair(self, before: Outcome, columns: dict[str, Any], number: int) -> Outcome:
+    async def adopt(self, found: Adopted, keep: Keep, number: int = 0) -> Answer:
+        """The answer that a reply gives which was sent for the same question under another name. It is read anew, and
+        asked for once more only where the one that was asked for once more then was asked otherwise."""
+        row = found.row
+        sent = tuple(Message(**each) for each in orjson.loads(row["messages"])) if "messages" in row else self.sent
+        columns: dict[str, Any] = {"messages": _messages(sent), **NOTHING, **{key: row[key] for key in OF_CALL}}
+        columns["reply"] = row["reply"] if "reply" in row else row["text"]
+        prompt = as_one_text(sent)
+        if columns["reply"] is None:
+            return Answer(row["status"], None, None, prompt, {**columns, "status": row["status"]})
+        replied, outcome = reread(self.question, columns, found.draft)
+        columns |= replied
+        if outcome is None:
+            outcome = self.question.reader(columns["reply"], columns["finish_reason"])
+            if found.draft is None:
+                keep(Draft({**{key: columns[key] for key in DRAFT}, "error": outcome.error}))
+            outcome = await self._repair(sent, outcome, columns, number)
+        return _answer(outcome, prompt, columns)
+
+    async def _repair(
+        self, sent: tuple[Message, ...], before: Outcome, columns: dict[str, Any], number: int
+    ) -> Outcome:
         """The better outcome of the one before and the one of a second reply; `columns` become those of both."""
         note = REPAIR.get(self.language, REPAIR["en"]).format(error=before.error)
-        again = (*self.sent, Message("assistant", columns["reply"]), Message("user", note))
+        again = (*sent, Message("assistant", columns["reply"]), Message("user", note))
         try:
             called = await self.caller.call(self._request(again, 1, number), self.lane)
         except ModelError:
@@ -175,14 +225,31 @@ class Asking:
         )
 
 
+def reread(
+    question: Question, kept: Mapping[str, Any], draft: Mapping[str, Any] | None
+) -> tuple[Mapping[str, Any], Outcome | None]:
+    """What a reader makes of a reply that is kept, as columns, after the unreadable `draft` if there was one: no outcome
+    where the reply now has to be asked for once more, in words that it was not asked for in."""
+    last = question.reader(kept["reply"], kept["finish_reason"])
+    if draft is None:
+        return {}, None if question.repairs(last) else last
+    first = question.reader(draft["reply"], draft["finish_reason"])
+    if question.repairs(first) and first.error == draft["error"]:
+        return {}, last
+    return {key: draft[key] for key in DRAFT}, None if question.repairs(first) else first
+
+
+def _answer(outcome: Outcome, prompt: str, columns: dict[str, Any]) -> Answer:
+    columns["parsed"] = None if outcome.parsed is None else dumps(outcome.parsed)
+    columns |= {"error": outcome.error, "status": outcome.status}
+    return Answer(outcome.status, columns["reply"], outcome.value, prompt, columns)
+
+
 def recorded_answer(question: Question, sent: tuple[Message, ...], told: Mapping[str, Any]) -> Answer:
     """The answer that a reply gives which was sent elsewhere: nobody can be asked for another. `told` are columns of
     the store, `reply` among them."""
     columns: dict[str, Any] = {"messages": _messages(sent), **NOTHING, **told}
-    outcome = question.reader(columns["reply"], columns["finish_reason"])
-    columns["parsed"] = None if outcome.parsed is None else dumps(outcome.parsed)
-    columns |= {"error": outcome.error, "status": outcome.status}
-    return Answer(outcome.status, columns["reply"], outcome.value, as_one_text(sent), columns)
+    return _answer(question.reader(columns["reply"], columns["finish_reason"]), as_one_text(sent), columns)
 
 
 def as_one_text(sent: Sequence[Message]) -> str:
@@ -241,4 +308,4 @@ def _plain(value: Any) -> Any:
     raise TypeError(type(value).__name__)
 
 
-__all__ = ["Answer", "Asking", "Draft", "Outcome", "Question", "Reader"]
+__all__ = ["Adopted", "Answer", "Asking", "Draft", "Outcome", "Question", "Reader"]

@@ -5,21 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tripos_compiler.plan import Compare, Scorer
 from tripos_compiler.semantics.evaluate import Unavailable
-from tripos_runtime.asking import Answer, Asking, Outcome, Question, Reader
-from tripos_runtime.grading import VERDICT, grade_schema
+from tripos_runtime.asking import Answer, Asking
 from tripos_runtime.models.base import Message
 from tripos_runtime.pairs import Pair
 from tripos_runtime.prompting import grade_messages
-from tripos_runtime.reading import read
 from tripos_runtime.shared import Shared, together
-from tripos_runtime.statuses import SCORED, status_of_reply
 from tripos_runtime.stepping import Stepper
 from tripos_runtime.units import Call
-
-FIRST, SECOND, NEITHER = 1.0, 0.0, 0.5
-"""What a comparison is worth to the model whose reply was shown first."""
 
 
 class PairStepper(Stepper):
@@ -43,7 +36,7 @@ class PairStepper(Stepper):
     async def _compare(self, pair: Pair, shared: Shared) -> None:
         step, unit = pair.step, pair.first
         names = pair.names(shared.names[pair.first], shared.names[pair.second])
-        question = self._question_of_pair(step)
+        question = self.question_of(step)
         status = names.holds(step)
         sent: tuple[Message, ...] = ()
         if status is None:
@@ -99,30 +92,3 @@ class PairStepper(Stepper):
             "status": status,
         }
         self.ledger.keep({"comparisons": [row]})
-
-    def _question_of_pair(self, step: Compare) -> Question:
-        """The question of a step, made once."""
-        if step.fingerprint not in self._questions:
-            scorer = self.plan.scorer(step.scorer)
-            schema, reader = grade_schema(scorer, ()), verdict_reader(scorer)
-            question = Question(scorer.system, scorer.prompt, scorer.settings, schema, reader)
-            self._questions[step.fingerprint] = question
-        return self._questions[step.fingerprint]
-
-
-def verdict_reader(scorer: Scorer) -> Reader:
-    """Reads the reply of a judge that gives a choice of which of two is better, to what that is worth to the first and
-    a status."""
-    gives = scorer.gives
-    assert gives is not None and gives.kind == "choice"
-    worth = dict(zip(gives.values, (FIRST, SECOND, NEITHER), strict=False))
-
-    def read_one(text: str, finish_reason: str | None) -> Outcome:
-        found = read(gives, text)
-        if found.error is not None:
-            status = status_of_reply(found.status, finish_reason)
-            return Outcome((None, status), {}, found.error, status)
-        value = worth[found.value]
-        return Outcome((value, SCORED), {VERDICT: {"score": value, "choice": found.value}})
-
-    return read_one

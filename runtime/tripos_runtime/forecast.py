@@ -13,6 +13,7 @@ from typing import Any, Protocol, cast
 
 from tripos_compiler.plan import Ask, Compare, Converse, Judging, Plan, Retrieve, Scenario, Settings, Verdict
 from tripos_compiler.semantics.evaluate import Unavailable, calling
+from tripos_runtime.adopting import KEYS, Adoption, Live
 from tripos_runtime.alike import alike, times
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case, CaseSource, Selection
@@ -136,6 +137,14 @@ class Kept(Protocol):
         """The fingerprints of the plan of which anything is kept."""
         ...
 
+    def repliers(self, table: str) -> Collection[str]:
+        """As `Ledger.repliers`."""
+        ...
+
+    def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None]]:
+        """As `Ledger.replies`."""
+        ...
+
 
 class NothingKept:
     """What is kept where nothing was ever run."""
@@ -150,6 +159,14 @@ class NothingKept:
 
     def held(self) -> Collection[str]:
         """Of none."""
+        return ()
+
+    def repliers(self, table: str) -> Collection[str]:
+        """Nobody."""
+        return ()
+
+    def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None]]:
+        """None."""
         return ()
 
 
@@ -169,11 +186,15 @@ class _Watcher:
         chosen = selection.chosen(plan)
         # Of the lookup only its units are wanted: nothing is claimed.
         self.lookup = Lookup(cast("Ledger", ledger), wirings(chosen, plan, binding), binding)
+        live = Live(plan, lambda: source.cases(selection), self.lookup.units)
+        self.adoption = Adoption(cast("Ledger", ledger), live, claims=False)
         held = ledger.held()
-        self.alike = {each.name: alike(self.lookup.wirings[each.name], held) for each in chosen}
+        # Where a reply may be adopted, samples differ: there may be some, and not as many as are wanted.
+        adopts = any(self.adoption.could(table, model) for table in KEYS for model in binding.every)
+        self.alike = {each.name: set() if adopts else alike(self.lookup.wirings[each.name], held) for each in chosen}
         self.unmade_alike = {each.name: alike(self.lookup.wirings[each.name], ()) for each in chosen}
         """What was never made is not kept."""
-        self.foresight = Foresight(plan, source.sources)
+        self.foresight = Foresight(plan, source.sources, adoption=self.adoption)
         self.vectors = ForeseenVectors(ledger)
         self.reasons = Reasons(plan, history)
         self.arms = {scenario.name: arms_of(scenario) for scenario in chosen}
@@ -181,7 +202,7 @@ class _Watcher:
         self.items: Counter[str] = Counter({scenario.name: 0 for scenario in chosen})
         self.scores = 0
         self.unmade: dict[str, int] = {}
-        self.making = foresee_making(plan, source, selection, binding, ledger)
+        self.making = foresee_making(plan, source, selection, binding, ledger, self.adoption)
         self._open_making()
         for scenario in chosen:  # in the order of the plan, whatever the order of the cases
             self._open_lines(scenario, binding)

@@ -7,10 +7,11 @@ there is left open; everything else is evaluated, with the replies that are kept
 from __future__ import annotations
 
 import re
+from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import orjson
 
@@ -32,15 +33,18 @@ from tripos_compiler.semantics.conversations import opening
 from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
 from tripos_compiler.semantics.library.kinds import Dialogue
 from tripos_compiler.semantics.render import rubric, show
-from tripos_runtime.asking import Question, text_reader
+from tripos_runtime.adopting import Adoption, Here, Wanted
+from tripos_runtime.asking import Adopted, Question, reread, text_reader
 from tripos_runtime.cases import Case
 from tripos_runtime.chats import chat_messages
 from tripos_runtime.conversing import kept_turns, said_to, systems
 from tripos_runtime.foreseen_talks import awaited, calls_of, is_over, models_of, whole
 from tripos_runtime.grading import grade_schema
 from tripos_runtime.ledger import Row
+from tripos_runtime.models.base import Message
 from tripos_runtime.pairs import Pair, is_kept, pairs_of
 from tripos_runtime.prompting import ask_messages, continued, grade_messages
+from tripos_runtime.questions import question_of
 from tripos_runtime.reading import format_note, read, schema_of
 from tripos_runtime.retrieval.choosing import Chooser
 from tripos_runtime.retrieval.retrieving import found
@@ -122,7 +126,10 @@ class Foresight:
     chooser: Chooser = field(default_factory=Chooser)
     embedding: list[tuple[Unit, Retrieve, Names]] = field(default_factory=list)
     """The steps of the case at hand that need vectors, each once."""
+    adoption: Adoption | None = None
+    """Who finds replies that the ledger has under other names."""
     _questions: dict[str, Question] = field(default_factory=dict)
+    _asked: dict[str, Question] = field(default_factory=dict)
 
     def of(self, case: Case, units: Sequence[Unit], kept: Mapping[str, str], rows: Mapping[str, Row]) -> list[Foreseen]:
         """Every call of a case once. `kept` has the statuses of what need not be asked again, `rows` the samples among
@@ -130,7 +137,7 @@ class Foresight:
         self.embedding = []
         pairs = pairs_of(units)
         shown = {side for pair in pairs if not is_kept(pair, kept) for side in (pair.first, pair.second)}
-        view = _View(self, case, kept, rows)
+        view = _View(self, case, kept, rows, Here(units))
         for unit in units:
             view.go_through(unit, shown=unit in shown)
         for pair in pairs:
@@ -151,20 +158,26 @@ class Foresight:
             self._questions[step.fingerprint] = made
         return self._questions[step.fingerprint]
 
-    def size(self, step: Ask | Judging, names: Mapping[str, Any], case: Case) -> Size:
-        """The size of what is sent. Raises `Unavailable` where that needs what a kept reply did not yield."""
+    def sent(self, step: Ask | Judging, names: Mapping[str, Any], case: Case) -> tuple[Message, ...]:
+        """What is sent. Raises `Unavailable` where that needs a reply that is not there, or what a kept one did not
+        yield."""
         question = self.question(step)
-        try:
-            if isinstance(step, Ask):
-                sent = ask_messages(step, question, case, names, self.sources)
-            else:
-                sent = grade_messages(step, question, case, names, self.sources, self._metrics(step))
-        except Unavailable as reason:
-            if reason.status != PENDING:
-                raise
-            size = self._outline(step, question, names, case)
-            return Size(size.narrow, size.wide, whole(size.pending, case.scenario))
-        return _sum(Size.of(message.content) for message in sent)
+        if isinstance(step, Ask):
+            return ask_messages(step, question, case, names, self.sources)
+        return grade_messages(step, question, case, names, self.sources, self._metrics(step))
+
+    def outline(self, step: Ask | Judging, names: Mapping[str, Any], case: Case) -> Size:
+        """The size of what is sent where that needs replies which are not there. Raises `Unavailable` where it needs
+        what a kept reply did not yield."""
+        size = self._outline(step, self.question(step), names, case)
+        return Size(size.narrow, size.wide, whole(size.pending, case.scenario))
+
+    def asked(self, step: Ask | Judging) -> Question:
+        """The question of a step, with how its replies are read."""
+        if step.fingerprint not in self._asked:
+            axes = tuple(self.sources.axes.values())
+            self._asked[step.fingerprint] = question_of(self.plan, axes, step)
+        return self._asked[step.fingerprint]
 
     def _outline(self, step: Ask | Judging, question: Question, names: Mapping[str, Any], case: Case) -> Size:
         """The size of what is sent but for the replies that are not there yet."""
@@ -234,13 +247,18 @@ class Foresight:
 class _View:
     """One case: what its units have in common is worked out once."""
 
-    def __init__(self, foresight: Foresight, case: Case, kept: Mapping[str, str], rows: Mapping[str, Row]) -> None:
+    def __init__(
+        self, foresight: Foresight, case: Case, kept: Mapping[str, str], rows: Mapping[str, Row], here: Here
+    ) -> None:
         self.foresight, self.case, self.kept, self.rows = foresight, case, kept, rows
         self.found: dict[str, Foreseen] = {}
         self.sizes: dict[tuple[object, ...], Size | str] = {}
         self.answers: dict[str, tuple[str | None, Any, str, str]] = {}
         self.retrieved: dict[tuple[str, ...], Any] = {}
         self.sides: dict[Unit, _Side] = {}
+        self.sent: dict[tuple[object, ...], tuple[Message, ...]] = {}
+        """What is sent, by the same keys as the sizes."""
+        self.here = here
 
     def go_through(self, unit: Unit, shown: bool) -> None:
         """`shown`: what it comes to is compared."""
@@ -261,6 +279,8 @@ class _View:
                 call = next(calls)
                 key = _key(unit, step, awaits)
                 fate, size = self._fate(key, step, names, perhaps, call.name in self.kept)
+                if self._adopted(call, key, unit, fate):
+                    fate, size = Fate.REUSED, Size()
                 if fate is Fate.RULED_OUT:
                     names.skipped(step, str(size))
                 elif fate is Fate.REUSED:
@@ -281,7 +301,11 @@ class _View:
             elif isinstance(step, Grade | Verdict):
                 own_calls = [next(calls) for _ in unit.evaluators(step)]
                 there = all(call.name in self.kept for call in own_calls)
-                fate, size = self._fate(_key(unit, step, awaits), step, names, perhaps, there)
+                key = _key(unit, step, awaits)
+                fate, size = self._fate(key, step, names, perhaps, there)
+                adopted = [self._adopted(call, key, unit, fate) for call in own_calls]
+                if any(adopted) and all(call.name in self.kept for call in own_calls):
+                    fate, size = Fate.REUSED, Size()
                 mine, said_by = _awaited(step.needs, awaits), _speakers(unit, step.needs)
                 for call in own_calls:
                     own = Fate.REUSED if call.name in self.kept and fate is not Fate.RULED_OUT else fate
@@ -311,6 +335,7 @@ class _View:
                 self._note(Foreseen(call, unit, Fate.RULED_OUT))
             names.lacks(step, str(status))
             return
+        self._adopt_turns(talk, names)
         if is_over(talk, self.kept, self.rows):
             self._over(talk, unit)
             row = self.rows.get(talk.name)
@@ -373,6 +398,8 @@ class _View:
         key = (_key(pair.first, step, first.awaits), _key(pair.second, step, second.awaits))
         there = all(call.name in self.kept for call in pair.calls)
         fate, size = self._fate(key, step, names, first.perhaps | second.perhaps, there)
+        for call in pair.calls:
+            self._adopted(call, key, pair.first, fate)
         # A reply that is awaited from either side counts as one of the first: in the other order it is the other's.
         awaits = _awaited(step.needs, {**second.awaits, **first.awaits})
         for call in pair.calls:
@@ -398,15 +425,72 @@ class _View:
         if there:
             return Fate.REUSED, Size()
         if key not in self.sizes:
-            self.sizes[key] = self._size(step, names)
+            self.sizes[key] = self._size(key, step, names)
         size = self.sizes[key]
         return (fate if isinstance(size, Size) else Fate.RULED_OUT), size
 
-    def _size(self, step: Ask | Judging, names: Names) -> Size | str:
+    def _size(self, key: tuple[object, ...], step: Ask | Judging, names: Names) -> Size | str:
         try:
-            return self.foresight.size(step, names.values, self.case)
+            sent = self.sent[key] = self.foresight.sent(step, names.values, self.case)
+            return _sum(Size.of(message.content) for message in sent)
+        except Unavailable as reason:
+            if reason.status != PENDING:
+                return reason.status
+        try:
+            return self.foresight.outline(step, names.values, self.case)
         except Unavailable as reason:
             return reason.status
+
+    def _adopted(self, call: Call, key: tuple[object, ...], unit: Unit, fate: Fate) -> bool:
+        """Whether a reply to what would be sent is there under another name; it is among the rows from then on."""
+        adoption, sent = self.foresight.adoption, self.sent.get(key)
+        if fate not in (Fate.PERHAPS, Fate.CERTAIN) or adoption is None or sent is None:
+            return False
+        if call.name in self.kept or not adoption.could(call.table, call.model):
+            return False
+        assert not isinstance(call.step, Converse)
+        question = self.foresight.asked(call.step)
+        number = unit.number % call.step.samples if isinstance(call.step, Ask) else 0
+        about = (self.case.item_id, *unit.samples.values())
+        request = question.digest(call.model, sent)
+        return self._take(Wanted(call.table, call.name, call.model, request, number, about), question)
+
+    def _take(self, wanted: Wanted, question: Question) -> bool:
+        adoption = self.foresight.adoption
+        found = None if adoption is None else adoption.find(wanted, self.here)
+        if found is None:
+            return False
+        row = foreseen_row(found, question)
+        self.kept = self.kept if isinstance(self.kept, ChainMap) else ChainMap({}, cast("dict[str, str]", self.kept))
+        self.rows = self.rows if isinstance(self.rows, ChainMap) else ChainMap({}, cast("dict[str, Row]", self.rows))
+        self.kept.maps[0][wanted.name] = row["status"]
+        self.rows.maps[0][wanted.name] = row
+        return True
+
+    def _adopt_turns(self, talk: Talk, names: Names) -> None:
+        """Takes over the turns that another conversation has after the same ones."""
+        step, adoption = talk.step, self.foresight.adoption
+        if adoption is None or talk.name in self.kept:
+            return
+        try:
+            told = systems(step, self.case, names.values, self.foresight.sources)
+        except Unavailable:
+            return
+        while not is_over(talk, self.kept, self.rows):
+            turns = turns_so_far(talk, self.rows, self.kept)
+            number = len(turns) + 1
+            role = talk.speaker(number)
+            model, name = talk.models[role], talk.turns[number - 1]
+            if not adoption.could("turns", model):
+                return
+            own = [self.rows[talk.turns[each - 1]] for each in range(1, number) if talk.speaker(each) == role]
+            begun = opening(self.case.language) if role == step.opens else None
+            sent = said_to(role, told, turns, begun, own[-1]["left_out"] if own else 0)
+            settings = next(speaker.settings for speaker in step.speakers if speaker.role == role)
+            question = Question(None, None, settings, None, text_reader)
+            wanted = Wanted("turns", name, model, question.digest(model, sent), talk.number, (self.case.item_id,))
+            if not self._take(wanted, question):
+                return
 
     def _answer(self, step: Ask, name: str, names: Names) -> None:
         """Puts a kept reply among the names, as `stepping` does."""
@@ -421,6 +505,17 @@ class _View:
             sent = "\n\n".join(each["content"] for each in orjson.loads(row["messages"]))
             self.answers[name] = (text, value, row["status"], sent)
         names.answered(step, *self.answers[name])
+
+
+def foreseen_row(found: Adopted, question: Question) -> Row:
+    """The row that an adopted reply will be, as far as others build on it."""
+    row = found.row
+    if row.get("reply", row.get("text")) is None:
+        return row
+    kept = {"reply": row.get("reply", row.get("text")), "finish_reason": row["finish_reason"]}
+    replied, outcome = reread(question, kept, found.draft)
+    text = replied.get("reply", kept["reply"])
+    return {**row, **replied, "text": text, "status": row["status"] if outcome is None else outcome.status}
 
 
 @dataclass(frozen=True)

@@ -10,44 +10,36 @@ from typing import Any
 
 from tripos_compiler.plan import (
     Ask,
-    Axis,
     Column,
     Compare,
     Converse,
     Grade,
     Judging,
-    Metric,
     Plan,
     Retrieve,
     Score,
     Verdict,
 )
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
-from tripos_runtime.asking import Answer, Asking, Draft, Outcome, Question, Reader, text_reader
+from tripos_runtime.adopting import Adoption, Wanted
+from tripos_runtime.asking import DRAFT, Adopted, Answer, Asking, Draft, Question
 from tripos_runtime.calling import Called, Caller
 from tripos_runtime.columns import kept_value
 from tripos_runtime.conversing import converse, count_kept
-from tripos_runtime.grading import grade_reader, grade_schema, score_rows
+from tripos_runtime.grading import score_rows
 from tripos_runtime.ledger import Keeper, Listing, Row
 from tripos_runtime.models.base import Message, ModelError
 from tripos_runtime.prompting import ask_messages, grade_messages, shorter
-from tripos_runtime.reading import read, schema_of
+from tripos_runtime.questions import question_of
 from tripos_runtime.retrieval.choosing import Chooser
 from tripos_runtime.retrieval.encoding import Encoder
 from tripos_runtime.retrieval.retrieving import Retriever, retrieve
 from tripos_runtime.shared import Shared, together
 from tripos_runtime.sources import Sources
-from tripos_runtime.statuses import AGAIN, OK, SCORED, TRUNCATED, status_of_reply
+from tripos_runtime.statuses import AGAIN, OK, SCORED, TRUNCATED
 from tripos_runtime.tally import Tally
 from tripos_runtime.units import Call, Names, Unit
 from tripos_runtime.verdicts import take_verdict
-
-DRAFT = (
-    "reply", "error", "finish_reason", "model_served",
-    "attempts", "tokens_in", "tokens_out", "tokens_reasoning", "cost_usd", "latency_s",
-)  # fmt: skip
-"""The columns of a draft that become those of the answer."""
-
 
 @dataclass
 class Stepper:
@@ -66,6 +58,8 @@ class Stepper:
     chooser: Chooser = field(default_factory=Chooser)
     encoder: Encoder | None = None
     """Who embeds for steps that retrieve."""
+    adoption: Adoption | None = None
+    """Who finds replies that the ledger has under other names."""
     _questions: dict[str, Question] = field(default_factory=dict)
 
     def reuse(self, unit: Unit, shared: Shared) -> None:
@@ -150,7 +144,7 @@ class Stepper:
         metrics = [self.plan.metric(metric) for metric in step.metrics]
         status = names.holds(step)
         sent: tuple[Message, ...] = ()
-        question = self.question_of(step, metrics)
+        question = self.question_of(step)
         if status is None:
             try:
                 sent = grade_messages(step, question, unit.case, names.values, self.sources, metrics)
@@ -204,16 +198,28 @@ class Stepper:
             name: self._from(shared.rows[name], asking, call) for name, call in calls.items() if name in shared.kept
         }
         new = [name for name in calls if name not in answers]
-        firsts: dict[str, Called | ModelError | Draft] = {
+        firsts: dict[str, Called | ModelError | Draft | Adopted] = {
             name: Draft({key: shared.drafts[name][key] for key in DRAFT}) for name in new if name in shared.drafts
         }
+        requests = {name: asking.question.digest(calls[name].model, asking.sent) for name in new}
+        for name in new:
+            if name not in firsts and (found := self._adopted(unit, calls[name], requests[name], numbers[name], shared)):
+                firsts[name] = found
         fresh = [name for name in new if name not in firsts]
         most = max(1, asking.caller.model.most_samples)
         chunks = [fresh[start : start + most] for start in range(0, len(fresh), most)]
 
-        async def settle(name: str, first: Called | ModelError | Draft) -> None:
-            answer = await asking.settle(first, lambda draft: self._keep_draft(row(name), name, draft), numbers[name])
-            self._keep_answer(calls[name], answer, row(name), asking)
+        async def settle(name: str, first: Called | ModelError | Draft | Adopted) -> None:
+            def keep(draft: Draft) -> None:
+                self._keep_draft(row(name), name, draft)
+
+            own = {**row(name), "request_digest": requests[name], "adopted_from": None}
+            if isinstance(first, Adopted):
+                answer = await asking.adopt(first, keep, numbers[name])
+                self.keep_adopted(calls[name], answer, {**own, **answer.columns}, first, asking.lane)
+            else:
+                answer = await asking.settle(first, keep, numbers[name])
+                self._keep_answer(calls[name], answer, own, asking)
             answers[name] = answer
 
         async def ask(chunk: list[str]) -> None:
@@ -229,6 +235,25 @@ class Stepper:
                 self._count_status(call.table, answers[name].status)
                 self.work.add([name])
         return answers
+
+    def _adopted(self, unit: Unit, call: Call, request: str, number: int, shared: Shared) -> Adopted | None:
+        """A reply that the ledger has under another name, if any."""
+        if self.adoption is None or shared.here is None:
+            return None
+        about = (unit.case.item_id, *unit.samples.values())
+        return self.adoption.find(Wanted(call.table, call.name, call.model, request, number, about), shared.here)
+
+    def keep_adopted(
+        self, call: Call, answer: Answer, row: Mapping[str, Any], adopted: Adopted, lane: tuple[str, str]
+    ) -> None:
+        """Keeps a reply that was asked for under another name, which costs nothing but what it is asked once more."""
+        assert self.adoption is not None
+        self.ledger.keep({call.table: [{**row, "adopted_from": adopted.origin}]})
+        self.adoption.kept(adopted)
+        self.tally.adopt(lane, call.model, answer, adopted)
+        if call.table != "turns":
+            self._count_status(call.table, answer.status)
+            self.settled([call.name], answer.status)
 
     def skip(self, name: str, role: str, status: str, unit: Unit, shared: Shared) -> None:
         """Counts a call that is not made, once for all units."""
@@ -379,31 +404,9 @@ class Stepper:
     def _count_status(self, table: str, status: str) -> None:
         (self.tally.samples if table == "samples" else self.tally.judgements)[status] += 1
 
-    def question_of(self, step: Ask | Judging, metrics: Sequence[Metric] = ()) -> Question:
+    def question_of(self, step: Ask | Judging) -> Question:
         """The question of a step, made once."""
-        name = step.fingerprint
-        if name not in self._questions:
-            if isinstance(step, Ask):
-                schema = schema_of(step.returns) if step.returns is not None else None
-                reader = reply_reader(step, tuple(self.sources.axes.values()))
-                self._questions[name] = Question(step.system, step.prompt, step.settings, schema, reader)
-            else:
-                scorer = self.plan.scorer(step.scorer)
-                schema, reader = grade_schema(scorer, metrics), grade_reader(scorer, metrics)
-                self._questions[name] = Question(scorer.system, scorer.prompt, scorer.settings, schema, reader)
-        return self._questions[name]
-
-
-def reply_reader(step: Ask, axes: Sequence[Axis]) -> Reader:
-    """Reads a reply as what the step returns."""
-    returns = step.returns
-    if returns is None:
-        return text_reader
-
-    def reader(text: str, finish_reason: str | None) -> Outcome:
-        found = read(returns, text, axes)
-        if found.error is not None:
-            return Outcome(None, None, found.error, status_of_reply(found.status, finish_reason))
-        return Outcome(found.value, found.value)
-
-    return reader
+        if step.fingerprint not in self._questions:
+            axes = tuple(self.sources.axes.values())
+            self._questions[step.fingerprint] = question_of(self.plan, axes, step)
+        return self._questions[step.fingerprint]

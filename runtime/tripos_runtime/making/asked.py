@@ -8,14 +8,23 @@ from datetime import datetime
 from typing import Any
 
 from tripos_compiler.plan import Ask, Plan
-from tripos_runtime.asking import Answer, Asking, Draft, Question, as_one_text
+from tripos_runtime.adopting import NOWHERE, Adoption, Wanted
+from tripos_runtime.asking import (
+    DRAFT,
+    Adopted,
+    Answer,
+    Asking,
+    Draft,
+    Question,
+    as_one_text,
+    reread,
+)
 from tripos_runtime.calling import Caller
 from tripos_runtime.ledger import Ledger, Listing, Row, sample_id
 from tripos_runtime.models.base import Message
-from tripos_runtime.reading import schema_of
 from tripos_runtime.sources import Sources
 from tripos_runtime.statuses import AGAIN, OK, TRUNCATED
-from tripos_runtime.stepping import DRAFT, reply_reader
+from tripos_runtime.questions import question_of
 from tripos_runtime.tally import Tally
 
 
@@ -84,14 +93,15 @@ class Asker:
     on_unasked: Callable[[MadeCall, tuple[Message, ...]], None] | None = None
     on_deeper: Callable[[str, str, int], None] | None = None
     """Told, of a data set and one of its walks that met a reply that is not kept, how many levels lie below it."""
+    adoption: Adoption | None = None
+    """Who finds replies that the ledger has under other names."""
     _questions: dict[str, Question] = field(default_factory=dict)
 
     def question(self, step: Ask) -> Question:
         """The question of a step, made once."""
         if step.fingerprint not in self._questions:
-            schema = schema_of(step.returns) if step.returns is not None else None
-            reader = reply_reader(step, tuple(self.sources.axes.values()))
-            self._questions[step.fingerprint] = Question(step.system, step.prompt, step.settings, schema, reader)
+            axes = tuple(self.sources.axes.values())
+            self._questions[step.fingerprint] = question_of(self.plan, axes, step)
         return self._questions[step.fingerprint]
 
     async def ask(
@@ -106,12 +116,20 @@ class Asker:
             if self.on_reused is not None:
                 self.on_reused(call)
             return self._kept(found.rows[name], question, call, sent)
+        request = question.digest(call.model, sent)
+        adopted = None if name in found.drafts else self._adopted(call, request)
         if self.callers is None:
+            if adopted is not None and (answer := _foreseen(adopted, question, sent)) is not None:
+                if self.on_reused is not None:
+                    self.on_reused(call)
+                return answer
             if self.on_unasked is not None:
                 self.on_unasked(call, sent)
             raise Unasked
         asking = Asking(self.callers[call.model], question, sent, call.language, call.lane)
-        row = self._row(call)
+        row = {**self._row(call), "request_digest": request, "adopted_from": None}
+        if adopted is not None:
+            return await self._adopt(call, asking, adopted, row)
         if name in found.drafts:
             draft = found.drafts[name]
             answer = await asking.settle(Draft({key: draft[key] for key in DRAFT}), _nothing, call.number)
@@ -125,6 +143,25 @@ class Asker:
             self.whole = False
         else:
             self.work.add([name])
+        return answer
+
+    def _adopted(self, call: MadeCall, request: str) -> Adopted | None:
+        """A reply that the ledger has under another name, if any."""
+        if self.adoption is None:
+            return None
+        wanted = Wanted("samples", call.name, call.model, request, call.number, (call.item,))
+        return self.adoption.find(wanted, NOWHERE)
+
+    async def _adopt(self, call: MadeCall, asking: Asking, adopted: Adopted, row: Mapping[str, Any]) -> Answer:
+        assert self.adoption is not None
+        answer = await asking.adopt(adopted, lambda draft: self._keep_draft(row, call.name, draft), call.number)
+        self.ledger.keep({"samples": [{**row, **answer.columns, "adopted_from": adopted.origin}]})
+        self.adoption.kept(adopted)
+        self.tally.adopt(call.lane, call.model, answer, adopted)
+        self.tally.samples[answer.status] += 1
+        self.work.add([call.name])
+        if self.on_reused is not None:
+            self.on_reused(call)
         return answer
 
     def _kept(self, row: Row, question: Question, call: MadeCall, sent: tuple[Message, ...]) -> Answer:
@@ -156,6 +193,18 @@ class Asker:
             "model": call.model,
             "sample_number": call.number,
         }
+
+
+def _foreseen(adopted: Adopted, question: Question, sent: tuple[Message, ...]) -> Answer | None:
+    """The answer that an adopted reply will give; none where it has to be asked for once more."""
+    row = adopted.row
+    if row["reply"] is None:
+        return Answer(row["status"], None, None, as_one_text(sent), {"error": row["error"]})
+    replied, outcome = reread(question, row, adopted.draft)
+    if outcome is None:
+        return None
+    text = replied.get("reply", row["reply"])
+    return Answer(outcome.status, text, outcome.value, as_one_text(sent), {"error": outcome.error})
 
 
 def find(ledger: Ledger, names: Iterable[str]) -> Found:

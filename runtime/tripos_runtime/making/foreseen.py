@@ -11,6 +11,7 @@ from typing import Any
 
 from tripos_compiler.plan import Plan, Scenario
 from tripos_compiler.semantics.evaluate import Missing
+from tripos_runtime.adopting import Adoption
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case, CaseSource, Selection
 from tripos_runtime.foreseeing import PENDING, Size
@@ -60,7 +61,12 @@ class MakingForeseen:
 
 
 def foresee_making(
-    plan: Plan, source: CaseSource, selection: Selection, binding: Binding, ledger: Any
+    plan: Plan,
+    source: CaseSource,
+    selection: Selection,
+    binding: Binding,
+    ledger: Any,
+    adoption: Adoption | None = None,
 ) -> MakingForeseen:
     """Goes through what a ledger has of the data sets that a run makes. Nobody is asked and nothing is kept."""
     found = MakingForeseen(source, selection)
@@ -72,6 +78,7 @@ def foresee_making(
         _of(found, call).sizes.append(_size(sent))
 
     maker = data_maker(plan, source, selection, binding, ledger)
+    maker.adoption = adoption
     maker.functions = dict.fromkeys((plugin.name for plugin in plan.plugins), _not_called)
 
     def deeper(dataset: str, walk: str, levels: int) -> None:
