@@ -7,7 +7,7 @@ already. So what is asked is what an empty store would be asked for and this one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -26,8 +26,8 @@ MEMBERS = 4096
 
 
 class Wanted(NamedTuple):
-    """A reply that is looked for: where it is kept, its name and the digest of what would be sent. `number` and `about`,
-    the item and what is judged, say which of several draws would do best."""
+    """A reply that is looked for: where it is kept, its name and the digest of what would be sent. `number` and
+    `about`, the item and what is judged, say which of several draws would do best."""
 
     table: str
     name: str

@@ -228,8 +228,8 @@ class Asking:
 def reread(
     question: Question, kept: Mapping[str, Any], draft: Mapping[str, Any] | None
 ) -> tuple[Mapping[str, Any], Outcome | None]:
-    """What a reader makes of a reply that is kept, as columns, after the unreadable `draft` if there was one: no outcome
-    where the reply now has to be asked for once more, in words that it was not asked for in."""
+    """What a reader makes of a reply that is kept, after the unreadable `draft` if there was one, and the columns that
+    change; no outcome where the reply now has to be asked for once more, in words that it was not asked for in."""
     last = question.reader(kept["reply"], kept["finish_reason"])
     if draft is None:
         return {}, None if question.repairs(last) else last

@@ -28,7 +28,6 @@ from tripos_runtime.shared import Shared
 from tripos_runtime.sources import Sources
 from tripos_runtime.statuses import AGAIN, OK
 from tripos_runtime.talks import LIMIT, SAID, Talk, ends, most_turns
-
 from tripos_runtime.units import Call
 
 if TYPE_CHECKING:

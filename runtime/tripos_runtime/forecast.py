@@ -194,8 +194,8 @@ class _Watcher:
         self.alike = {each.name: set() if adopts else alike(self.lookup.wirings[each.name], held) for each in chosen}
         self.unmade_alike = {each.name: alike(self.lookup.wirings[each.name], ()) for each in chosen}
         """What was never made is not kept."""
-        self.foresight = Foresight(plan, source.sources, adoption=self.adoption)
         self.vectors = ForeseenVectors(ledger)
+        self.foresight = Foresight(plan, source.sources, vectors=self.vectors, adoption=self.adoption)
         self.reasons = Reasons(plan, history)
         self.arms = {scenario.name: arms_of(scenario) for scenario in chosen}
         self.lines: dict[Where, Line] = {}

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import ChainMap
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple, cast
@@ -47,6 +48,8 @@ from tripos_runtime.prompting import ask_messages, continued, grade_messages
 from tripos_runtime.questions import question_of
 from tripos_runtime.reading import format_note, read, schema_of
 from tripos_runtime.retrieval.choosing import Chooser
+from tripos_runtime.retrieval.foreseen import ForeseenVectors
+from tripos_runtime.retrieval.indexes import Values
 from tripos_runtime.retrieval.retrieving import found
 from tripos_runtime.shots import shot_messages
 from tripos_runtime.sources import Sources
@@ -126,6 +129,8 @@ class Foresight:
     chooser: Chooser = field(default_factory=Chooser)
     embedding: list[tuple[Unit, Retrieve, Names]] = field(default_factory=list)
     """The steps of the case at hand that need vectors, each once."""
+    vectors: ForeseenVectors | None = None
+    """Who knows which vectors are there."""
     adoption: Adoption | None = None
     """Who finds replies that the ledger has under other names."""
     _questions: dict[str, Question] = field(default_factory=dict)
@@ -259,6 +264,8 @@ class _View:
         self.sent: dict[tuple[object, ...], tuple[Message, ...]] = {}
         """What is sent, by the same keys as the sizes."""
         self.here = here
+        self.guessed: set[str] = set()
+        """The retrieving steps of which it is not known what they find."""
 
     def go_through(self, unit: Unit, shown: bool) -> None:
         """`shown`: what it comes to is compared."""
@@ -281,6 +288,8 @@ class _View:
                 fate, size = self._fate(key, step, names, perhaps, call.name in self.kept)
                 if self._adopted(call, key, unit, fate):
                     fate, size = Fate.REUSED, Size()
+                elif fate is Fate.CERTAIN and self._is_guessed(call):
+                    fate = Fate.PERHAPS
                 if fate is Fate.RULED_OUT:
                     names.skipped(step, str(size))
                 elif fate is Fate.REUSED:
@@ -317,11 +326,23 @@ class _View:
                         if fate is Fate.PERHAPS:
                             perhaps.add(step.name)
 
+    def _found(self, unit: Unit, step: Retrieve, names: Names) -> Any:
+        vectors, chooser = self.foresight.vectors, self.foresight.chooser
+        values: Mapping[int, Values] | None = {}
+        if step.using is not None and names.holds(step) is None:
+            values = None
+            if vectors is not None and self.foresight.adoption is not None:
+                with suppress(Unavailable):
+                    values = vectors.values(step, *unit.wiring.retrieved[step.name], names, chooser)
+            if values is None:
+                self.guessed.add(step.name)
+        return found(chooser, unit, step, names, values or {})
+
     def _retrieve(self, unit: Unit, step: Retrieve, names: Names) -> None:
         """What a step finds. Of one that needs vectors, which may not be there, what letters find: it is as long."""
         key = (step.fingerprint, *unit.upstream(step.needs))
         if key not in self.retrieved:
-            self.retrieved[key] = found(self.foresight.chooser, unit, step, names)
+            self.retrieved[key] = self._found(unit, step, names)
             if step.using is not None and names.holds(step) is None:
                 self.foresight.embedding.append((unit, step, names))
         names.values[step.name] = self.retrieved[key]
@@ -446,6 +467,8 @@ class _View:
         adoption, sent = self.foresight.adoption, self.sent.get(key)
         if fate not in (Fate.PERHAPS, Fate.CERTAIN) or adoption is None or sent is None:
             return False
+        if not self.guessed.isdisjoint(call.step.needs):
+            return False
         if call.name in self.kept or not adoption.could(call.table, call.model):
             return False
         assert not isinstance(call.step, Converse)
@@ -454,6 +477,12 @@ class _View:
         about = (self.case.item_id, *unit.samples.values())
         request = question.digest(call.model, sent)
         return self._take(Wanted(call.table, call.name, call.model, request, number, about), question)
+
+    def _is_guessed(self, call: Call) -> bool:
+        """Whether a reply may be there under another name, and nobody knows before what will be sent."""
+        adoption = self.foresight.adoption
+        guessed = not self.guessed.isdisjoint(call.step.needs)
+        return guessed and adoption is not None and adoption.could(call.table, call.model)
 
     def _take(self, wanted: Wanted, question: Question) -> bool:
         adoption = self.foresight.adoption
@@ -470,7 +499,7 @@ class _View:
     def _adopt_turns(self, talk: Talk, names: Names) -> None:
         """Takes over the turns that another conversation has after the same ones."""
         step, adoption = talk.step, self.foresight.adoption
-        if adoption is None or talk.name in self.kept:
+        if adoption is None or talk.name in self.kept or not self.guessed.isdisjoint(step.needs):
             return
         try:
             told = systems(step, self.case, names.values, self.foresight.sources)

@@ -41,6 +41,7 @@ from tripos_runtime.tally import Tally
 from tripos_runtime.units import Call, Names, Unit
 from tripos_runtime.verdicts import take_verdict
 
+
 @dataclass
 class Stepper:
     """Works on units. What it asks for is in the ledger before it goes on."""
@@ -203,7 +204,9 @@ class Stepper:
         }
         requests = {name: asking.question.digest(calls[name].model, asking.sent) for name in new}
         for name in new:
-            if name not in firsts and (found := self._adopted(unit, calls[name], requests[name], numbers[name], shared)):
+            if name not in firsts and (
+                found := self._adopted(unit, calls[name], requests[name], numbers[name], shared)
+            ):
                 firsts[name] = found
         fresh = [name for name in new if name not in firsts]
         most = max(1, asking.caller.model.most_samples)

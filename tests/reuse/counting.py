@@ -13,6 +13,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
+
 from tripos.project import find_spec
 from tripos.running import Job
 from tripos_compiler.plan import Plan
@@ -21,9 +23,10 @@ from tripos_runtime.calling import Limits
 from tripos_runtime.cases import CaseSource, Selection
 from tripos_runtime.forecast import Forecast, forecast
 from tripos_runtime.models import Model
-from tripos_runtime.models.embeddings import open_embedding
 from tripos_runtime.models.base import FREE, Price, Reply, Request
+from tripos_runtime.models.embeddings import open_embedding
 from tripos_warehouse.ledger import open_ledger
+from tripos_warehouse.schemas import TABLES
 from tripos_warehouse.store import Store
 
 WORDS = ("42", "4.5", "7", "goodbye", "sun", "moon", "kind", "warm", "left", "right", "up", "down", "ice", "tea")
@@ -42,7 +45,7 @@ def reply_to(content: str, schema: Any, number: int) -> str:
     if schema is not None:
         repaired = "could not be used" in content or "无法使用" in content
         return "broken {" if seed[0] % 7 == 0 and not repaired else json.dumps(_value(schema, seed))
-    return " ".join(WORDS[byte % len(WORDS)] for byte in seed[: 2 + seed[1] % 4])
+    return " ".join((*(WORDS[byte % len(WORDS)] for byte in seed[: 2 + seed[1] % 4]), seed[:4].hex()))
 
 
 def _value(schema: Mapping[str, Any], seed: bytes) -> Any:
@@ -61,15 +64,16 @@ def _value(schema: Mapping[str, Any], seed: bytes) -> Any:
             return seed[0] / 8
         case "boolean":
             return seed[0] % 2 == 0
-    return " ".join(WORDS[byte % len(WORDS)] for byte in seed[: 1 + seed[1] % 4])
+    return " ".join((*(WORDS[byte % len(WORDS)] for byte in seed[: 1 + seed[1] % 4]), seed[:4].hex()))
 
 
 @dataclass
 class CountingModel:
-    """A model that keeps what it is sent."""
+    """A model that counts what it is sent: `sent` in this run, `past` ever. What comes again is answered otherwise."""
 
     name: str
     sent: Counter[str]
+    past: Counter[str]
     structured: bool = True
     slots: int | None = None
     endpoint: str = "counting"
@@ -79,8 +83,10 @@ class CountingModel:
     async def ask(self, request: Request) -> Reply:
         """The reply to a request, and the further ones where it wants several."""
         content = content_of(request)
+        before = self.past[content]
+        self.past[content] += request.samples
         self.sent[content] += request.samples
-        texts = [reply_to(content, request.schema, request.number + each) for each in range(request.samples)]
+        texts = [reply_to(content, request.schema, before + each) for each in range(request.samples)]
         replies = [Reply(text, self.name, "stop", 10, 5, 0.001) for text in texts]
         return Reply(texts[0], self.name, "stop", 10, 5, 0.001, others=tuple(replies[1:]))
 
@@ -95,28 +101,27 @@ class CountingEmbedder:
     inner: Model
     sent: Counter[str]
 
+    past: Counter[str]
+
     def __getattr__(self, name: str) -> Any:
         return getattr(self.inner, name)
 
     async def ask(self, request: Request) -> Reply:
         """The vectors of what was sent."""
-        self.sent.update(f"{request.model} {message.content}" for message in request.messages)
+        texts = [f"{request.model} {message.content}" for message in request.messages]
+        self.sent.update(texts)
+        self.past.update(texts)
         return await self.inner.ask(request)
-
-
-Scored = Counter[tuple[Any, ...]]
-"""The scores of a run, without the names of what they are taken from."""
 
 
 @dataclass(frozen=True)
 class Ran:
-    """What a run did: what was sent, what had been foreseen, what was counted, and its scores."""
+    """What a run did: what was sent, what had been foreseen, and what was counted."""
 
     sent: Counter[str]
     foreseen: Forecast
     asked: int
     reused: int
-    scores: Scored
     run_id: str
 
 
@@ -130,6 +135,8 @@ class Bench:
     most_samples: int = 1
     runs: int = 0
     selection: Selection = field(default_factory=Selection)
+    past: Counter[str] = field(default_factory=Counter)
+    """What was ever sent."""
 
     @property
     def store(self) -> Path:
@@ -147,7 +154,7 @@ class Bench:
     def copy(self, folder: Path) -> Bench:
         """The same with a store of its own."""
         shutil.copytree(self.folder, folder)
-        return Bench(folder, self.models, self.roles, self.most_samples, self.runs, self.selection)
+        return Bench(folder, self.models, self.roles, self.most_samples, self.runs, self.selection, self.past.copy())
 
     def compiled(self) -> tuple[Plan, CaseSource]:
         """The plan of the one spec in the folder."""
@@ -158,7 +165,7 @@ class Bench:
         return compilation.plan, CaseSource(compilation.plan, found.folders, (str(path),))
 
     def run(self, models: tuple[str, ...] | None = None, roles: Mapping[str, tuple[str, ...]] | None = None) -> Ran:
-        """Foresees and runs what stands in the folder."""
+        """Foresees and runs what stands in the folder, with other models where they are given."""
         plan, source = self.compiled()
         known = {role.name for role in plan.roles}
         filled = {**self.roles, **(roles or {})}
@@ -171,9 +178,9 @@ class Bench:
         opened: dict[str, Any] = {}
         for name in binding.every:
             if name == "mock/embedding":
-                opened[name] = CountingEmbedder(open_embedding(name), sent)
+                opened[name] = CountingEmbedder(open_embedding(name), sent, self.past)
             else:
-                opened[name] = CountingModel(name, sent, most_samples=self.most_samples)
+                opened[name] = CountingModel(name, sent, self.past, most_samples=self.most_samples)
         self.runs += 1
         run_id = f"run{self.runs:03}"
         source = CaseSource(plan, source.reader, source.spec_files)
@@ -182,7 +189,7 @@ class Bench:
         assert ending.status == "finished", ending
         tally = job.tally
         asked, reused = sum(tally.asked.values()), sum(tally.reused.values())
-        return Ran(sent, foreseen, asked, reused, Counter(tally.scores), run_id)
+        return Ran(sent, foreseen, asked, reused, run_id)
 
 
 @asynccontextmanager
@@ -190,26 +197,26 @@ async def _around(job: Job) -> Any:
     yield
 
 
-def figures(bench: Bench, run_id: str) -> list[Mapping[str, Any]]:
-    """The figures of a run."""
-    from tripos_warehouse.report import report
-    from tripos_warehouse.runs import get_plan
-    from tripos_warehouse.views import connect_run
-
-    connection, found = connect_run(Store.open(bench.store, create=False), run_id)
-    try:
-        told = report(connection, get_plan(connection, found), found)
-        dropped = ("run_id", "release")
-        return [{key: row[key] for key in row if key not in dropped} for row in told.to_measure_rows()]
-    finally:
-        connection.close()
+RESULTS = ("samples", "turns", "judgements", "scores", "comparisons")
 
 
-def difference(before: Ran, edited: Ran, fresh: Ran) -> tuple[int, int]:
-    """How many requests too many and too few were made after an edit: wanted is what a fresh store would be sent and
-    this one was not."""
-    wanted = fresh.sent - before.sent
+def results(bench: Bench) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Everything that a store has by its name, apart from when, how fast and by which run it was found."""
+    store = Store.open(bench.store, create=False)
+    found: dict[tuple[str, str], Mapping[str, Any]] = {}
+    for table in RESULTS:
+        for path in store.parts(table):
+            for row in pq.read_table(path).to_pylist(maps_as_pydicts="strict"):
+                told = {name: row[name] for name in TABLES[table].content}
+                found[table, row[TABLES[table].key[0]]] = told
+    return found
+
+
+def difference(before: Counter[str], edited: Ran, fresh: Ran) -> tuple[int, int]:
+    """How many requests too many and too few were made in a store that had sent some `before`: wanted is what a fresh
+    store sends and this one had not sent."""
+    wanted = fresh.sent - before
     return (edited.sent - wanted).total(), (wanted - edited.sent).total()
 
 
-__all__: Sequence[str] = ("Bench", "Ran", "difference", "figures")
+__all__: Sequence[str] = ("Bench", "Ran", "difference", "results")

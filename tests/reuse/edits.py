@@ -83,7 +83,9 @@ EDITS: Mapping[str, Edit] = {
     # data
     "a reference answer that no candidate sees": cell("items.jsonl", 0, answer="40 + 2"),
     "a reference answer in the other language": cell("items.jsonl", 2, answer="七"),
-    "every reference answer": rows("items.jsonl", lambda all_: [{**row, "answer": row["answer"] + "."} for row in all_]),
+    "every reference answer": rows(
+        "items.jsonl", lambda all_: [{**row, "answer": row["answer"] + "."} for row in all_]
+    ),
     "a question": cell("items.jsonl", 0, question="What is 7 * 6?"),
     "a field that no spec declares": cell("items.jsonl", 0, note="checked"),
     "a field that is declared and not used": both(
@@ -128,7 +130,7 @@ EDITS: Mapping[str, Edit] = {
     "an English word of a rubric": text(("Is it clear?", "Is it plain?")),
     "an English word of a comparison": text(("One: {{ one }}", "First: {{ one }}")),
     "an English word of a judge's system message": text(("You grade.", "You grade strictly.")),
-    "a hole that prints the same": text(("{{ hint }}: {{ item.question }}\"", "{{ hint }}: {{ trim(item.question) }}\"")),
+    "a hole that prints the same": text(('{{ hint }}: {{ item.question }}"', '{{ hint }}: {{ trim(item.question) }}"')),
     "quotes in place of one line": text(('zh "学习。"', 'zh """\n        学习。\n        """')),
     # labels
     "a Chinese label of an axis": text(('zh "容易"', 'zh "简单"')),
@@ -144,32 +146,48 @@ EDITS: Mapping[str, Edit] = {
     "a version of the benchmark": text(('benchmark quiz "1.0.0"', 'benchmark quiz "1.1.0"')),
     # names
     "another name of the benchmark": text(("benchmark quiz ", "benchmark exam ")),
-    "another name of a scenario": text(("scenario sums ", "scenario arithmetic "), ("| sums  |", "| arithmetic |"),
-                                       ("sums.right", "arithmetic.right")),
+    "another name of a scenario": text(
+        ("scenario sums ", "scenario arithmetic "), ("| sums  |", "| arithmetic |"), ("sums.right", "arithmetic.right")
+    ),
     "another name of a scenario of cells": text(("scenario essay ", "scenario prose "), ("| essay |", "| prose |")),
     "another name of a scenario with a conversation": text(("scenario lesson ", "scenario tuition ")),
-    "another name of a scenario that retrieves": text(("scenario found ", "scenario search "),
-                                                     ("found.right", "search.right")),
+    "another name of a scenario that retrieves": text(
+        ("scenario found ", "scenario search "), ("found.right", "search.right")
+    ),
     "another name of a scenario of made rows": text(("scenario riddles ", "scenario puzzles ")),
     "another alias of a row": text(("taught", "shown"), ("measure shown ", "measure taught ")),
     "another alias of a row that retrieves": text(("asked", "wanted")),
-    "another alias of a shot": text((" as w where w.language", " as v where v.language"), ("w.marks", "v.marks"),
-                                    ("{{ w.question }}", "{{ v.question }}"), ("{{ w.answer }}", "{{ v.answer }}")),
-    "another alias of an element": text(("from pool as p {", "from pool as q {"), ("p.weight", "q.weight"),
-                                        ("p.stem", "q.stem")),
-    "another name of a parameter": text(("scorer kind(response: text)", "scorer kind(said: text)"),
-                                        ("友善吗？{{ response }}", "友善吗？{{ said }}"),
-                                        ("kind? {{ response }}", "kind? {{ said }}"),
-                                        ("kind(response: reply.text)", "kind(said: reply.text)")),
-    "another name of a parameter of a rubric": text(("rubric(task: text,", "rubric(about: text,"),
-                                                    ("{{ task }}", "{{ about }}"), ("rubric(task: ", "rubric(about: ")),
-    "parameters in another order": text(("better(one: text, two: text)", "better(two: text, one: text)"),
-                                        ("better(first.reply.title, second.reply.title)",
-                                         "better(two: second.reply.title, one: first.reply.title)")),
+    "another alias of a shot": text(
+        (" as w where w.language", " as v where v.language"),
+        ("w.marks", "v.marks"),
+        ("{{ w.question }}", "{{ v.question }}"),
+        ("{{ w.answer }}", "{{ v.answer }}"),
+    ),
+    "another alias of an element": text(
+        ("from pool as p {", "from pool as q {"), ("p.weight", "q.weight"), ("p.stem", "q.stem")
+    ),
+    "another name of a parameter": text(
+        ("scorer kind(response: text)", "scorer kind(said: text)"),
+        ("友善吗？{{ response }}", "友善吗？{{ said }}"),
+        ("kind? {{ response }}", "kind? {{ said }}"),
+        ("kind(response: reply.text)", "kind(said: reply.text)"),
+    ),
+    "another name of a parameter of a rubric": text(
+        ("rubric(task: text,", "rubric(about: text,"),
+        ("{{ task }}", "{{ about }}"),
+        ("rubric(task: ", "rubric(about: "),
+    ),
+    "parameters in another order": text(
+        ("better(one: text, two: text)", "better(two: text, one: text)"),
+        ("better(first.reply.title, second.reply.title)", "better(two: second.reply.title, one: first.reply.title)"),
+    ),
     "another name of a role": text(("role judge panel", "role assessor panel"), ("by judge {", "by assessor {")),
+    "another name of a role that talks": text(("student", "learner")),
     "another name of a step": text(("ask plan by", "ask draft by"), ("plan.text", "draft.text")),
     "another name of the last step": text(("ask sitting by", "ask test by"), ("sitting.text", "test.text")),
-    "another name of a conversation": text(("converse talk {", "converse chatting {"), ("continue talk", "continue chatting")),
+    "another name of a conversation": text(
+        ("converse talk {", "converse chatting {"), ("continue talk", "continue chatting")
+    ),
     "another name of a scorer": text(("scorer kind(", "scorer friendly("), ("= kind(", "= friendly(")),
     "another name of a rubric": text(("rubric", "grading")),
     "another name of a comparison": text(("preferred", "chosen")),
@@ -179,36 +197,62 @@ EDITS: Mapping[str, Edit] = {
         rows("items.jsonl", lambda all_: [{**r, "level": r["level"].replace("easy", "plain")} for r in all_]),
     ),
     "another name of an axis": both(
-        text(("axis level", "axis grade"), ("  level\n  question", "  grade\n  question"), ("* level", "* grade"),
-             ("({{ level }})", "({{ grade }})"), ("（{{ level }}）", "（{{ grade }}）"), ("taught.level", "taught.grade"),
-             ("asked.level", "asked.grade")),
+        text(
+            ("axis level", "axis grade"),
+            ("  level\n  question", "  grade\n  question"),
+            ("* level", "* grade"),
+            ("({{ level }})", "({{ grade }})"),
+            ("（{{ level }}）", "（{{ grade }}）"),
+            ("taught.level", "taught.grade"),
+            ("asked.level", "asked.grade"),
+        ),
         rows("items.jsonl", lambda all_: [{("grade" if k == "level" else k): r[k] for k in r} for r in all_]),
     ),
-    "another name of an arm": text(("arm hint {", "arm help {"), ("arms hint", "arms help"), ("{{ hint }}", "{{ help }}"),
-                                   ("hint == tip", "help == tip"), ("by hint", "by help")),
+    "another name of an arm": text(
+        ("arm hint {", "arm help {"),
+        ("arms hint", "arms help"),
+        ("{{ hint }}", "{{ help }}"),
+        ("hint == tip", "help == tip"),
+        ("by hint", "by help"),
+    ),
     "another name of an arm's value": text(("  tip  en", "  some en"), ("hint == tip", "hint == some")),
     "another name of a field": both(
-        text(("  question text\n  answer   text secret", "  stem text\n  answer   text secret"),
-             ("item.question", "item.stem"), ("taught.question", "taught.stem"), ("asked.question", "asked.stem")),
+        text(
+            ("  question text\n  answer   text secret", "  stem text\n  answer   text secret"),
+            ("item.question", "item.stem"),
+            ("taught.question", "taught.stem"),
+            ("asked.question", "asked.stem"),
+        ),
         rows("items.jsonl", lambda all_: [{("stem" if k == "question" else k): r[k] for k in r} for r in all_]),
     ),
-    "another name of a data set": text(("dataset worked ", "dataset examples "), ("from worked as", "from examples as")),
+    "another name of a data set": text(
+        ("dataset worked ", "dataset examples "), ("from worked as", "from examples as")
+    ),
     "another name of a pool": text(("dataset pool ", "dataset stock "), ("from pool as", "from stock as")),
-    "another name of a made data set": text(("dataset riddle ", "dataset puzzle "), ("over riddle", "over puzzle"),
-                                            ("riddle.text_", "puzzle.text_"), ("riddle.solution", "puzzle.solution")),
+    "another name of a made data set": text(
+        ("dataset riddle ", "dataset puzzle "),
+        ("over riddle", "over puzzle"),
+        ("riddle.text_", "puzzle.text_"),
+        ("riddle.solution", "puzzle.solution"),
+    ),
     "another name of a metric": text(("metric RIGHT ", "metric EXACT "), ("| RIGHT |", "| EXACT |")),
     "another name of a measure": text(("measure kindness", "measure friendliness")),
     "another name of a score": text(("score gentle", "score soft"), ("mean(gentle)", "mean(soft)")),
     # orders
     "values of an axis in another order": text(
-        ('  easy en "easy" zh "容易"\n  hard en "hard" zh "困难"', '  hard en "hard" zh "困难"\n  easy en "easy" zh "容易"')
+        (
+            '  easy en "easy" zh "容易"\n  hard en "hard" zh "困难"',
+            '  hard en "hard" zh "困难"\n  easy en "easy" zh "容易"',
+        )
     ),
     "values of an axis of cells in another order": text(
         ('  rain en "rain" zh "雨"\n  wind en "wind" zh "风"', '  wind en "wind" zh "风"\n  rain en "rain" zh "雨"')
     ),
     "values of an arm in another order": text(
-        ('  none en "no hint" zh "没有提示"\n  tip  en "a tip"   zh "提示"',
-         '  tip  en "a tip"   zh "提示"\n  none en "no hint" zh "没有提示"')
+        (
+            '  none en "no hint" zh "没有提示"\n  tip  en "a tip"   zh "提示"',
+            '  tip  en "a tip"   zh "提示"\n  none en "no hint" zh "没有提示"',
+        )
     ),
     "languages in another order": text(("languages en, zh", "languages zh, en")),
     "axes of a context in another order": text(("context language * topic", "context topic * language")),
@@ -223,11 +267,14 @@ EDITS: Mapping[str, Edit] = {
     "a where without effect": text((SHOTS, SHOTS.replace("w.marks > 1", "w.marks >= 2"))),
     "a where of rows without effect": text(("  over item\n", "  over item where length(item.question) > 0\n")),
     "a where of a source without effect": text(("where p.weight > 1", "where p.weight >= 2")),
-    "a where that drops rows": text(("  over item\n", '  over item where item.level == easy\n')),
+    "a where that drops rows": text(("  over item\n", "  over item where item.level == easy\n")),
     "a condition in other words": text(("when hint == tip {", "when hint != none {")),
-    "a condition that always holds": text(("  ask sitting by student {", "  ask sitting by student when turns(talk) > 0 {")),
-    "an until that nobody said": text(('until candidate says "goodbye"',
-                                       'until candidate says "goodbye"\n    until student says "enough of it"')),
+    "a condition that always holds": text(
+        ("  ask sitting by student {", "  ask sitting by student when turns(talk) > 0 {")
+    ),
+    "an until that nobody said": text(
+        ('until candidate says "goodbye"', 'until candidate says "goodbye"\n    until student says "enough of it"')
+    ),
     "an until that ends earlier": text(('until candidate says "goodbye"', 'until candidate says "sun"')),
     "a lower limit": text(("limit 4 turns", "limit 2 turns")),
     "a higher limit": text(("limit 4 turns", "limit 6 turns")),
@@ -242,7 +289,7 @@ EDITS: Mapping[str, Edit] = {
     "another type of a reply": text(("mood choice(glad, sad)", "mood choice(sad, glad)")),
     "a field more in a reply": text(("mood choice(glad, sad)", "mood choice(glad, sad), why text")),
     "another band of a level": text(("level 1..2", "level 1..3"), ("level 3..5", "level 4..5")),
-    "another scale of a metric": text(('zh "正确" { scale 1..5', 'zh "正确" { scale 1..7')),
+    "another scale of a judge": text(("gives bool", "gives 0..3")),
     "a metric more in a scenario": text(("| essay |   x   |   .   |", "| essay |   x   |   x   |")),
     "a weight of a metric": text(("| sums  |   x   |   x   |", "| sums  |   2   |   x   |")),
     # what scores and figures are made of
@@ -251,7 +298,10 @@ EDITS: Mapping[str, Edit] = {
     "another measure": text(("mean(long) by topic", "mean(long) by language")),
     "a new measure": added("measure spread = stdev(long)\n"),
     "a new step at the end": text(
-        ("  score passed =", '  ask after by student { prompt en "And now?" zh "现在呢？" }\n  score again = words(after.text) > 0\n  score passed =')
+        (
+            "  score passed =",
+            '  ask after by student { prompt en "After {{ sitting.text }}?" zh "{{ sitting.text }}之后呢？" }\n  score again = words(after.text) > 0\n  score passed =',
+        )
     ),
     "a scenario twice": added(
         "scenario again {\n  context language * topic\n  ask reply by candidate {\n"
@@ -260,7 +310,7 @@ EDITS: Mapping[str, Edit] = {
         "  score long = words(reply.title) > 2\n}\n"
     ),
     "a step of a treatment more": text(
-        ("  none en \"no hint\" zh \"没有提示\"\n", "  none en \"no hint\" zh \"没有提示\"\n  more en \"more\" zh \"更多\"\n")
+        ('  none en "no hint" zh "没有提示"\n', '  none en "no hint" zh "没有提示"\n  more en "more" zh "更多"\n')
     ),
     "comments and blank lines": text(("scenario essay", "# the essay\n\nscenario essay")),
 }

@@ -174,7 +174,13 @@ POOL: tuple[dict[str, Any], ...] = (
     {"stem": "What is a third of 9?", "weight": 5},
 )
 MODELS = ("alpha", "beta")
-ROLES = {"student": ("pupil",), "author": ("writer",), "encoder": ("mock/embedding",), "judge": ("grader", "critic")}
+ROLES = {
+    **dict.fromkeys(("student", "learner"), ("pupil",)),
+    **dict.fromkeys(("judge", "assessor"), ("grader", "critic")),
+    "author": ("writer",),
+    "encoder": ("mock/embedding",),
+}
+"""The models of every role that is not compared, also of those that an edit gives another name."""
 
 
 def lines(rows: Any) -> str:

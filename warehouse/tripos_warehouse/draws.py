@@ -1,4 +1,4 @@
-"""Replies by what was sent for them, whatever step they were made for: an index of 16 bytes a reply, made when asked."""
+"""Replies by what was sent for them, whatever step they were made for: an index of 16 bytes a reply."""
 
 from __future__ import annotations
 
@@ -98,11 +98,11 @@ class _Sent:
                     row += batch.num_rows
                     failed = pc.is_in(batch["status"], value_set=_AGAIN)
                     hits = pc.and_(pc.is_valid(batch[REQUEST]), pc.invert(failed))
-                    batch = batch.filter(hits)
-                    if batch.num_rows:
-                        self.models.update(pc.unique(batch[self._model]).to_pylist())
+                    sent = batch.filter(hits)
+                    if sent.num_rows:
+                        self.models.update(pc.unique(sent[self._model]).to_pylist())
                         rows = rows[hits.to_numpy(zero_copy_only=False)] | np.uint64(number << _ROW_BITS)
-                        chunks.append((halves(pack_column(batch[REQUEST]))[0], rows))
+                        chunks.append((halves(pack_column(sent[REQUEST]))[0], rows))
         if chunks:
             run = _sorted(chunks)
             while self._runs and len(self._runs[-1][0]) < 2 * len(run[0]):

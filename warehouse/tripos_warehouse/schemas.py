@@ -90,8 +90,8 @@ _CALL = (
     _need("created_at", TIMESTAMP),
 )
 
-# A reply is an answer to what was sent: a row has the digest of that, and may have taken its reply from another row with
-# the same. What that reply took is in both rows, and was paid for once.
+# A reply is an answer to what was sent: a row has the digest of that, and may have taken its reply from another row
+# with the same. What that reply took is in both rows, and was paid for once.
 _REQUEST = (_may(REQUEST, pa.string()), _may("adopted_from", pa.string()))
 
 _RELEASE = _may(RELEASE, pa.string())

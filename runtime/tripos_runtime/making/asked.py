@@ -22,9 +22,9 @@ from tripos_runtime.asking import (
 from tripos_runtime.calling import Caller
 from tripos_runtime.ledger import Ledger, Listing, Row, sample_id
 from tripos_runtime.models.base import Message
+from tripos_runtime.questions import question_of
 from tripos_runtime.sources import Sources
 from tripos_runtime.statuses import AGAIN, OK, TRUNCATED
-from tripos_runtime.questions import question_of
 from tripos_runtime.tally import Tally
 
 
