@@ -95,8 +95,8 @@ async def retrieve(stepper: Stepper, unit: Unit, step: Retrieve, names: Names, s
 
 
 def found(chooser: Chooser, unit: Unit, step: Retrieve, names: Names, values: Mapping[int, Values] = {}) -> Any:
-    """What a step finds by these similarities, and without embeddings otherwise, whoever should embed; `Missing` where its condition rules it out or a value
-    is not there."""
+    """What a step finds by these similarities, or else without embeddings, whoever should embed; `Missing` where its
+    condition rules it out or a value is not there."""
     status = names.holds(step)
     if status is not None:
         return Missing(step.name, status)
