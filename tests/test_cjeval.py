@@ -166,7 +166,7 @@ def test_concepts_can_be_found_by_embeddings_as_planned_and_again_from_a_recordi
     planned = tripos("run", spec, *models, "--store", store, "--dry-run", "--json").data
     done = tripos("run", spec, *models, "--store", store, "--json")
     assert done.code == 0, done.err
-    foreseen = sum(line["to_call"] for line in planned["calls"])
+    foreseen = sum(line["at_least"] for line in planned["calls"])
     assert done.data["calls"]["asked"] == foreseen == 16 + 16 + 24
     again = tripos("run", spec, "--model", f"replay/{store}", "--store", str(tmp_path / "again"), "--json")
     assert again.code == 0, again.err

@@ -10,6 +10,7 @@ from tripos_compiler.diagnostics import Diagnostic, Diagnostics
 from tripos_compiler.diagnostics.silence import Silenced, silence
 from tripos_compiler.index import Index
 from tripos_compiler.lower.allocation import lower_allocation
+from tripos_compiler.lower.calls import embedded_once
 from tripos_compiler.lower.datasets import lower_datasets
 from tripos_compiler.lower.declarations import (
     lower_arms,
@@ -140,7 +141,10 @@ def _plan(program: Program) -> Plan:
         subsets=tuple(program.subsets.values()),
         exports=tuple(program.exports.values()),
         reveals=tuple(program.reveals),
-        calls=tuple([count for made in program.made.values() for count in made_calls(program, made)] + program.calls),
+        calls=(
+            *(count for made in program.made.values() for count in made_calls(program, made)),
+            *embedded_once(program.calls, program.scenarios.values()),
+        ),
     )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from hashlib import blake2b
 from typing import Any
@@ -34,8 +34,7 @@ CONTEXT_EXCEEDED = "R0107"
 NOTHING: dict[str, Any] = dict.fromkeys(("reply", "parsed", "error", "finish_reason", "model_served")) | UNUSED
 
 OF_CALL = ("finish_reason", "model_served", *UNUSED, "error")
-DRAFT = ("reply", *OF_CALL)
-"""The columns of a draft that become those of the answer."""
+"""What is known of a call beside its reply."""
 
 Lane = tuple[str, str]
 """The role and the scenario that a call is made for."""
@@ -95,7 +94,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Draft:
-    """A first reply that could not be used, and what it took to get it, as columns of the store."""
+    """A first reply that could not be used, with what was sent for it and what it took, as columns of the store."""
 
     columns: Mapping[str, Any]
 
@@ -157,9 +156,13 @@ class Asking:
     async def settle(self, first: Called | ModelError | Draft, keep: Keep, number: int = 0) -> Answer:
         """The answer that the first reply to sample `number` gives, asked for once more where it cannot be used. `keep`
         is given such a reply before that, since it must not be asked for again."""
-        sent = first.sent if isinstance(first, Called) and first.sent is not None else self.sent
-        prompt = as_one_text(sent)
-        columns: dict[str, Any] = {"messages": _messages(sent), **NOTHING}
+        if isinstance(first, Called) and first.sent is not None:
+            return await replace(self, sent=first.sent).settle(replace(first, sent=None), keep, number)
+        if isinstance(first, Draft) and first.columns["messages"] != _messages(self.sent):
+            sent = tuple(Message(**each) for each in orjson.loads(first.columns["messages"]))
+            return await replace(self, sent=sent).settle(first, keep, number)
+        prompt = self.prompt
+        columns: dict[str, Any] = {"messages": _messages(self.sent), **NOTHING}
         if isinstance(first, ModelError):
             columns |= {"attempts": 1, "error": f"{first.code} {first.message}", "status": first.status}
             return Answer(first.status, None, None, prompt, columns)
@@ -167,15 +170,17 @@ class Asking:
         outcome = self.question.reader(columns["reply"], columns["finish_reason"])
         if self.question.repairs(outcome):
             if not isinstance(first, Draft):
-                keep(Draft({**_columns(first), "error": outcome.error}))
-            outcome = await self._repair(sent, outcome, columns, number)
+                keep(Draft({**_columns(first), "messages": columns["messages"], "error": outcome.error}))
+            outcome = await self._repair(outcome, columns, number)
         return _answer(outcome, prompt, columns)
 
     async def adopt(self, found: Adopted, keep: Keep, number: int = 0) -> Answer:
         """The answer that a reply gives which was sent for the same question under another name. It is read anew, and
         asked for once more only where the one that was asked for once more then was asked otherwise."""
         row = found.row
-        sent = tuple(Message(**each) for each in orjson.loads(row["messages"])) if "messages" in row else self.sent
+        sent = self.sent
+        if "messages" in row and row["messages"] != _messages(self.sent):
+            sent = tuple(Message(**each) for each in orjson.loads(row["messages"]))
         columns: dict[str, Any] = {"messages": _messages(sent), **NOTHING, **{key: row[key] for key in OF_CALL}}
         columns["reply"] = row["reply"] if "reply" in row else row["text"]
         prompt = as_one_text(sent)
@@ -186,16 +191,15 @@ class Asking:
         if outcome is None:
             outcome = self.question.reader(columns["reply"], columns["finish_reason"])
             if found.draft is None:
-                keep(Draft({**{key: columns[key] for key in DRAFT}, "error": outcome.error}))
-            outcome = await self._repair(sent, outcome, columns, number)
+                told = {key: columns[key] for key in ("messages", "reply", *OF_CALL)}
+                keep(Draft({**told, "error": outcome.error}))
+            outcome = await replace(self, sent=sent)._repair(outcome, columns, number)
         return _answer(outcome, prompt, columns)
 
-    async def _repair(
-        self, sent: tuple[Message, ...], before: Outcome, columns: dict[str, Any], number: int
-    ) -> Outcome:
+    async def _repair(self, before: Outcome, columns: dict[str, Any], number: int) -> Outcome:
         """The better outcome of the one before and the one of a second reply; `columns` become those of both."""
         note = REPAIR.get(self.language, REPAIR["en"]).format(error=before.error)
-        again = (*sent, Message("assistant", columns["reply"]), Message("user", note))
+        again = (*self.sent, Message("assistant", columns["reply"]), Message("user", note))
         try:
             called = await self.caller.call(self._request(again, 1, number), self.lane)
         except ModelError:
@@ -236,7 +240,7 @@ def reread(
     first = question.reader(draft["reply"], draft["finish_reason"])
     if question.repairs(first) and first.error == draft["error"]:
         return {}, last
-    return {key: draft[key] for key in DRAFT}, None if question.repairs(first) else first
+    return {key: draft[key] for key in ("reply", *OF_CALL)}, None if question.repairs(first) else first
 
 
 def _answer(outcome: Outcome, prompt: str, columns: dict[str, Any]) -> Answer:
@@ -308,4 +312,4 @@ def _plain(value: Any) -> Any:
     raise TypeError(type(value).__name__)
 
 
-__all__ = ["Adopted", "Answer", "Asking", "Draft", "Outcome", "Question", "Reader"]
+__all__ = ["Answer", "Asking", "Draft", "Outcome", "Question", "Reader"]

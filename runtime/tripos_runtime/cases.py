@@ -246,9 +246,13 @@ def planned_steps(
         if count.pairs is not None:
             several = models.get(count.pairs, 1)
             times *= several * (several - 1)
-        least, calls, most = (each * part // whole * times for each in (count.least, count.calls, count.most))
+        least, calls, most = (each * part // whole for each in (count.least, count.calls, count.most))
         if count.row is not None and part < whole:  # which of the rows they are is not known here
-            least, most = count.row[0] * part * times, min(count.row[1] * part, count.most) * times
+            fewest, widest = count.row
+            least = max(fewest * part, count.least - widest * (whole - part))
+            most = min(widest * part, count.most)
+            calls = min(max(calls, least), most)
+        least, calls, most = least * times, calls * times, most * times
         planned.append(Planned(count.scenario, count.step, count.role, count.arms, least, calls, most))
     return planned
 

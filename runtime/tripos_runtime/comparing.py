@@ -36,7 +36,7 @@ class PairStepper(Stepper):
     async def _compare(self, pair: Pair, shared: Shared) -> None:
         step, unit = pair.step, pair.first
         names = pair.names(shared.names[pair.first], shared.names[pair.second])
-        question = self.question_of(step)
+        question = self.questions.of(step)
         status = names.holds(step)
         sent: tuple[Message, ...] = ()
         if status is None:

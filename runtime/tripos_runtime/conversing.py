@@ -11,8 +11,6 @@ from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import orjson
-
 from tripos_compiler.plan import Converse, Speaker
 from tripos_compiler.semantics.conversations import leave_out, opening, seen_by
 from tripos_compiler.semantics.evaluate import Unavailable
@@ -22,6 +20,7 @@ from tripos_compiler.semantics.render import render
 from tripos_runtime.adopting import Wanted
 from tripos_runtime.asking import CONTEXT_EXCEEDED, Adopted, Answer, Asking, Question, dumps, text_reader
 from tripos_runtime.cases import Case
+from tripos_runtime.kept_rows import dialogue_of
 from tripos_runtime.ledger import Row
 from tripos_runtime.models.base import Message, ModelError
 from tripos_runtime.shared import Shared
@@ -95,12 +94,6 @@ def count_kept(stepper: Stepper, unit: Unit, talk: Talk, shared: Shared) -> None
     stepper.work.add([talk.name])
 
 
-def kept_turns(row: Row) -> Dialogue:
-    """The turns of a conversation that is kept, by its row of `samples`."""
-    found: Dialogue = orjson.loads(row["parsed"])["turns"] if row["parsed"] else []
-    return found
-
-
 def _skip(stepper: Stepper, unit: Unit, talk: Talk, status: str, shared: Shared) -> None:
     """Counts the turns of a conversation that is not held, once for all units."""
     if status in AGAIN:  # no row may say so
@@ -145,7 +138,7 @@ class _Holding:
         if talk.name in shared.kept:
             row = shared.rows[talk.name]
             count_kept(stepper, self.unit, talk, shared)
-            return Answer(row["status"], row["reply"], kept_turns(row), "", {})
+            return Answer(row["status"], row["reply"], dialogue_of(row), "", {})
         status, ended, error = OK, LIMIT, None
         for number, name in enumerate(talk.turns, 1):
             role = talk.speaker(number)

@@ -3,12 +3,16 @@
 - A prompt's tokens: its characters, by what a character took in kept prompts of the model, or else 4 characters of an
   alphabet and 1.5 of Chinese to a token. Where it waits for a reply: those of kept prompts of the step, or else the
   reply's expected length is added.
-- A reply's tokens: those of kept replies of the model to the step (10th percentile, mean, 95th), or else of other
-  models, or else a guess: 12 tokens a field and 60 a text, 400 without a schema; low is half of it, and high what the
-  settings or the model allow.
+- A reply's tokens: those of kept replies of the model to the step (10th percentile, mean), or else of other models, or
+  else a guess: 12 tokens a field and 60 a text, 400 without a schema; low is half of it.
 
-Of calls that may be made, none count for low, half of them for expected, all for high. Where a reply is read into a
-schema, high counts the one repair too.
+High is a bound. A prompt has at most a token for 2 characters of an alphabet and 2 for one of Chinese, and 8 a message
+besides; a reply what the settings or the model allow. Where nothing bounds a reply, or a function or a row that is yet
+to be made fills a prompt, high is infinite, and `unbounded` says why.
+
+Of calls that may be made, none count for low, half of them for expected, all for high. Those that are made unless a
+reply before them does not come count for expected; those that are made only where others come to nothing do not. Where
+a reply is read into a schema, high counts the one repair too.
 """
 
 from __future__ import annotations
@@ -21,16 +25,18 @@ from typing import Any, Literal, NamedTuple
 
 from tripos_compiler.plan import Ask, Converse, Judging, Settings
 from tripos_runtime.asking import Question
-from tripos_runtime.foreseeing import Fate, Foreseen, Size, Where
-from tripos_runtime.foreseen_talks import BETWEEN
+from tripos_runtime.foreseeing import Fate, Saying, Where
 from tripos_runtime.history import History, Place, Usage
 from tripos_runtime.models.base import Price
+from tripos_runtime.sizes import Size
 
 NARROW, WIDE = 1 / 4, 1 / 1.5
 """Tokens that a character is, of an alphabet and of Chinese, where no kept prompt tells."""
+MOST_NARROW, MOST_WIDE, MOST_MESSAGE = 1 / 2, 2.0, 8
+"""Tokens that a character is at the most, and those that go with a message."""
 FIELD, TEXT, FREE_TEXT = 12, 60, 400
-MOST_OVER_GUESS = 4
-"""Where nothing bounds a reply, it is taken to be at most so many times as long as guessed."""
+REPAIR = 64
+"""Tokens of the message that asks for a reply once more, at the most."""
 ITEMS = 3
 """Elements that a list of a reply is taken to have."""
 
@@ -50,8 +56,24 @@ class Span(NamedTuple):
         """
         return Span(self.low + other.low, self.expected + other.expected, self.high + other.high)
 
+    def times(self, factor: Span | float) -> Span:
+        """So many times as much, each by each; nothing of what is infinite is nothing.
+
+        >>> Span(1, 2, math.inf).times(Span(0, 0, 0))
+        Span(low=0, expected=0, high=0)
+        """
+        by = factor if isinstance(factor, Span) else Span(factor, factor, factor)
+        return Span(*(a * b if a and b else 0 for a, b in zip(self, by, strict=True)))
+
 
 NOTHING = Span(0, 0, 0)
+SHARES = {
+    Fate.CERTAIN: Span(1, 1, 1),
+    Fate.LIKELY: Span(0, 1, 1),
+    Fate.PERHAPS: Span(0, 0.5, 1),
+    Fate.SPARE: Span(0, 0, 1),
+}
+"""How many of the calls of a fate count."""
 
 
 class Basis(NamedTuple):
@@ -73,6 +95,8 @@ class Estimate:
     cost_usd: Span | None = NOTHING
     known_usd: Span = NOTHING
     basis: tuple[Basis, ...] = ()
+    unbounded: tuple[str, ...] = ()
+    """Why high is infinite, where it is."""
 
     @property
     def rests_on(self) -> str:
@@ -108,26 +132,43 @@ class Estimate:
             None if None in costs else _sum(cost for cost in costs if cost is not None),
             _sum(part.known_usd for part in every),
             tuple(dict.fromkeys(each for part in every for each in part.basis)),
+            tuple(dict.fromkeys(each for part in every for each in part.unbounded)),
         )
 
 
 @dataclass
 class _Prompts:
-    """Prompts counted together: their characters, and the replies that go into them by the model that gives each."""
+    """Prompts counted together: their characters and messages, and the replies that go into them by who gives each, the
+    further ones that there may be (`beyond`), and what else goes into them."""
 
     calls: int = 0
     narrow: int = 0
     wide: int = 0
-    pending: Counter[tuple[str, str]] = field(default_factory=Counter)
+    messages: int = 0
+    most: int = 0
+    pending: Counter[Saying] = field(default_factory=Counter)
+    beyond: Counter[Saying] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
 
-    def add(self, seen: Foreseen, times: int) -> None:
+    def add(self, size: Size, said_by: Mapping[str, Saying], times: int) -> None:
         self.calls += times
-        self.narrow += seen.size.narrow * times
-        self.wide += seen.size.wide * times
-        said_by = {**seen.awaits, **seen.turns}
-        known = (name for name in seen.size.pending if name in said_by)
-        for name in known:
-            self.pending[name.partition(BETWEEN)[0], said_by[name]] += times
+        self.narrow += size.narrow * times
+        self.wide += size.wide * times
+        self.messages += size.messages * times
+        self.most += size.most * times
+        for names, counted in ((size.pending, self.pending), (size.beyond, self.beyond)):
+            for name in names:
+                if name in said_by:
+                    counted[said_by[name]] += times
+                else:
+                    self.unknown[f"what `{name}` yields"] += times
+        for what in size.unknown:
+            self.unknown[what] += times
+
+    @property
+    def waits(self) -> bool:
+        """Whether anything is waited for."""
+        return bool(self.pending or self.beyond or self.unknown)
 
 
 @dataclass
@@ -138,33 +179,26 @@ class Load:
     place: Place = ("", "", "")
     settings: Settings = field(default_factory=Settings)
     schema: Mapping[str, Any] | None = None
+    calls: Counter[Fate] = field(default_factory=Counter)
     known: dict[Fate, _Prompts] = field(default_factory=dict)
     waiting: dict[Fate, _Prompts] = field(default_factory=dict)
 
-    def open(self, step: Ask | Judging, question: Question, scenario: str) -> None:
-        """Says which step the calls are of."""
+    def open(self, step: Ask | Judging, question: Question, scenario: str, reward: bool = False) -> None:
+        """Says which step the calls are of; a reward model writes nothing."""
         table, title = ("samples", step.name) if isinstance(step, Ask) else ("judgements", step.scorer)
         self.place = (table, scenario, title)
-        self.settings, self.schema = question.settings, question.schema
+        self.settings, self.schema = Settings(max_tokens=0) if reward else question.settings, question.schema
 
     def open_turns(self, step: Converse, role: str, scenario: str) -> None:
         """Says that the calls are the turns of a role."""
         self.place = ("turns", scenario, step.name)
         self.settings = next(speaker.settings for speaker in step.speakers if speaker.role == role)
 
-    def add_call(self, fate: Fate, size: Size, before: str) -> None:
-        """Takes in a call that would be made for a row of a data set; what it waits for is replied by `before`."""
-        kinds = self.waiting if size.pending else self.known
-        prompts = kinds.setdefault(fate, _Prompts())
-        prompts.calls += 1
-        prompts.narrow += size.narrow
-        prompts.wide += size.wide
-        prompts.pending.update((step, before) for step in size.pending)
-
-    def add(self, seen: Foreseen, times: int) -> None:
-        """Takes in a call that would be made, and stands for so many."""
-        kinds = self.waiting if seen.size.pending else self.known
-        kinds.setdefault(seen.fate, _Prompts()).add(seen, times)
+    def add(self, fate: Fate, size: Size, said_by: Mapping[str, Saying], times: int = 1) -> None:
+        """Takes in a call that is made, or may be, and stands for so many."""
+        self.calls[fate] += times
+        kinds = self.known if size.is_known else self.waiting
+        kinds.setdefault(fate, _Prompts()).add(size, said_by, times)
 
 
 class Taking(NamedTuple):
@@ -180,17 +214,17 @@ Key = tuple[str, str, str]
 
 
 def estimates(
-    loads: Mapping[Where, tuple[Load, int, int]], prices: Mapping[str, Price | None], history: History
+    loads: Mapping[Where, Load], prices: Mapping[str, Price | None], history: History
 ) -> dict[Where, Estimate]:
-    """What the calls of every place take, given their load and how many are certain and how many may be made."""
+    """What the calls of every place take."""
     taking = {
         _key(where): replies(load.place, where.model, load.settings, load.schema, prices, history)
-        for where, (load, _, _) in loads.items()
+        for where, load in loads.items()
     }
     return {
-        where: _estimate(_key(where), load, (certain, perhaps), taking, prices, history)
-        for where, (load, certain, perhaps) in loads.items()
-        if certain or perhaps
+        where: _estimate(_key(where), load, taking, prices, history)
+        for where, load in loads.items()
+        if load.calls.total()
     }
 
 
@@ -213,11 +247,10 @@ def replies(
     bounds = [each for each in (settings.max_tokens, price.most_out if price is not None else None) if each is not None]
     most = min(bounds, default=math.inf)
     if usage is not None:
-        low, mean, high = (min(each, most) for each in (usage.out_low, usage.out_mean, usage.out_high))
-        return Taking(Span(min(low, mean), mean, max(mean, high)), basis, usage)
+        low, mean = min(usage.out_low, most), min(usage.out_mean, most)
+        return Taking(Span(min(low, mean), mean, most), basis, usage)
     guessed = min(guess(schema) if schema is not None else FREE_TEXT, most)
-    high = most if most < math.inf else guessed * MOST_OVER_GUESS
-    return Taking(Span(guessed / 2, guessed, max(high, guessed)), basis, None)
+    return Taking(Span(guessed / 2, guessed, most), basis, None)
 
 
 def find_usage(place: Place, model: str, history: History) -> tuple[Usage | None, Literal["kept", "other", "guess"]]:
@@ -258,47 +291,59 @@ def guess(schema: Mapping[str, Any]) -> int:
 
 
 def _estimate(
-    key: Key,
-    load: Load,
-    calls: tuple[int, int],
-    taking: Mapping[Key, Taking],
-    prices: Mapping[str, Price | None],
-    history: History,
+    key: Key, load: Load, taking: Mapping[Key, Taking], prices: Mapping[str, Price | None], history: History
 ) -> Estimate:
     mine = taking[key]
-    price = prices.get(key[2])
-    certain, perhaps = calls
-    span = Span(certain, certain + perhaps / 2, certain + perhaps)
-    sent = NOTHING
-    for fate, share in ((Fate.CERTAIN, Span(1, 1, 1)), (Fate.PERHAPS, Span(0, 0.5, 1))):
+    span = _sum(share.times(load.calls[fate]) for fate, share in SHARES.items())
+    sent, unbounded = NOTHING, dict.fromkeys(_unbounded(key, taking))
+    for fate, share in SHARES.items():
         for prompts in (load.known.get(fate), load.waiting.get(fate)):
             if prompts is not None:
-                tokens = _prompt_tokens(key, prompts, mine, taking, history)
-                sent = sent.plus(Span(*(a * b for a, b in zip(tokens, share, strict=True))))
-    got = Span(*(count * each for count, each in zip(span, mine.tokens, strict=True)))
+                sent = sent.plus(_prompt_tokens(key, prompts, mine, taking, history).times(share))
+                unbounded |= dict.fromkeys(prompts.unknown)
+                unbounded |= dict.fromkeys(
+                    why for said in (*prompts.pending, *prompts.beyond) for why in _unbounded(said, taking)
+                )
+    got = mine.tokens.times(span)
     if load.schema is not None:  # the repair is a call too: it sends the prompt and the reply, and gets another
-        sent = sent._replace(high=2 * sent.high + got.high)
+        sent = sent._replace(high=2 * sent.high + got.high + REPAIR * span.high)
         got = got._replace(high=2 * got.high)
         span = span._replace(high=2 * span.high)
-    cost = _cost(price, span, sent, got)
-    return Estimate(span, sent, got, cost, cost or NOTHING, (mine.basis,))
+    cost = _cost(prices.get(key[2]), span, sent, got)
+    return Estimate(span, sent, got, cost, cost or NOTHING, (mine.basis,), tuple(unbounded))
+
+
+def _unbounded(key: Key, taking: Mapping[Key, Taking]) -> list[str]:
+    """Why replies may be of any length, if so."""
+    if key in taking and taking[key].tokens.high < math.inf:
+        return []
+    return [f"nothing bounds a reply of `{key[2]}` to `{key[1]}`"]
 
 
 def _prompt_tokens(key: Key, prompts: _Prompts, mine: Taking, taking: Mapping[Key, Taking], history: History) -> Span:
     """The tokens of all these prompts."""
-    told = mine.usage.tokens_in if mine.usage is not None else None
-    if prompts.pending and told is not None:
-        return Span(*[told * prompts.calls] * 3)
     density = history.density.get(key[2])
     if density is None:
         written = prompts.narrow * NARROW + prompts.wide * WIDE
     else:
         written = (prompts.narrow + prompts.wide) * density
-    sent = Span(written, written, written)
-    for (step, model), times in prompts.pending.items():
-        before = taking[key[0], step, model].tokens
-        sent = sent.plus(Span(*(times * each for each in before)))
+    most = max(written, (prompts.narrow + prompts.most) * MOST_NARROW + prompts.wide * MOST_WIDE)
+    sent = Span(written, written, most + prompts.messages * MOST_MESSAGE)
+    for said, times in prompts.pending.items():
+        sent = sent.plus(_of(said, taking).times(times))
+    for said, times in prompts.beyond.items():
+        sent = sent.plus(_of(said, taking).times(Span(0, 0, times)))
+    if prompts.unknown:
+        sent = sent.plus(Span(0, FREE_TEXT * prompts.unknown.total(), math.inf))
+    told = mine.usage.tokens_in if mine.usage is not None else None
+    if prompts.waits and told is not None:
+        sent = Span(told * prompts.calls, told * prompts.calls, max(sent.high, told * prompts.calls))
     return sent
+
+
+def _of(said: Saying, taking: Mapping[Key, Taking]) -> Span:
+    """The tokens of a reply that goes into a prompt."""
+    return taking[said].tokens if said in taking else Span(FREE_TEXT / 2, FREE_TEXT, math.inf)
 
 
 def _cost(price: Price | None, calls: Span, sent: Span, got: Span) -> Span | None:
@@ -315,6 +360,8 @@ def _cost(price: Price | None, calls: Span, sent: Span, got: Span) -> Span | Non
 
 def _one(price: Price, sent: float, got: float) -> float:
     """The cost of a mean call, whose tokens are no whole numbers."""
+    if math.inf in (sent, got):
+        return math.inf if price.cost_usd(1, 1) else 0.0
     whole_in, whole_out = int(sent), int(got)
     base = price.cost_usd(whole_in, whole_out)
     more_in = price.cost_usd(whole_in + 1, whole_out) - base

@@ -7,27 +7,29 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
 
-from tripos_compiler.plan import Ask, Compare, Converse, Judging, Plan, Retrieve, Scenario, Settings, Verdict
+from tripos_compiler.plan import Ask, Compare, Converse, Judging, Made, Plan, Retrieve, Scenario, Settings, Verdict
 from tripos_compiler.semantics.evaluate import Unavailable, calling
 from tripos_runtime.adopting import KEYS, Adoption, Live
 from tripos_runtime.alike import alike, times
 from tripos_runtime.binding import Binding
-from tripos_runtime.cases import Case, CaseSource, Selection
+from tripos_runtime.cases import Case, CaseSource, Planned, Selection
 from tripos_runtime.estimates import Estimate, Load, estimates
-from tripos_runtime.foreseeing import PENDING, Fate, Foreseen, Foresight, Size, Where
+from tripos_runtime.foreseeing import OPEN, Fate, Foreseen, Foresight, Where
 from tripos_runtime.foreseen_talks import calls_of
 from tripos_runtime.history import NO_HISTORY, History
 from tripos_runtime.ledger import Ledger, Row
 from tripos_runtime.lookup import Lookup, wirings
 from tripos_runtime.making.foreseen import foresee_making
+from tripos_runtime.making.outcomes import place_of
 from tripos_runtime.models.base import Price
 from tripos_runtime.pairs import Pair, pairs_of, parts, split
 from tripos_runtime.reasons import Cause, Reason, Reasons
 from tripos_runtime.retrieval.foreseen import ForeseenVectors
+from tripos_runtime.sizes import PENDING, Size, is_waiting
 from tripos_runtime.statuses import AGAIN, FAILED
 from tripos_runtime.talks import most_turns
 from tripos_runtime.units import Call, Names, Unit, Wiring
@@ -37,15 +39,23 @@ TABLES = ("samples", "turns", "judgements", "scores", "comparisons")
 
 @dataclass
 class Line:
-    """The calls of one place: `certain` and `perhaps` would be made, `ruled_out` not. Of those that would be made,
-    `failed` counts those that failed before, by the code of the error."""
+    """The calls of one place: those `reused`, those that are `ruled_out`, and the `load` of those that are made or may
+    be. Of these `failed` counts those that failed before, by the code of the error."""
 
     reused: int = 0
-    certain: int = 0
-    perhaps: int = 0
     ruled_out: int = 0
     failed: Counter[str] = field(default_factory=Counter)
     load: Load = field(default_factory=Load)
+
+    @property
+    def certain(self) -> int:
+        """The calls that are made for sure."""
+        return self.load.calls[Fate.CERTAIN]
+
+    @property
+    def perhaps(self) -> int:
+        """The calls that depend on replies, or rows, which are not there."""
+        return self.load.calls.total() - self.certain
 
     @property
     def most(self) -> int:
@@ -66,7 +76,7 @@ class Forecast:
     unpriced: tuple[str, ...]
     """The models of calls whose price is not known."""
     unmade: Mapping[str, int] = field(default_factory=dict)
-    """How many items of a scenario are yet to be made. Calls about them are counted as if all are."""
+    """How many items of a scenario are yet to be made, at the most."""
 
     @property
     def reused(self) -> int:
@@ -107,9 +117,7 @@ def forecast(
     with calling({plugin.name: _not_called(plugin.name) for plugin in plan.plugins}):
         watcher.watch()
     lines = watcher.lines
-    taken = estimates(
-        {where: (line.load, line.certain, line.perhaps) for where, line in lines.items()}, prices, history
-    )
+    taken = estimates({where: line.load for where, line in lines.items()}, prices, history)
     models = dict.fromkeys(where.model for where, line in lines.items() if line.most)
     return Forecast(
         lines=lines,
@@ -204,6 +212,7 @@ class _Watcher:
         self.unmade: dict[str, int] = {}
         self.making = foresee_making(plan, source, selection, binding, ledger, self.adoption)
         self._open_making()
+        self.foresight.made_by = self.making.made_by
         for scenario in chosen:  # in the order of the plan, whatever the order of the cases
             self._open_lines(scenario, binding)
 
@@ -226,39 +235,41 @@ class _Watcher:
                     several = not isinstance(step, Ask) or role == binding.compared
                     for model in binding.of(role) if several else binding.of(role)[:1]:
                         line = self.lines.setdefault(self._where(scenario.name, step, role, model), Line())
-                        line.load.open(step, self.foresight.question(step), scenario.name)
+                        reward = not isinstance(step, Ask) and self.plan.scorer(step.scorer).reward
+                        line.load.open(step, self.foresight.questions.of(step), scenario.name, reward)
 
     def _where(self, scenario: str, step: Ask | Converse | Retrieve | Judging, role: str, model: str) -> Where:
         return Where(scenario, self.arms[scenario][step.name, step.fingerprint], step.name, role, model)
 
     def _open_making(self) -> None:
         """The calls that make data sets come first."""
-        for (dataset, _), made in self.making.calls.items():
-            call = made.call
-            line = self.lines[Where(call.place, "", call.title, call.step.role, call.model)] = Line(made.reused)
-            line.load.open(call.step, self.foresight.question(call.step), call.place)
-            line.load.place = ("samples", call.place, call.title)
-            for size in made.sizes:
-                line.certain += 1
-                line.load.add_call(Fate.CERTAIN, size, made.before)
-                self.reasons.note(Cause("rows", dataset), call.place, call.title)
+        for made in self.making.calls:
+            line = self.lines[Where(made.place, "", made.title, made.ask.role, made.model)] = Line(made.reused)
+            line.load.open(made.ask, self.foresight.questions.of(made.ask), made.place)
+            line.load.place = ("samples", made.place, made.title)
+            for fate, size, calls in made.open:
+                line.load.add(fate, size, self.making.made_by, calls)
+                if fate is not Fate.SPARE:
+                    self.reasons.note(Cause("rows", made.dataset), made.place, made.title, calls)
 
     def _count_unmade(self, scenario: Scenario) -> None:
-        """Counts the calls about rows that are yet to be made."""
-        for language, rows in self.making.unmade(scenario).items():
+        """Counts the calls about rows that are yet to be made: they are made unless a row is not."""
+        for cell, rows in self.making.unmade(scenario):
             self.unmade[scenario.name] = self.unmade.get(scenario.name, 0) + rows
-            case = self.making.case(scenario, language)
+            case = self.making.case(scenario, cell)
             alike = self.unmade_alike[scenario.name]
-            for seen in self.foresight.of(case, self.lookup.units(case, alike), {}, {}):
+            self.foresight.known = self.making.known(scenario)
+            found = self.foresight.of(case, self.lookup.units(case, alike), {}, {})
+            for unit, step, names, fate in self.foresight.embedding:
+                self._count_vectors(scenario.name, unit, step, names, min(fate, Fate.LIKELY), rows)
+            self.foresight.known = {}
+            for seen in found:
+                if seen.fate not in OPEN:
+                    continue
                 line = self.lines[self._where(scenario.name, seen.call.step, seen.call.role, seen.call.model)]
                 calls = rows * _times(seen, alike)
-                if seen.fate is Fate.PERHAPS:
-                    line.perhaps += calls
-                elif seen.fate is Fate.CERTAIN:
-                    line.certain += calls
-                if seen.fate in (Fate.PERHAPS, Fate.CERTAIN):
-                    line.load.add(seen, calls)
-                    self.reasons.note(Cause("on_rows", case.dataset or ""), scenario.name, seen.call.step.name, calls)
+                line.load.add(min(seen.fate, Fate.LIKELY), seen.size, seen.said_by, calls)
+                self.reasons.note(Cause("on_rows", case.dataset or ""), scenario.name, seen.call.step.name, calls)
 
     def watch(self) -> None:
         for scenario in self.selection.chosen(self.plan):
@@ -322,13 +333,16 @@ class _Watcher:
         scenario = case.scenario.name
         self.items[scenario] += 1
         found = self.foresight.of(case, units, kept, rows)
-        open_ = {seen.call.part_of or seen.call.name for seen in found if seen.fate in (Fate.CERTAIN, Fate.PERHAPS)}
+        if not self.making.is_sure(case):
+            found = [replace(seen, fate=Fate.LIKELY) if seen.fate is Fate.CERTAIN else seen for seen in found]
+        open_ = {seen.call.part_of or seen.call.name for seen in found if seen.fate in OPEN}
         open_ |= {seen.call.name for seen in found if seen.fate is Fate.RULED_OUT}
         self._count_scores(units, open_, kept)
         judged = {pair.comparisons[call.model]: call.name for pair in pairs for call in pair.calls}
         self.scores += sum(name not in kept and call not in open_ for name, call in judged.items())
-        for unit, step, names in self.foresight.embedding:
-            self._count_vectors(scenario, unit, step, names)
+        surest = Fate.CERTAIN if self.making.is_sure(case) else Fate.LIKELY
+        for unit, step, names, fate in self.foresight.embedding:
+            self._count_vectors(scenario, unit, step, names, min(fate, surest))
         for seen in found:
             call = seen.call
             number = _times(seen, self.alike[scenario])
@@ -338,30 +352,30 @@ class _Watcher:
                     line.reused += number
                 case Fate.RULED_OUT:
                     line.ruled_out += number
-                case Fate.CERTAIN:
-                    line.certain += number
-                    self._take(seen, line, codes, number)
-                case Fate.PERHAPS:
-                    line.perhaps += number
+                case _:
                     self._take(seen, line, codes, number)
 
-    def _count_vectors(self, scenario: str, unit: Unit, step: Retrieve, names: Names) -> None:
-        """Counts the texts that a row needs the vectors of."""
+    def _count_vectors(
+        self, scenario: str, unit: Unit, step: Retrieve, names: Names, fate: Fate, rows: int = 1
+    ) -> None:
+        """Counts the texts that a row, or so many, needs the vectors of."""
         assert step.using is not None
         (model,) = unit.wiring.retrieved[step.name]
         line = self.lines[self._where(scenario, step, step.using, model)]
         texts = self.vectors.of(step, model, names, self.foresight.chooser)
         line.reused += texts.there
-        line.certain += len(texts.asked)
         for text in texts.asked:
-            line.load.add_call(Fate.CERTAIN, Size.of(text), model)
+            line.load.add(fate, Size.of(text), {})
             self.reasons.note(Cause("never"), scenario, step.name)
+        if texts.waiting:
+            line.load.add(Fate.LIKELY, is_waiting(step.name, f"what `{step.name}` looks for"), {}, texts.waiting * rows)
+            self.reasons.note(Cause("never"), scenario, step.name, texts.waiting * rows)
 
     def _take(self, seen: Foreseen, line: Line, codes: Mapping[str, str], number: int) -> None:
         code = codes.get(seen.call.name)
         if code is not None:
             line.failed[code] += number
-        line.load.add(seen, number)
+        line.load.add(seen.fate, seen.size, seen.said_by, number)
         self.reasons.add(seen, code, number)
 
     def _count_scores(self, units: Sequence[Unit], open_: set[str], kept: Mapping[str, str]) -> None:
@@ -387,16 +401,53 @@ def _times(seen: Foreseen, alike: Collection[Wiring]) -> int:
     return times(seen.unit.wiring, seen.call.step) if seen.unit.wiring in alike else 1
 
 
+def planned(found: Forecast, plan: Plan) -> list[Planned]:
+    """The calls of every step as a forecast has them, those that are kept included: what the table of a plan shows
+    where it is known who fills the roles, and what a store has."""
+    arms = {
+        (scenario.name, name, in_words(each, scenario)): each
+        for scenario in plan.scenarios
+        for (name, _), each in _sharing(scenario).items()
+    }
+    made = {title: each.name for each in plan.made for title in _titles(each)}
+    counted: dict[tuple[str, str, str, str], Planned] = {}
+    for where, line in found.lines.items():
+        place = made.get((where.scenario, where.step), where.scenario)
+        step = where.step.rpartition(".")[2] if place != where.scenario else where.step
+        before = counted.get(where[:4], Planned(place, step, where.role, (), 0, 0, 0))
+        least, likely = line.reused + line.certain, line.load.calls[Fate.LIKELY] + line.load.calls[Fate.PERHAPS]
+        counted[where[:4]] = replace(
+            before,
+            arms=tuple(arms.get((where.scenario, where.step, where.arm), ())) if where.arm else (),
+            least=before.least + least,
+            calls=before.calls + least + likely,
+            most=before.most + line.reused + line.most,
+        )
+    return list(counted.values())
+
+
+def _titles(made: Made) -> Iterator[tuple[str, str]]:
+    """What the steps of a data set that is made are called in a forecast, with their place."""
+    own = made.name.rpartition(".")[2]
+    for step in (own, *(f"{own}.{ask.name}" for ask in made.asks)):
+        yield place_of(made), step
+
+
 def arms_of(scenario: Scenario) -> dict[tuple[str, str], str]:
     """Which treatments share a step, in words, by its name and fingerprint; empty for all of them."""
-    sharing: dict[tuple[str, str], list[Mapping[str, str]]] = {}
+    return {key: in_words(arms, scenario) for key, arms in _sharing(scenario).items()}
+
+
+def _sharing(scenario: Scenario) -> dict[tuple[str, str], list[dict[str, str]]]:
+    """The treatments that share a step, by its name and fingerprint."""
+    sharing: dict[tuple[str, str], list[dict[str, str]]] = {}
     for treatment in scenario.treatments:
         for step in treatment.steps:
             sharing.setdefault((step.name, step.fingerprint), []).append(treatment.arms)
-    return {key: _in_words(arms, scenario) for key, arms in sharing.items()}
+    return sharing
 
 
-def _in_words(sharing: Sequence[Mapping[str, str]], scenario: Scenario) -> str:
+def in_words(sharing: Sequence[Mapping[str, str]], scenario: Scenario) -> str:
     if len(sharing) == len(scenario.treatments):
         return ""
     told: list[str] = []

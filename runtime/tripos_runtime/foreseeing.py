@@ -6,62 +6,32 @@ there is left open; everything else is evaluated, with the replies that are kept
 
 from __future__ import annotations
 
-import re
 from collections import ChainMap
-from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import Any, NamedTuple, cast
 
-import orjson
-
-from tripos_compiler.plan import (
-    Ask,
-    Converse,
-    Grade,
-    Hole,
-    Judging,
-    Metric,
-    Passage,
-    Plan,
-    Retrieve,
-    Settings,
-    Template,
-    Verdict,
-)
-from tripos_compiler.semantics.conversations import opening
-from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
-from tripos_compiler.semantics.library.kinds import Dialogue
-from tripos_compiler.semantics.render import rubric, show
-from tripos_runtime.adopting import Adoption, Here, Wanted
-from tripos_runtime.asking import Adopted, Question, reread, text_reader
+from tripos_compiler.plan import Ask, Converse, Grade, Judging, Retrieve, Verdict
+from tripos_compiler.semantics.evaluate import Missing, Unavailable
+from tripos_runtime.adopting import Adoption, Here
 from tripos_runtime.cases import Case
-from tripos_runtime.chats import chat_messages
-from tripos_runtime.conversing import kept_turns, said_to, systems
-from tripos_runtime.foreseen_talks import awaited, calls_of, is_over, models_of, whole
-from tripos_runtime.grading import grade_schema
+from tripos_runtime.conversing import systems
+from tripos_runtime.foreseen_adoption import Adopting
+from tripos_runtime.foreseen_talks import calls_of, is_over, models_of
+from tripos_runtime.kept_rows import answer_of, dialogue_of
 from tripos_runtime.ledger import Row
 from tripos_runtime.models.base import Message
 from tripos_runtime.pairs import Pair, is_kept, pairs_of
-from tripos_runtime.prompting import ask_messages, continued, grade_messages
-from tripos_runtime.questions import question_of
-from tripos_runtime.reading import format_note, read, schema_of
-from tripos_runtime.retrieval.choosing import Chooser
+from tripos_runtime.prompt_sizes import PromptSizes
 from tripos_runtime.retrieval.foreseen import ForeseenVectors
 from tripos_runtime.retrieval.indexes import Values
 from tripos_runtime.retrieval.retrieving import found
-from tripos_runtime.shots import shot_messages
-from tripos_runtime.sources import Sources
-from tripos_runtime.statuses import OK, TRUNCATED
+from tripos_runtime.sizes import NO_SIZE, PENDING, Known, Size, can_be, is_pending, is_waiting
+from tripos_runtime.statuses import NOT_APPLICABLE, OK
 from tripos_runtime.talks import Talk, turns_so_far
 from tripos_runtime.units import Call, Names, Unit
-from tripos_runtime.verdicts import judged, said
-
-PENDING = "pending"
-"""Stands where the status of a reply would, while there is no reply."""
-WIDE = re.compile("[\u2e80-\uffff\U00020000-\U0003ffff]")
-"""Characters of which a token holds few: Chinese, Japanese, Korean."""
+from tripos_runtime.verdicts import said
 
 
 class Where(NamedTuple):
@@ -75,66 +45,52 @@ class Where(NamedTuple):
 
 
 class Fate(IntEnum):
-    """What becomes of a call. Of several fates of one name the greatest holds."""
+    """What becomes of a call. Of several fates of one name the greatest holds. A call that is `LIKELY` is made unless a
+    reply before it does not come or does not yield what it takes; one that is `SPARE` only where others come to
+    nothing."""
 
     RULED_OUT = 0
-    PERHAPS = 1
-    CERTAIN = 2
-    REUSED = 3
+    SPARE = 1
+    PERHAPS = 2
+    LIKELY = 3
+    CERTAIN = 4
+    REUSED = 5
 
 
-@dataclass(frozen=True)
-class Size:
-    """How long a prompt is: characters of alphabets, wide characters, and the steps whose replies go into it, once for
-    every time, that are not there yet."""
-
-    narrow: int = 0
-    wide: int = 0
-    pending: tuple[str, ...] = ()
-
-    @classmethod
-    def of(cls, text: str) -> Size:
-        """The size of a text.
-
-        >>> Size.of("E = 能量")
-        Size(narrow=4, wide=2, pending=())
-        """
-        wide = 0 if text.isascii() else len(WIDE.findall(text))
-        return cls(len(text) - wide, wide)
-
-    def __add__(self, other: Size) -> Size:
-        return Size(self.narrow + other.narrow, self.wide + other.wide, self.pending + other.pending)
+OPEN = (Fate.SPARE, Fate.PERHAPS, Fate.LIKELY, Fate.CERTAIN)
+"""The fates of calls that are made, or may be."""
+Saying = tuple[str, str, str]
+"""Who gives a reply that is waited for: the scenario and the step whose replies are like it, and the model."""
 
 
 @dataclass(frozen=True)
 class Foreseen:
     """One call of a case. `size` is that of its prompt, for those that would be made; `awaits` are the steps it builds
-    on that would be asked first, by the model that answers each."""
+    on that would be asked first, by the model that answers each; `said_by` tells who gives what its prompt waits for,
+    turns of conversations included."""
 
     call: Call
     unit: Unit | Pair
     fate: Fate
-    size: Size = Size()
+    size: Size = NO_SIZE
     awaits: Mapping[str, str] = field(default_factory=dict)
-    turns: Mapping[str, str] = field(default_factory=dict)
-    """The models that say the turns which its prompt waits for, by step and role."""
+    said_by: Mapping[str, Saying] = field(default_factory=dict)
 
 
 @dataclass
-class Foresight:
+class Foresight(PromptSizes):
     """Goes through cases. `sources` has the rows and axes of the plan."""
 
-    plan: Plan
-    sources: Sources
-    chooser: Chooser = field(default_factory=Chooser)
-    embedding: list[tuple[Unit, Retrieve, Names]] = field(default_factory=list)
-    """The steps of the case at hand that need vectors, each once."""
+    embedding: list[tuple[Unit, Retrieve, Names, Fate]] = field(default_factory=list)
+    """The steps of the case at hand that need vectors, each once, and how sure that is."""
+    made_by: Mapping[str, Saying] = field(default_factory=dict)
+    """Who writes the rows of data sets that are yet to be made."""
+    known: Known = field(default_factory=dict)
+    """The sizes of what is not there of the case at hand but can be told."""
     vectors: ForeseenVectors | None = None
     """Who knows which vectors are there."""
     adoption: Adoption | None = None
     """Who finds replies that the ledger has under other names."""
-    _questions: dict[str, Question] = field(default_factory=dict)
-    _asked: dict[str, Question] = field(default_factory=dict)
 
     def of(self, case: Case, units: Sequence[Unit], kept: Mapping[str, str], rows: Mapping[str, Row]) -> list[Foreseen]:
         """Every call of a case once. `kept` has the statuses of what need not be asked again, `rows` the samples among
@@ -149,104 +105,21 @@ class Foresight:
             view.compare(pair)
         return list(view.found.values())
 
-    def question(self, step: Ask | Judging) -> Question:
-        """What is sent for a step, apart from who is asked."""
-        if step.fingerprint not in self._questions:
-            if isinstance(step, Ask):
-                schema = None if step.returns is None else schema_of(step.returns)
-                made = Question(step.system, step.prompt, step.settings, schema, text_reader)
-            else:
-                scorer = self.plan.scorer(step.scorer)
-                schema = grade_schema(scorer, self._metrics(step))
-                settings = Settings(max_tokens=0) if scorer.reward else scorer.settings  # it writes nothing
-                made = Question(scorer.system, scorer.prompt, settings, schema, text_reader)
-            self._questions[step.fingerprint] = made
-        return self._questions[step.fingerprint]
 
-    def sent(self, step: Ask | Judging, names: Mapping[str, Any], case: Case) -> tuple[Message, ...]:
-        """What is sent. Raises `Unavailable` where that needs a reply that is not there, or what a kept one did not
-        yield."""
-        question = self.question(step)
-        if isinstance(step, Ask):
-            return ask_messages(step, question, case, names, self.sources)
-        return grade_messages(step, question, case, names, self.sources, self._metrics(step))
+@dataclass
+class _Walked:
+    """What a unit came to so far: the names that its expressions see, what it waits for and by whom, the fate of each
+    step that is yet to be asked, and the sizes that are known of what is not there."""
 
-    def outline(self, step: Ask | Judging, names: Mapping[str, Any], case: Case) -> Size:
-        """The size of what is sent where that needs replies which are not there. Raises `Unavailable` where it needs
-        what a kept reply did not yield."""
-        size = self._outline(step, self.question(step), names, case)
-        return Size(size.narrow, size.wide, whole(size.pending, case.scenario))
+    names: Names
+    awaits: dict[str, str] = field(default_factory=dict)
+    said_by: dict[str, Saying] = field(default_factory=dict)
+    fates: dict[str, Fate] = field(default_factory=dict)
+    known: dict[tuple[str, ...], Size] = field(default_factory=dict)
 
-    def asked(self, step: Ask | Judging) -> Question:
-        """The question of a step, with how its replies are read."""
-        if step.fingerprint not in self._asked:
-            axes = tuple(self.sources.axes.values())
-            self._asked[step.fingerprint] = question_of(self.plan, axes, step)
-        return self._asked[step.fingerprint]
-
-    def _outline(self, step: Ask | Judging, question: Question, names: Mapping[str, Any], case: Case) -> Size:
-        """The size of what is sent but for the replies that are not there yet."""
-        seen = names if isinstance(step, Ask) else {**self.sources.names, **_arguments(step, names)}
-        metrics = () if isinstance(step, Ask) else self._metrics(step)
-        texts = [each[case.language] for each in (question.system, question.prompt) if each is not None]
-        size = _sum(self._printed(template, seen, case.language, metrics) for template in texts)
-        if question.schema is not None:
-            size += Size.of(format_note(question.schema, case.language))
-        if not isinstance(step, Ask):
-            return size
-        try:
-            if step.chat is not None:
-                size += _sum(Size.of(each.content) for each in chat_messages(evaluate(step.chat, names), step.role))
-            for shots in step.shots:
-                size += _sum(Size.of(each.content) for each in shot_messages(shots, case, names, self.sources))
-            if step.continues is not None:
-                size += _sum(
-                    Size.of(each.content) for each in continued(step.continues, step.role, names, case.language)
-                )
-        except Unavailable as reason:
-            if reason.status != PENDING:
-                raise
-            size += Size(pending=(reason.step,))
-        return size
-
-    def turn(self, talk: Talk, number: int, turns: Dialogue, names: Mapping[str, Any], case: Case) -> Size:
-        """The size of what is sent for turn `number` of a conversation of which `turns` are there. Raises `Unavailable`
-        where that needs what a kept reply did not yield."""
-        step, role = talk.step, talk.speaker(number)
-        try:
-            told = systems(step, case, names, self.sources)
-            size = Size()
-        except Unavailable as reason:
-            if reason.status != PENDING:
-                raise
-            told = {}
-            size = Size(pending=(reason.step,))
-            for speaker in step.speakers:
-                if speaker.role == role and speaker.system is not None:
-                    size = self._printed(speaker.system[case.language], names, case.language, ())
-        begun = opening(case.language) if role == step.opens else None
-        size += _sum(Size.of(each.content) for each in said_to(role, told, turns, begun))
-        size += Size(pending=awaited(step, len(turns) + 1, number - 1))
-        return Size(size.narrow, size.wide, whole(size.pending, case.scenario))
-
-    def _metrics(self, step: Judging) -> tuple[Metric, ...]:
-        return tuple(self.plan.metric(each) for each in getattr(step, "metrics", ()))
-
-    def _printed(self, template: Template, names: Mapping[str, Any], language: str, metrics: Sequence[Metric]) -> Size:
-        size = Size()
-        for part in _parts(template, names):
-            if isinstance(part, str):
-                size += Size.of(part)
-            elif part.type.kind == "metrics":
-                size += Size.of(rubric(metrics, language))
-            else:
-                try:
-                    size += Size.of(show(part, evaluate(part.expr, names), language, self.sources.axes))
-                except Unavailable as reason:
-                    if reason.status != PENDING:
-                        raise
-                    size += Size(pending=(reason.step,))
-        return size
+    def wait(self, name: str, model: str, fate: Fate, saying: Saying) -> None:
+        """Notes a step that is yet to be asked."""
+        self.awaits[name], self.fates[name], self.said_by[name] = model, fate, saying
 
 
 class _View:
@@ -256,120 +129,149 @@ class _View:
         self, foresight: Foresight, case: Case, kept: Mapping[str, str], rows: Mapping[str, Row], here: Here
     ) -> None:
         self.foresight, self.case, self.kept, self.rows = foresight, case, kept, rows
+        self.adopting = Adopting(foresight.adoption, foresight.questions, here)
+        if foresight.adoption is not None:  # what is adopted counts as kept
+            self.kept = ChainMap(self.adopting.kept, cast("dict[str, str]", kept))
+            self.rows = ChainMap(self.adopting.rows, cast("dict[str, Row]", rows))
         self.found: dict[str, Foreseen] = {}
         self.sizes: dict[tuple[object, ...], Size | str] = {}
+        self.sent: dict[tuple[object, ...], tuple[Message, ...]] = {}
+        """What is sent, by the same keys, where all of it is known."""
         self.answers: dict[str, tuple[str | None, Any, str, str]] = {}
         self.retrieved: dict[tuple[str, ...], Any] = {}
-        self.sides: dict[Unit, _Side] = {}
-        self.sent: dict[tuple[object, ...], tuple[Message, ...]] = {}
-        """What is sent, by the same keys as the sizes."""
-        self.here = here
-        self.guessed: set[str] = set()
-        """The retrieving steps of which it is not known what they find."""
+        self.sides: dict[Unit, _Walked] = {}
 
     def go_through(self, unit: Unit, shown: bool) -> None:
         """`shown`: what it comes to is compared."""
-        talked = all(talk.name in self.kept for talk in unit.talks.values())
-        if not shown and talked and all(call.name in self.kept for call in unit.calls):
+        if not shown and self._is_whole(unit):
             for call in unit.calls:
                 self._note(Foreseen(call, unit, Fate.REUSED))
             for talk in unit.talks.values():
                 self._over(talk, unit)
             return
-        names = Names(self.case.names)
-        awaits: dict[str, str] = {}
-        perhaps: set[str] = set()
-        self.sides[unit] = _Side(names, awaits, perhaps)
+        at = self.sides[unit] = _Walked(
+            Names(self.case.names), said_by=dict(self.foresight.made_by), known=dict(self.foresight.known)
+        )
         calls = iter(unit.calls)
         for step in unit.wiring.treatment.steps:
             if isinstance(step, Ask):
-                call = next(calls)
-                key = _key(unit, step, awaits)
-                fate, size = self._fate(key, step, names, perhaps, call.name in self.kept)
-                if self._adopted(call, key, unit, fate):
-                    fate, size = Fate.REUSED, Size()
-                elif fate is Fate.CERTAIN and self._is_guessed(call):
-                    fate = Fate.PERHAPS
-                if fate is Fate.RULED_OUT:
-                    names.skipped(step, str(size))
-                elif fate is Fate.REUSED:
-                    self._answer(step, call.name, names)
-                else:
-                    names.skipped(step, PENDING)
-                mine = _awaited(step.needs, awaits)
-                said_by = _speakers(unit, step.needs)
-                self._note(Foreseen(call, unit, fate, size if isinstance(size, Size) else Size(), mine, said_by))
-                if fate in (Fate.PERHAPS, Fate.CERTAIN):
-                    awaits[step.name] = call.model
-                    if fate is Fate.PERHAPS:
-                        perhaps.add(step.name)
+                self._ask(unit, step, next(calls), at)
             elif isinstance(step, Retrieve):
-                self._retrieve(unit, step, names)
+                self._retrieve(unit, step, at)
             elif isinstance(step, Converse):
-                self._talk(unit, unit.talks[step.name], names, awaits, perhaps)
+                self._talk(unit, unit.talks[step.name], at)
             elif isinstance(step, Grade | Verdict):
-                own_calls = [next(calls) for _ in unit.evaluators(step)]
-                there = all(call.name in self.kept for call in own_calls)
-                key = _key(unit, step, awaits)
-                fate, size = self._fate(key, step, names, perhaps, there)
-                adopted = [self._adopted(call, key, unit, fate) for call in own_calls]
-                if any(adopted) and all(call.name in self.kept for call in own_calls):
-                    fate, size = Fate.REUSED, Size()
-                mine, said_by = _awaited(step.needs, awaits), _speakers(unit, step.needs)
-                for call in own_calls:
-                    own = Fate.REUSED if call.name in self.kept and fate is not Fate.RULED_OUT else fate
-                    self._note(Foreseen(call, unit, own, size if isinstance(size, Size) else Size(), mine, said_by))
-                if isinstance(step, Verdict):
-                    self._give(step, own_calls, fate, size, names)
-                    if fate in (Fate.PERHAPS, Fate.CERTAIN):
-                        awaits[step.name] = own_calls[0].model
-                        if fate is Fate.PERHAPS:
-                            perhaps.add(step.name)
+                self._judge(unit, step, [next(calls) for _ in unit.evaluators(step)], at)
 
-    def _found(self, unit: Unit, step: Retrieve, names: Names) -> Any:
-        vectors, chooser = self.foresight.vectors, self.foresight.chooser
-        values: Mapping[int, Values] | None = {}
-        if step.using is not None and names.holds(step) is None:
-            values = None
-            if vectors is not None and self.foresight.adoption is not None:
-                with suppress(Unavailable):
-                    values = vectors.values(step, *unit.wiring.retrieved[step.name], names, chooser)
-            if values is None:
-                self.guessed.add(step.name)
-        return found(chooser, unit, step, names, values or {})
+    def _is_whole(self, unit: Unit) -> bool:
+        """Whether nothing is asked for a unit. Where scores are to be taken, what it looks for is looked for again."""
+        searched = any(isinstance(step, Retrieve) and step.using is not None for step in unit.wiring.treatment.steps)
+        if searched and not all(name in self.kept for _, name in unit.results):
+            return False
+        talked = all(talk.name in self.kept for talk in unit.talks.values())
+        return talked and all(call.name in self.kept for call in unit.calls)
 
-    def _retrieve(self, unit: Unit, step: Retrieve, names: Names) -> None:
-        """What a step finds. Of one that needs vectors, which may not be there, what letters find: it is as long."""
-        key = (step.fingerprint, *unit.upstream(step.needs))
+    def _ask(self, unit: Unit, step: Ask, call: Call, at: _Walked) -> None:
+        key = _key(unit, step, at)
+        fate, size = self._fate(key, step, at, call.name in self.kept)
+        if fate in OPEN and self._adopts(call, key, unit):
+            fate, size = Fate.REUSED, NO_SIZE
+        self._note_open(call, unit, fate, size, step.needs, at)
+        if fate is Fate.RULED_OUT:
+            at.names.skipped(step, str(size))
+        elif fate is Fate.REUSED:
+            self._answer(step, call.name, at.names)
+        else:
+            at.names.skipped(step, PENDING)
+        if fate in OPEN and isinstance(size, Size):
+            at.wait(step.name, call.model, fate, (self.case.scenario.name, step.name, call.model))
+            at.known[step.name, "prompt"] = Size(
+                size.narrow, size.wide, size.pending, size.beyond, size.unknown, frozenset(((step.name, True),)),
+                most=size.most,
+            )  # fmt: skip
+
+    def _judge(self, unit: Unit, step: Grade | Verdict, calls: Sequence[Call], at: _Walked) -> None:
+        there = all(call.name in self.kept for call in calls)
+        key = _key(unit, step, at)
+        fate, size = self._fate(key, step, at, there)
+        if fate in OPEN:
+            for call in calls:
+                self._adopts(call, key, unit)
+            if all(call.name in self.kept for call in calls):
+                fate, size = Fate.REUSED, NO_SIZE
+        for call in calls:
+            own = Fate.REUSED if call.name in self.kept and fate is not Fate.RULED_OUT else fate
+            self._note_open(call, unit, own, size, step.needs, at)
+        if isinstance(step, Verdict):
+            self._give(step, calls, fate, size, at.names)
+            if fate in OPEN:
+                saying = (self.case.scenario.name, step.name, calls[0].model)
+                at.wait(step.name, calls[0].model, fate, saying)
+
+    def _retrieve(self, unit: Unit, step: Retrieve, at: _Walked) -> None:
+        """What a step finds. Of one that needs vectors nothing is known but about how long it is."""
+        status = self._status(step, at)
+        if status not in (None, PENDING):
+            at.names.values[step.name] = Missing(step.name, str(status))
+            return
+        key = (step.fingerprint, str(status), *unit.upstream(step.needs))
         if key not in self.retrieved:
-            self.retrieved[key] = self._found(unit, step, names)
-            if step.using is not None and names.holds(step) is None:
-                self.foresight.embedding.append((unit, step, names))
-        names.values[step.name] = self.retrieved[key]
+            near = self._near(unit, step, at)
+            seen: Any = found(self.foresight.chooser, unit, step, at.names, near or {})
+            if step.using is not None and near is None and not isinstance(seen, Missing):
+                try:
+                    seen = self.foresight.nearest(step, at.names.values, seen)
+                except Unavailable as reason:
+                    seen = Missing(step.name, reason.status)
+            if step.using is not None:
+                fate = Fate.CERTAIN if status is None else Fate.PERHAPS
+                self.foresight.embedding.append((unit, step, at.names, fate))
+            self.retrieved[key] = seen
+        seen = self.retrieved[key]
+        if isinstance(seen, Size):
+            at.known[(step.name,)] = seen
+            at.fates[step.name] = Fate.LIKELY
+            seen = Missing(step.name, PENDING)
+        elif isinstance(seen, Missing) and seen.status == PENDING:
+            at.known[(step.name,)] = is_waiting(step.name, f"what `{step.name}` finds")
+            at.fates[step.name] = Fate.PERHAPS
+        at.names.values[step.name] = seen
 
-    def _talk(self, unit: Unit, talk: Talk, names: Names, awaits: dict[str, str], perhaps: set[str]) -> None:
+    def _near(self, unit: Unit, step: Retrieve, at: _Walked) -> Mapping[int, Values] | None:
+        """How near the elements are by vectors, where all of these are there. It matters to whoever adopts."""
+        foresight = self.foresight
+        if step.using is None or foresight.vectors is None or foresight.adoption is None:
+            return None
+        try:
+            return foresight.vectors.values(step, *unit.wiring.retrieved[step.name], at.names, foresight.chooser)
+        except Unavailable:
+            return None
+
+    def _talk(self, unit: Unit, talk: Talk, at: _Walked) -> None:
         """What becomes of the turns of a conversation."""
         step = talk.step
-        status = names.holds(step)
+        status = self._status(step, at)
         if status not in (None, PENDING):
             for call in calls_of(talk):
                 self._note(Foreseen(call, unit, Fate.RULED_OUT))
-            names.lacks(step, str(status))
+            at.names.lacks(step, str(status))
             return
-        self._adopt_turns(talk, names)
+        self._adopt_turns(talk, at.names)
         if is_over(talk, self.kept, self.rows):
             self._over(talk, unit)
             row = self.rows.get(talk.name)
             if row is not None:
-                names.talked(step, kept_turns(row), row["status"])
+                at.names.talked(step, dialogue_of(row), row["status"])
             else:
                 turns = turns_so_far(talk, self.rows, self.kept)
                 after = "" if len(turns) == len(talk.turns) else self.kept.get(talk.turns[len(turns)], "")
-                names.talked(step, turns, after or OK)
+                at.names.talked(step, turns, after or OK)
             return
         turns = turns_so_far(talk, self.rows, self.kept)
-        open_ = status is None and not perhaps.intersection(step.needs)
-        mine, said_by = _awaited(step.needs, awaits), {**_speakers(unit, step.needs), **models_of(talk)}
+        scenario = self.case.scenario.name
+        speaking = {name: (scenario, step.name, model) for name, model in models_of(talk).items()}
+        at.said_by |= speaking
+        begins = Fate.RULED_OUT
         for number, call in enumerate(calls_of(talk), 1):
             if number <= len(turns):
                 self._note(Foreseen(call, unit, Fate.REUSED))
@@ -377,20 +279,22 @@ class _View:
             key = (step.fingerprint, talk.name, number)
             if key not in self.sizes:
                 try:
-                    self.sizes[key] = self.foresight.turn(talk, number, turns, names.values, self.case)
+                    self.sizes[key] = self.foresight.turn(talk, number, turns, at.names.values, self.case, at.known)
                 except Unavailable as reason:
                     self.sizes[key] = reason.status
             size = self.sizes[key]
             if isinstance(size, str):  # nothing can be told to one of them
                 self._note(Foreseen(call, unit, Fate.RULED_OUT))
-                names.lacks(step, size)
+                at.names.lacks(step, size)
                 continue
-            fate = Fate.CERTAIN if open_ and number == len(turns) + 1 else Fate.PERHAPS
-            self._note(Foreseen(call, unit, fate, size, mine, said_by))
-        if isinstance(size, Size):
-            names.lacks(step, PENDING)
-            awaits[step.name] = talk.models[unit.wiring.told_by(step)]
-            perhaps.update(() if open_ else (step.name,))
+            fate = Fate.PERHAPS
+            if number == len(turns) + 1:
+                fate = begins = self._as_sure(size, status, at)
+            self._note_open(call, unit, fate, size, step.needs, at)
+        if begins is not Fate.RULED_OUT:
+            at.names.lacks(step, PENDING)
+            at.awaits[step.name] = talk.models[unit.wiring.told_by(step)]
+            at.fates[step.name] = begins
 
     def _over(self, talk: Talk, unit: Unit) -> None:
         """Notes the turns of a conversation that was held."""
@@ -402,11 +306,12 @@ class _View:
         if fate is Fate.RULED_OUT:
             names.values[step.name] = Missing(step.name, str(size))
             return
+        question = self.foresight.questions.of(step)
         rows = [self.rows.get(call.name) for call in calls]
+        answers = [answer_of(row, question.reader) for row in rows if row is not None]
+        whole_ = fate is Fate.REUSED and len(answers) == len(calls)
         scorer = self.foresight.plan.scorer(step.scorer)
-        answers = [judged(scorer, row) for row in rows if row is not None]
-        whole = fate is Fate.REUSED and len(answers) == len(calls)
-        names.values[step.name] = said(step, scorer, answers) if whole else Missing(step.name, PENDING)
+        names.values[step.name] = said(step, scorer, answers) if whole_ else Missing(step.name, PENDING)
 
     def compare(self, pair: Pair) -> None:
         """What becomes of the calls of a pair, once its sides were gone through."""
@@ -415,111 +320,103 @@ class _View:
                 self._note(Foreseen(call, pair, Fate.REUSED))
             return
         step, first, second = pair.step, self.sides[pair.first], self.sides[pair.second]
-        names = pair.names(first.names, second.names)
-        key = (_key(pair.first, step, first.awaits), _key(pair.second, step, second.awaits))
+        both = _Walked(pair.names(first.names, second.names), {**second.awaits, **first.awaits})
+        for place, side in (("first", first), ("second", second)):
+            both.fates |= {f"{place}.{name}": fate for name, fate in side.fates.items()}
+            both.said_by |= {f"{place}.{name}": saying for name, saying in side.said_by.items()}
+            both.known |= {(place, *path): _on_side(size, place) for path, size in side.known.items()}
+        # What both sides have in common stands below neither.
+        both.fates |= first.fates
+        both.said_by |= first.said_by
+        both.known |= first.known
+        key = (_key(pair.first, step, first), _key(pair.second, step, second))
         there = all(call.name in self.kept for call in pair.calls)
-        fate, size = self._fate(key, step, names, first.perhaps | second.perhaps, there)
+        fate, size = self._fate(key, step, both, there)
         for call in pair.calls:
-            self._adopted(call, key, pair.first, fate)
-        # A reply that is awaited from either side counts as one of the first: in the other order it is the other's.
-        awaits = _awaited(step.needs, {**second.awaits, **first.awaits})
-        for call in pair.calls:
+            if fate in OPEN:
+                self._adopts(call, key, pair.first)
             own = Fate.REUSED if call.name in self.kept and fate is not Fate.RULED_OUT else fate
-            self._note(Foreseen(call, pair, own, size if isinstance(size, Size) else Size(), awaits))
+            self._note_open(call, pair, own, size, step.needs, both)
+
+    def _note_open(
+        self, call: Call, unit: Unit | Pair, fate: Fate, size: Size | str, needs: Sequence[str], at: _Walked
+    ) -> None:
+        awaits = {need: at.awaits[need] for need in needs if need in at.awaits}
+        own = size if isinstance(size, Size) else Size()
+        said_by = {name: at.said_by[name] for name in {*own.pending, *own.beyond} if name in at.said_by}
+        self._note(Foreseen(call, unit, fate, own, awaits, said_by))
 
     def _note(self, seen: Foreseen) -> None:
         before = self.found.get(seen.call.name)
         if before is None or before.fate < seen.fate:
             self.found[seen.call.name] = seen
 
-    def _fate(
-        self, key: tuple[object, ...], step: Ask | Judging, names: Names, perhaps: set[str], there: bool
-    ) -> tuple[Fate, Size | str]:
+    def _fate(self, key: tuple[object, ...], step: Ask | Judging, at: _Walked, there: bool) -> tuple[Fate, Size | str]:
         """What becomes of a step, and the size of its prompt, which is the same under the same key; or the status of
         what is not done. `there`: every reply to it is."""
-        fate = Fate.PERHAPS if perhaps.intersection(step.needs) else Fate.CERTAIN
-        status = names.holds(step)
-        if status == PENDING:
-            fate = Fate.PERHAPS
-        elif status is not None:
-            return Fate.RULED_OUT, status
+        status = self._status(step, at)
+        if status not in (None, PENDING):
+            return Fate.RULED_OUT, str(status)
         if there:
             return Fate.REUSED, Size()
         if key not in self.sizes:
-            self.sizes[key] = self._size(key, step, names)
+            try:
+                self.sizes[key] = self._size(key, step, at)
+            except Unavailable as reason:
+                self.sizes[key] = reason.status
         size = self.sizes[key]
-        return (fate if isinstance(size, Size) else Fate.RULED_OUT), size
+        return (self._as_sure(size, status, at) if isinstance(size, Size) else Fate.RULED_OUT), size
 
-    def _size(self, key: tuple[object, ...], step: Ask | Judging, names: Names) -> Size | str:
+    def _size(self, key: tuple[object, ...], step: Ask | Judging, at: _Walked) -> Size:
         try:
-            sent = self.sent[key] = self.foresight.sent(step, names.values, self.case)
-            return _sum(Size.of(message.content) for message in sent)
+            sent = self.sent[key] = self.foresight.sent(step, at.names.values, self.case)
+            return Size.sent(sent)
         except Unavailable as reason:
-            if reason.status != PENDING:
-                return reason.status
-        try:
-            return self.foresight.outline(step, names.values, self.case)
-        except Unavailable as reason:
-            return reason.status
+            if not is_pending(reason):
+                raise
+        return self.foresight.outline(step, at.names.values, self.case, at.known)
 
-    def _adopted(self, call: Call, key: tuple[object, ...], unit: Unit, fate: Fate) -> bool:
+    def _adopts(self, call: Call, key: tuple[object, ...], unit: Unit) -> bool:
         """Whether a reply to what would be sent is there under another name; it is among the rows from then on."""
-        adoption, sent = self.foresight.adoption, self.sent.get(key)
-        if fate not in (Fate.PERHAPS, Fate.CERTAIN) or adoption is None or sent is None:
+        if key not in self.sent or call.name in self.kept:
             return False
-        if not self.guessed.isdisjoint(call.step.needs):
-            return False
-        if call.name in self.kept or not adoption.could(call.table, call.model):
-            return False
-        assert not isinstance(call.step, Converse)
-        question = self.foresight.asked(call.step)
-        number = unit.number % call.step.samples if isinstance(call.step, Ask) else 0
-        about = (self.case.item_id, *unit.samples.values())
-        request = question.digest(call.model, sent)
-        return self._take(Wanted(call.table, call.name, call.model, request, number, about), question)
-
-    def _is_guessed(self, call: Call) -> bool:
-        """Whether a reply may be there under another name, and nobody knows before what will be sent."""
-        adoption = self.foresight.adoption
-        guessed = not self.guessed.isdisjoint(call.step.needs)
-        return guessed and adoption is not None and adoption.could(call.table, call.model)
-
-    def _take(self, wanted: Wanted, question: Question) -> bool:
-        adoption = self.foresight.adoption
-        found = None if adoption is None else adoption.find(wanted, self.here)
-        if found is None:
-            return False
-        row = foreseen_row(found, question)
-        self.kept = self.kept if isinstance(self.kept, ChainMap) else ChainMap({}, cast("dict[str, str]", self.kept))
-        self.rows = self.rows if isinstance(self.rows, ChainMap) else ChainMap({}, cast("dict[str, Row]", self.rows))
-        self.kept.maps[0][wanted.name] = row["status"]
-        self.rows.maps[0][wanted.name] = row
-        return True
+        return self._holds(call.name, self.adopting.reply(call, self.sent[key], unit))
 
     def _adopt_turns(self, talk: Talk, names: Names) -> None:
         """Takes over the turns that another conversation has after the same ones."""
-        step, adoption = talk.step, self.foresight.adoption
-        if adoption is None or talk.name in self.kept or not self.guessed.isdisjoint(step.needs):
+        if talk.name in self.kept or not self.adopting.could(talk):
             return
         try:
-            told = systems(step, self.case, names.values, self.foresight.sources)
+            told = systems(talk.step, self.case, names.values, self.foresight.sources)
         except Unavailable:
             return
         while not is_over(talk, self.kept, self.rows):
             turns = turns_so_far(talk, self.rows, self.kept)
-            number = len(turns) + 1
-            role = talk.speaker(number)
-            model, name = talk.models[role], talk.turns[number - 1]
-            if not adoption.could("turns", model):
+            before = [self.rows[name] for name in talk.turns[: len(turns)]]
+            if not self._holds(talk.turns[len(turns)], self.adopting.turn(talk, turns, before, told, self.case)):
                 return
-            own = [self.rows[talk.turns[each - 1]] for each in range(1, number) if talk.speaker(each) == role]
-            begun = opening(self.case.language) if role == step.opens else None
-            sent = said_to(role, told, turns, begun, own[-1]["left_out"] if own else 0)
-            settings = next(speaker.settings for speaker in step.speakers if speaker.role == role)
-            question = Question(None, None, settings, None, text_reader)
-            wanted = Wanted("turns", name, model, question.digest(model, sent), talk.number, (self.case.item_id,))
-            if not self._take(wanted, question):
-                return
+
+    def _holds(self, name: str, row: Row | None) -> bool:
+        """Puts a row that is adopted under a name among those that are kept."""
+        if row is not None:
+            self.adopting.kept[name], self.adopting.rows[name] = row["status"], row
+        return row is not None
+
+    def _status(self, step: Ask | Converse | Retrieve | Judging, at: _Walked) -> str | None:
+        """None where a step's condition holds, `PENDING` where that is open, else the status of what is not done."""
+        status = at.names.holds(step)
+        if status == PENDING and step.when is not None and not can_be(True, step.when, at.names.values):
+            return NOT_APPLICABLE
+        return status
+
+    def _as_sure(self, size: Size, status: str | None, at: _Walked) -> Fate:
+        """How sure a call is to be made, given what it waits for: a reply may not come, but what is sent for one does.
+        `status` is that of its condition."""
+        fates = [Fate.PERHAPS if status == PENDING else Fate.CERTAIN]
+        for name, only_sent in size.waits:
+            fate = at.fates.get(name, Fate.CERTAIN)
+            fates.append(fate if only_sent else min(fate, Fate.LIKELY))
+        return min(fates)
 
     def _answer(self, step: Ask, name: str, names: Names) -> None:
         """Puts a kept reply among the names, as `stepping` does."""
@@ -528,87 +425,22 @@ class _View:
             if row is None:  # another process is about to write it
                 names.skipped(step, PENDING)
                 return
-            text, value = row["reply"], None
-            if text is not None and row["status"] in (OK, TRUNCATED) and step.returns is not None:
-                value = read(step.returns, text, tuple(self.foresight.sources.axes.values())).value
-            sent = "\n\n".join(each["content"] for each in orjson.loads(row["messages"]))
-            self.answers[name] = (text, value, row["status"], sent)
+            answer = answer_of(row, self.foresight.questions.of(step).reader)
+            self.answers[name] = (answer.text, answer.value, answer.status, answer.prompt)
         names.answered(step, *self.answers[name])
 
 
-def foreseen_row(found: Adopted, question: Question) -> Row:
-    """The row that an adopted reply will be, as far as others build on it."""
-    row = found.row
-    if row.get("reply", row.get("text")) is None:
-        return row
-    kept = {"reply": row.get("reply", row.get("text")), "finish_reason": row["finish_reason"]}
-    replied, outcome = reread(question, kept, found.draft)
-    text = replied.get("reply", kept["reply"])
-    return {**row, **replied, "text": text, "status": row["status"] if outcome is None else outcome.status}
+def _on_side(size: Size, place: str) -> Size:
+    """A size as it is seen from a pair that has it on one side."""
+    pending, beyond = (tuple(f"{place}.{name}" for name in names) for names in (size.pending, size.beyond))
+    waits = frozenset((f"{place}.{name}", sent) for name, sent in size.waits)
+    return Size(size.narrow, size.wide, pending, beyond, size.unknown, waits, size.messages, size.most)
 
 
-@dataclass(frozen=True)
-class _Side:
-    """What a unit came to that is compared with another."""
-
-    names: Names
-    awaits: Mapping[str, str]
-    perhaps: set[str]
-
-
-def _key(unit: Unit, step: Ask | Judging, awaits: Mapping[str, str]) -> tuple[object, ...]:
+def _key(unit: Unit, step: Ask | Judging, at: _Walked) -> tuple[object, ...]:
     """Prompts that take in the same replies are the same, and those still to come are as long for the same model."""
-    needs = (awaits.get(need) or each for need in step.needs for each in unit.upstream([need]))
+    needs: list[object] = []
+    for need in step.needs:
+        model = at.awaits.get(need)
+        needs += unit.upstream([need]) if model is None else [model, at.known.get((need, "prompt"))]
     return (step.fingerprint, *needs)
-
-
-def _speakers(unit: Unit, needs: Sequence[str]) -> dict[str, str]:
-    """Who says the turns of the conversations among these steps."""
-    found: dict[str, str] = {}
-    for name in needs:
-        if name in unit.talks:
-            found |= models_of(unit.talks[name])
-    return found
-
-
-def _arguments(step: Judging, names: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that a scorer is given; what waits for a reply is missing."""
-    values: dict[str, Any] = {}
-    for param, expr in step.args.items():
-        try:
-            values[param] = evaluate(expr, names)
-        except Unavailable as reason:
-            if reason.status != PENDING:
-                raise
-            values[param] = Missing(reason.step, PENDING)
-    return values
-
-
-def _parts(template: Template, names: Mapping[str, Any]) -> list[str | Hole]:
-    """The parts that are printed; passages whose condition waits for a reply are taken to be."""
-    found: list[str | Hole] = []
-    passages = any(isinstance(part, Passage) for part in template.parts)
-    for part in template.parts:
-        if not isinstance(part, Passage):
-            found += [] if passages else [part]
-            continue
-        try:
-            held = part.when is None or bool(evaluate(part.when, names))
-        except Unavailable as reason:
-            if reason.status != PENDING:
-                raise
-            held = True
-        if held:
-            found += part.parts
-    return found
-
-
-def _sum(sizes: Iterable[Size]) -> Size:
-    total = Size()
-    for size in sizes:
-        total += size
-    return total
-
-
-def _awaited(needs: Sequence[str], awaits: Mapping[str, str]) -> dict[str, str]:
-    return {need: awaits[need] for need in needs if need in awaits}

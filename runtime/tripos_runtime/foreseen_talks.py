@@ -8,9 +8,11 @@ them. What takes in a whole dialogue that is yet to be held takes in half as man
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 
 from tripos_compiler.plan import Converse, Scenario
 from tripos_runtime.ledger import Row
+from tripos_runtime.sizes import Size, one_reply
 from tripos_runtime.talks import Talk, ends, speaker_of, turns_so_far
 from tripos_runtime.units import Call
 
@@ -35,15 +37,24 @@ def models_of(talk: Talk) -> dict[str, str]:
     return {f"{talk.step.name}{BETWEEN}{role}": model for role, model in talk.models.items()}
 
 
-def whole(pending: tuple[str, ...], scenario: Scenario) -> tuple[str, ...]:
-    """Replies that are awaited, with half of its turns in place of a conversation."""
+def whole(size: Size, scenario: Scenario) -> Size:
+    """A size with the turns of a conversation in its place: half of them are expected, and all may come. Names of one
+    side of a pair begin with the side."""
+    if not size.pending:
+        return size
     talks = {step.name: step for step in scenario.talks}
-    if talks.keys().isdisjoint(pending):
-        return pending
-    found: list[str] = []
-    for name in pending:
-        found += awaited(talks[name], 1, (talks[name].limit + 1) // 2) if name in talks else (name,)
-    return tuple(found)
+    pending: list[str] = []
+    beyond, turns = [*size.beyond], 0
+    for name in one_reply(size.pending):
+        side, dot, talk = name.rpartition(".")
+        if talk not in talks:
+            pending.append(name)
+            continue
+        half, limit = (talks[talk].limit + 1) // 2, talks[talk].limit
+        pending += (f"{side}{dot}{each}" for each in awaited(talks[talk], 1, half))
+        beyond += (f"{side}{dot}{each}" for each in awaited(talks[talk], half + 1, limit))
+        turns += limit
+    return replace(size, pending=tuple(pending), beyond=tuple(beyond), messages=size.messages + turns)
 
 
 def calls_of(talk: Talk) -> Iterator[Call]:

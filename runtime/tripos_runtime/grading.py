@@ -12,6 +12,8 @@ from tripos_runtime.statuses import PARSE_FAILURE, REFUSED, SCORED, status_of_re
 
 VERDICT = "verdict"
 """What the one value of a judge is called in its reply; a step gives it a name of its own."""
+FIRST, SECOND, NEITHER = 1.0, 0.0, 0.5
+"""What a comparison is worth to the model whose reply was shown first."""
 
 
 FIRST, SECOND, NEITHER = 1.0, 0.0, 0.5
@@ -53,6 +55,24 @@ def grade_reader(scorer: Scorer, metrics: Sequence[Metric]) -> Reader:
         return Outcome(values, parsed, "; ".join(bad[:3]), status)
 
     return read_all
+
+
+def verdict_reader(scorer: Scorer) -> Reader:
+    """Reads the reply of a judge that gives a choice of which of two is better, to what that is worth to the first and
+    a status."""
+    gives = scorer.gives
+    assert gives is not None and gives.kind == "choice"
+    worth = dict(zip(gives.values, (FIRST, SECOND, NEITHER), strict=False))
+
+    def read_one(text: str, finish_reason: str | None) -> Outcome:
+        found = read(gives, text)
+        if found.error is not None:
+            status = status_of_reply(found.status, finish_reason)
+            return Outcome((None, status), {}, found.error, status)
+        value = worth[found.value]
+        return Outcome((value, SCORED), {VERDICT: {"score": value, "choice": found.value}})
+
+    return read_one
 
 
 def _read_reward(text: str, finish_reason: str | None) -> Outcome:

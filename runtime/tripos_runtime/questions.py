@@ -1,30 +1,47 @@
-"""The questions of steps: what is sent for each, apart from what fills it, and how its replies are read."""
+"""What the steps of a plan ask, apart from who is asked and about what: each question made once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 
-from tripos_compiler.plan import Ask, Axis, Compare, Judging, Plan
+from tripos_compiler.plan import Ask, Axis, Compare, Judging, Metric, Plan, Type
 from tripos_runtime.asking import Outcome, Question, Reader, text_reader
 from tripos_runtime.grading import grade_reader, grade_schema, verdict_reader
 from tripos_runtime.reading import read, schema_of
 from tripos_runtime.statuses import status_of_reply
 
 
-def question_of(plan: Plan, axes: Sequence[Axis], step: Ask | Judging) -> Question:
-    """The question of a step."""
-    if isinstance(step, Ask):
+@dataclass
+class Questions:
+    """The questions of a plan's steps. `axes` are those that replies may name values of."""
+
+    plan: Plan
+    axes: Sequence[Axis]
+    _made: dict[str, Question] = field(default_factory=dict)
+
+    def of(self, step: Ask | Judging) -> Question:
+        """What is sent for a step, and how a reply to it is read."""
+        if step.fingerprint not in self._made:
+            self._made[step.fingerprint] = self._asked(step) if isinstance(step, Ask) else self._judged(step)
+        return self._made[step.fingerprint]
+
+    def metrics(self, step: Judging) -> tuple[Metric, ...]:
+        """What a judge grades by; nothing where it gives one value."""
+        return tuple(self.plan.metric(each) for each in getattr(step, "metrics", ()))
+
+    def _asked(self, step: Ask) -> Question:
         schema = schema_of(step.returns) if step.returns is not None else None
-        return Question(step.system, step.prompt, step.settings, schema, reply_reader(step, axes))
-    scorer = plan.scorer(step.scorer)
-    metrics = [plan.metric(metric) for metric in getattr(step, "metrics", ())]
-    reader = verdict_reader(scorer) if isinstance(step, Compare) else grade_reader(scorer, metrics)
-    return Question(scorer.system, scorer.prompt, scorer.settings, grade_schema(scorer, metrics), reader)
+        return Question(step.system, step.prompt, step.settings, schema, reply_reader(step.returns, self.axes))
+
+    def _judged(self, step: Judging) -> Question:
+        scorer, metrics = self.plan.scorer(step.scorer), self.metrics(step)
+        reader = verdict_reader(scorer) if isinstance(step, Compare) else grade_reader(scorer, metrics)
+        return Question(scorer.system, scorer.prompt, scorer.settings, grade_schema(scorer, metrics), reader)
 
 
-def reply_reader(step: Ask, axes: Sequence[Axis]) -> Reader:
-    """Reads a reply as what the step returns."""
-    returns = step.returns
+def reply_reader(returns: Type | None, axes: Sequence[Axis]) -> Reader:
+    """Reads a reply as what a step returns."""
     if returns is None:
         return text_reader
 

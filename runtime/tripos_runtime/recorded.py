@@ -14,15 +14,16 @@ from typing import Any
 
 from tripos_compiler.plan import Ask, Converse, Plan, Retrieve, Scenario, Score, Verdict
 from tripos_compiler.semantics.evaluate import Unavailable
-from tripos_runtime.asking import Answer, as_one_text, recorded_answer
+from tripos_runtime.asking import Answer, recorded_answer
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case
+from tripos_runtime.kept_rows import answer_of
 from tripos_runtime.ledger import Ledger, Row
 from tripos_runtime.models.base import Message
 from tripos_runtime.retrieval.retrieving import found
 from tripos_runtime.shared import Shared
 from tripos_runtime.sources import Sources
-from tripos_runtime.statuses import AGAIN, NOT_APPLICABLE, OK, TRUNCATED
+from tripos_runtime.statuses import AGAIN, NOT_APPLICABLE
 from tripos_runtime.stepping import Stepper
 from tripos_runtime.tally import Tally
 from tripos_runtime.units import Names, Unit, Wiring
@@ -174,14 +175,10 @@ class _Stepper(Stepper):
             return self._taken[name]
         if name not in shared.kept and told is None:
             return None
-        question = self.question_of(step)
+        question = self.questions.of(step)
         sent: tuple[Message, ...] = self._sent(unit, step, question, names, shared)
         if name in shared.kept:
-            row = shared.rows[name]
-            text = row["reply"]
-            good = text is not None and row["status"] in (OK, TRUNCATED)
-            value = question.reader(text, row["finish_reason"]).value if good else None
-            return Answer(row["status"], text, value, as_one_text(sent), {})
+            return answer_of(shared.rows[name], question.reader)
         assert told is not None
         answer = self._taken[name] = recorded_answer(question, sent, told)
         row = self._sample(unit, step, {name: unit.number % step.samples}, name)

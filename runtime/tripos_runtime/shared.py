@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tripos_runtime.asking import Answer
 from tripos_runtime.ledger import Row
@@ -15,6 +16,10 @@ from tripos_runtime.stopped import Halted
 if TYPE_CHECKING:
     from tripos_runtime.adopting import Here
     from tripos_runtime.units import Names, Unit
+
+
+Value = TypeVar("Value")
+_at_once: ContextVar[bool] = ContextVar("at_once", default=False)
 
 
 @dataclass
@@ -82,7 +87,39 @@ async def together(todo: Sequence[Coroutine[Any, Any, None]]) -> None:
     if len(todo) == 1:
         await todo[0]
         return
-    outcomes = await asyncio.gather(*todo, return_exceptions=True)
+    if _at_once.get():
+        outcomes: list[BaseException | None] = [await _outcome(each) for each in todo]
+    else:
+        outcomes = await asyncio.gather(*todo, return_exceptions=True)
     errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
     if errors:
         raise next((error for error in errors if not isinstance(error, Halted)), errors[0])
+
+
+async def _outcome(one: Coroutine[Any, Any, None]) -> BaseException | None:
+    try:
+        await one
+    except BaseException as error:
+        return error
+    return None
+
+
+def at_once(work: Coroutine[Any, Any, Value]) -> Value:
+    """What a coroutine returns that waits for nobody, such as one that goes through what is kept: run to its end here,
+    without an event loop, so that it may be called where one runs already.
+
+    >>> async def answer() -> int:
+    ...     return 42
+    >>> at_once(answer())
+    42
+    """
+    token = _at_once.set(True)
+    try:
+        work.send(None)
+    except StopIteration as end:
+        value: Value = end.value
+        return value
+    finally:
+        _at_once.reset(token)
+        work.close()
+    raise RuntimeError("what should wait for nobody waits")

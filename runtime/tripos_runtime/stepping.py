@@ -22,21 +22,22 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_runtime.adopting import Adoption, Wanted
-from tripos_runtime.asking import DRAFT, Adopted, Answer, Asking, Draft, Question
+from tripos_runtime.asking import Adopted, Answer, Asking, Draft, Question
 from tripos_runtime.calling import Called, Caller
 from tripos_runtime.columns import kept_value
 from tripos_runtime.conversing import converse, count_kept
 from tripos_runtime.grading import score_rows
-from tripos_runtime.ledger import Keeper, Listing, Row
+from tripos_runtime.kept_rows import answer_of, draft_of
+from tripos_runtime.ledger import Keeper, Listing
 from tripos_runtime.models.base import Message, ModelError
 from tripos_runtime.prompting import ask_messages, grade_messages, shorter
-from tripos_runtime.questions import question_of
+from tripos_runtime.questions import Questions
 from tripos_runtime.retrieval.choosing import Chooser
 from tripos_runtime.retrieval.encoding import Encoder
 from tripos_runtime.retrieval.retrieving import Retriever, retrieve
 from tripos_runtime.shared import Shared, together
 from tripos_runtime.sources import Sources
-from tripos_runtime.statuses import AGAIN, OK, SCORED, TRUNCATED
+from tripos_runtime.statuses import AGAIN, SCORED
 from tripos_runtime.tally import Tally
 from tripos_runtime.units import Call, Names, Unit
 from tripos_runtime.verdicts import take_verdict
@@ -61,7 +62,11 @@ class Stepper:
     """Who embeds for steps that retrieve."""
     adoption: Adoption | None = None
     """Who finds replies that the ledger has under other names."""
-    _questions: dict[str, Question] = field(default_factory=dict)
+
+    @cached_property
+    def questions(self) -> Questions:
+        """What the steps ask."""
+        return Questions(self.plan, tuple(self.sources.axes.values()))
 
     def reuse(self, unit: Unit, shared: Shared) -> None:
         """Counts a unit of which the ledger has everything."""
@@ -104,7 +109,7 @@ class Stepper:
         name = unit.samples[step.name]
         status = names.holds(step)
         sent: tuple[Message, ...] = ()
-        question = self.question_of(step)
+        question = self.questions.of(step)
         if status is None and name not in shared.answers:
             try:
                 sent = self._sent(unit, step, question, names, shared)
@@ -142,13 +147,14 @@ class Stepper:
         return shared.sent[key]
 
     async def _grade(self, unit: Unit, step: Grade, names: Names, shared: Shared) -> None:
-        metrics = [self.plan.metric(metric) for metric in step.metrics]
         status = names.holds(step)
         sent: tuple[Message, ...] = ()
-        question = self.question_of(step)
+        question = self.questions.of(step)
         if status is None:
             try:
-                sent = grade_messages(step, question, unit.case, names.values, self.sources, metrics)
+                sent = grade_messages(
+                    step, question, unit.case, names.values, self.sources, self.questions.metrics(step)
+                )
             except Unavailable as reason:
                 status = reason.status
         titles = step.metrics or (step.name,)
@@ -195,12 +201,10 @@ class Stepper:
             if name in shared.skipped:  # it is made after all
                 shared.skipped.discard(name)
                 self.tally.skipped[call.role, unit.case.scenario.name] -= 1
-        answers = {
-            name: self._from(shared.rows[name], asking, call) for name, call in calls.items() if name in shared.kept
-        }
+        answers = {name: answer_of(shared.rows[name], asking.question.reader) for name in calls if name in shared.kept}
         new = [name for name in calls if name not in answers]
         firsts: dict[str, Called | ModelError | Draft | Adopted] = {
-            name: Draft({key: shared.drafts[name][key] for key in DRAFT}) for name in new if name in shared.drafts
+            name: draft_of(shared.drafts[name]) for name in new if name in shared.drafts
         }
         requests = {name: asking.question.digest(calls[name].model, asking.sent) for name in new}
         for name in new:
@@ -265,13 +269,6 @@ class Stepper:
         if shared.first(name):
             shared.skipped.add(name)
             self.tally.skipped[role, unit.case.scenario.name] += 1
-
-    def _from(self, row: Row, asking: Asking, call: Call) -> Answer:
-        """The answer that the ledger has."""
-        text, value = row["reply"], None
-        if text is not None and (row["status"] in (OK, TRUNCATED) or call.table == "judgements"):
-            value = asking.question.reader(text, row["finish_reason"]).value
-        return Answer(row["status"], text, value, asking.prompt, {})
 
     def _keep_answer(self, call: Call, answer: Answer, row: dict[str, Any], asking: Asking) -> None:
         self.ledger.keep({call.table: [{**row, **answer.columns}]})
@@ -406,10 +403,3 @@ class Stepper:
 
     def _count_status(self, table: str, status: str) -> None:
         (self.tally.samples if table == "samples" else self.tally.judgements)[status] += 1
-
-    def question_of(self, step: Ask | Judging) -> Question:
-        """The question of a step, made once."""
-        if step.fingerprint not in self._questions:
-            axes = tuple(self.sources.axes.values())
-            self._questions[step.fingerprint] = question_of(self.plan, axes, step)
-        return self._questions[step.fingerprint]

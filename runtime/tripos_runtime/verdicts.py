@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 from tripos_compiler.plan import Scorer, Verdict
 from tripos_compiler.semantics.evaluate import Missing, Unavailable
 from tripos_runtime.asking import Answer, Asking
-from tripos_runtime.grading import VERDICT, grade_reader
-from tripos_runtime.ledger import Row
+from tripos_runtime.grading import VERDICT
 from tripos_runtime.models.base import Message
 from tripos_runtime.prompting import grade_messages
 from tripos_runtime.shared import Shared, together
@@ -30,7 +29,7 @@ async def take_verdict(stepper: Stepper, unit: Unit, step: Verdict, names: Names
     calls = [call for call in unit.calls if call.step is step]
     status = names.holds(step)
     sent: tuple[Message, ...] = ()
-    question = stepper.question_of(step)
+    question = stepper.questions.of(step)
     if status is None and any(call.name not in shared.answers for call in calls):
         try:
             sent = grade_messages(step, question, unit.case, names.values, stepper.sources, ())
@@ -77,11 +76,3 @@ def said(step: Verdict, scorer: Scorer, answers: Sequence[Answer]) -> Any:
     if kind == "bool":
         return mean > 0.5
     return int(mean) if kind == "integer" and mean.is_integer() else mean
-
-
-def judged(scorer: Scorer, row: Row) -> Answer:
-    """The answer that a judgement of the ledger is."""
-    text, value = row["reply"], None
-    if text is not None:
-        value = grade_reader(scorer, ())(text, row["finish_reason"]).value
-    return Answer(row["status"], text, value, "", {})

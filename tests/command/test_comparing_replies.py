@@ -74,7 +74,7 @@ def test_a_dry_run_says_what_a_further_model_asks_for(ran: dict[str, Any], tripo
     told = tripos("run", "essays.tripos", *more)
     assert told.code == 0, told.err
     assert sum(line["reused"] for line in told.data["calls"]) == 12
-    assert sum(line["to_call"] for line in told.data["calls"]) == 2 + 2 * 2 * 4
+    assert sum(line["at_most"] for line in told.data["calls"]) == 2 + 2 * 2 * 4
 
 
 def test_why_shows_both_replies_and_what_the_judge_said(ran: dict[str, Any], tripos: Command) -> None:

@@ -94,7 +94,7 @@ def test_every_slot_is_in_the_tables_with_its_rejections(folder: Path, tripos: C
 def test_a_forecast_counts_what_is_yet_to_be_written(folder: Path, tripos: Command) -> None:
     found = tripos("run", "written.tripos", *MODELS, "--limit", "5", "--dry-run", "--json").data
     assert found["items_to_be_made"] == {"exercises": 5}
-    assert found["total"]["to_call"] == 15
+    assert found["total"]["at_most"] == 15
     assert not (folder / "results").exists()
 
 
@@ -102,14 +102,14 @@ def test_a_forecast_after_a_run_has_nothing_to_call(folder: Path, tripos: Comman
     made = tripos("run", "written.tripos", *MODELS, "--json").data
     found = tripos("run", "written.tripos", *MODELS, "--dry-run", "--json").data
     assert found["items_to_be_made"] == {}
-    assert (found["total"]["to_call"], found["total"]["reused"]) == (0, made["calls"]["asked"])
+    assert (found["total"]["at_most"], found["total"]["reused"]) == (0, made["calls"]["asked"])
 
 
 def test_a_forecast_after_a_smaller_run_knows_what_is_kept(folder: Path, tripos: Command) -> None:
     tripos("run", "written.tripos", *MODELS, "--limit", "5")
     found = tripos("run", "written.tripos", *MODELS, "--limit", "7", "--dry-run", "--json").data
     assert found["items_to_be_made"] == {"exercises": 2}
-    assert found["total"]["to_call"] == 6
+    assert found["total"]["at_most"] == 6
 
 
 def test_secret_fields_are_kept_from_the_models_that_are_compared(folder: Path, tripos: Command) -> None:

@@ -25,7 +25,7 @@ def dry(tripos: Command, *options: str) -> dict[str, Any]:
 
 def counts(data: dict[str, Any]) -> tuple[int, int, int]:
     total = data["total"]
-    return total["reused"], total["to_call"], total["maybe"]
+    return total["reused"], total["at_least"], total["at_most"]
 
 
 def why(data: dict[str, Any]) -> dict[str, int]:

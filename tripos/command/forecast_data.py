@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
 import orjson
@@ -12,7 +13,8 @@ from tripos_runtime.forecast import Forecast
 
 
 def to_json(found: Forecast, budget: Budget | None = None) -> str:
-    """The forecast as indented JSON. A cost that is not known is null, and `unpriced` names the models."""
+    """The forecast as indented JSON. A cost that is not known is null, and `unpriced` names the models; so is a bound,
+    and `unbounded` says why."""
     return orjson.dumps(to_data(found, budget), option=orjson.OPT_INDENT_2).decode()
 
 
@@ -47,8 +49,8 @@ def to_data(found: Forecast, budget: Budget | None = None) -> dict[str, Any]:
             {
                 **where._asdict(),
                 "reused": line.reused,
-                "to_call": line.certain,
-                "maybe": line.perhaps,
+                "at_least": line.certain,
+                "at_most": line.most,
                 "ruled_out": line.ruled_out,
                 "failed_before": dict(sorted(line.failed.items())),
                 **(_estimate(found.estimates[where]) if where in found.estimates else _estimate(Estimate())),
@@ -73,8 +75,8 @@ def to_data(found: Forecast, budget: Budget | None = None) -> dict[str, Any]:
         "budget": of_budget(found, budget),
         "total": {
             "reused": found.reused,
-            "to_call": found.certain,
-            "maybe": found.perhaps,
+            "at_least": found.certain,
+            "at_most": found.certain + found.perhaps,
             **_estimate(total),
             "known_usd": _span(total.known_usd, 6),
         },
@@ -86,9 +88,10 @@ def _estimate(part: Estimate) -> dict[str, Any]:
         "tokens_in": _span(part.tokens_in),
         "tokens_out": _span(part.tokens_out),
         "cost_usd": None if part.cost_usd is None else _span(part.cost_usd, 6),
+        "unbounded": list(part.unbounded),
         "basis": part.rests_on,
     }
 
 
-def _span(span: Span, digits: int | None = None) -> dict[str, float]:
-    return {name: round(value, digits) for name, value in span._asdict().items()}
+def _span(span: Span, digits: int | None = None) -> dict[str, float | None]:
+    return {name: round(value, digits) if isfinite(value) else None for name, value in span._asdict().items()}

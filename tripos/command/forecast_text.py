@@ -6,6 +6,7 @@ import textwrap
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from rich.cells import cell_len, set_cell_size
 
@@ -64,7 +65,7 @@ def lines_of(found: Forecast, plan: Plan, width: int, budget: Budget | None = No
         codes = ", ".join(f"{count:,} with {code}" for code, count in sorted(failed.items()))
         lines.append(f"{_calls(sum(failed.values()))} failed before and tried again: {codes}.")
     if unmade := sum(found.unmade.values()):
-        text = f"{unmade:,} {_many('item', unmade)} yet to be made: calls are counted as if none is rejected."
+        text = f"{unmade:,} {_many('item', unmade)} yet to be made: expected are calls as if none is rejected."
         lines += _wrapped(text, width)
     if found.reasons:
         lines += ["", "why", *_why(found, width)]
@@ -89,14 +90,14 @@ def _table(found: Forecast, plan: Plan, width: int) -> list[str]:
             model,
             f"{group.reused:,}",
             f"{group.certain:,}",
-            f"{group.perhaps:,}",
+            f"{group.certain + group.perhaps:,}",
             short(total.tokens_in.expected),
             short(total.tokens_out.expected),
             "unknown" if total.cost_usd is None else usd(total.cost_usd.expected),
         ]
         for role, model, group, total in summed
     ]
-    heads = ("role", "model", "reused", "to call", "maybe", "tokens in", "out", "USD")
+    heads = ("role", "model", "reused", "at least", "at most", "tokens in", "out", "USD")
     columns = [
         Column(head, tuple(row[place] for row in cells), place > 1, place == 0) for place, head in enumerate(heads)
     ]
@@ -149,6 +150,10 @@ def _totals(found: Forecast, width: int) -> Iterator[str]:
     ]
     yield from grid(columns, width)
     yield from _wrapped(f"Replies are taken to be as long as: {total.rests_on}.", width)
+    if total.unbounded:
+        shown, more = total.unbounded[:MOST_PLACES], len(total.unbounded) - MOST_PLACES
+        told = "; ".join(shown) + (f"; and {more} more, see --json" if more > 0 else "")
+        yield from _wrapped(f"High is unknown, because of what has no bound: {told}.", width)
 
 
 def _cost(total: Estimate) -> tuple[str, str, str]:
@@ -157,7 +162,7 @@ def _cost(total: Estimate) -> tuple[str, str, str]:
     if not any(total.known_usd):
         return "unknown", "unknown", "unknown"
     low, expected, high = _spans(total.known_usd)
-    return f"{low} + unknown", f"{expected} + unknown", f"{high} + unknown"
+    return f"{low} + unknown", f"{expected} + unknown", high if high == "unknown" else f"{high} + unknown"
 
 
 def _spans(span: Span) -> tuple[str, str, str]:
@@ -192,9 +197,11 @@ def _quoted(model: str) -> str:
 def short(number: float) -> str:
     """A number of tokens in few characters.
 
-    >>> short(0), short(940), short(12_340), short(1_234_000), short(2.5e9)
-    ('0', '940', '12.3k', '1.2M', '2.5G')
+    >>> short(0), short(940), short(12_340), short(1_234_000), short(2.5e9), short(inf)
+    ('0', '940', '12.3k', '1.2M', '2.5G', 'unknown')
     """
+    if number == inf:
+        return "unknown"
     for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if number >= size * 0.9995:
             return f"{number / size:.1f}{unit}"
@@ -207,6 +214,8 @@ def usd(amount: float) -> str:
     >>> usd(0), usd(0.00123), usd(0.25), usd(12.5), usd(1234.5)
     ('0.00', '0.0012', '0.25', '12.50', '1,234.50')
     """
+    if amount == inf:
+        return "unknown"
     if 0 < amount < 0.0001:
         return "<0.0001"
     return f"{amount:.4f}" if 0 < amount < 0.1 else f"{amount:,.2f}"

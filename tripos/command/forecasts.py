@@ -36,7 +36,6 @@ def dry_run(
     source: CaseSource,
     selection: Selection,
     binding: Binding,
-    store_path: str | Path,
     config: Config,
     as_json: bool,
     recorded: Collection[str] = (),
@@ -46,14 +45,26 @@ def dry_run(
 
     Raises `Failure` where the store or a data file cannot be read.
     """
+    found, budget = foresee_run(plan, source, selection, binding, config, recorded)
+    print(to_json(found, budget) if as_json else "\n".join(lines_of(found, plan, columns(), budget)))
+    return GOOD
+
+
+def foresee_run(
+    plan: Plan,
+    source: CaseSource,
+    selection: Selection,
+    binding: Binding,
+    config: Config,
+    recorded: Collection[str] = (),
+) -> tuple[Forecast, Budget | None]:
+    """The forecast of a run, and its budget. Raises `Failure`."""
     try:
         budget = Budget.parse(config.budget) if config.budget else None
     except BudgetError as error:
         raise Failure(error.code, error.message, error.hint) from error
     prices = {**known_prices(binding, config), **dict.fromkeys(recorded, FREE)}
-    found = foresee(plan, source, selection, binding, store_path, prices)
-    print(to_json(found, budget) if as_json else "\n".join(lines_of(found, plan, columns(), budget)))
-    return GOOD
+    return foresee(plan, source, selection, binding, config.store, prices), budget
 
 
 def check_names(names: Sequence[str], config: Config) -> None:

@@ -56,7 +56,8 @@ def _plan_compiled(options: Namespace, chosen: Chosen, compilation: Compilation,
     thaw_given(source, options.path, compilation.releases)
     selection = with_subset(options, source, chosen_cases(options, plan))
     if not has_models(options, config):
-        show_plan(plan, source.counts(selection), {role.name: 1 for role in plan.roles}, source.slot_counts(selection))
+        models, items, slots = _ones(plan), source.counts(selection), source.slot_counts(selection)
+        show_plan(plan, items, models, slots, planned_steps(plan, items, models, slots))
         return GOOD
     binding, cassette = chosen_binding(options, config, plan, compilation.releases)
     try:
@@ -66,19 +67,29 @@ def _plan_compiled(options: Namespace, chosen: Chosen, compilation: Compilation,
         raise Failure(error.code, error.message, error.hint) from error
     recorded = cassette.models if cassette is not None else frozenset[str]()
     warn_of_kin(plan, binding, options, config)
-    filled = {role: len(names) for role, names in binding.models.items()}
-    show_plan(plan, source.counts(selection), filled, source.slot_counts(selection))
-    print()
-    return _show_forecast(plan, source, selection, binding, config, recorded)
+    _show_foreseen(plan, source, selection, binding, config, recorded)
+    return GOOD
 
 
-def _show_forecast(
+def _show_foreseen(
     plan: Plan, source: CaseSource, selection: Selection, binding: Binding, config: Config, recorded: frozenset[str]
-) -> int:
-    """Prints what a run would do."""
-    from tripos.command.forecasts import dry_run
+) -> None:
+    """Prints the table, with the calls as the forecast has them, and what a run would do."""
+    from tripos.command.forecast_text import lines_of
+    from tripos.command.forecasts import foresee_run
+    from tripos_runtime.forecast import planned
 
-    return dry_run(plan, source, selection, binding, config.store, config, as_json=False, recorded=recorded)
+    items, slots = source.counts(selection), source.slot_counts(selection)  # before rows that are kept are gone through
+    found, budget = foresee_run(plan, source, selection, binding, config, recorded)
+    filled = {role: len(names) for role, names in binding.models.items()}
+    show_plan(plan, items, filled, slots, planned(found, plan))
+    print()
+    print("\n".join(lines_of(found, plan, columns(), budget)))
+
+
+def _ones(plan: Plan) -> dict[str, int]:
+    """One model for every role."""
+    return {role.name: 1 for role in plan.roles}
 
 
 @dataclass(frozen=True)
@@ -92,7 +103,9 @@ class Line:
     total: bool = False
 
 
-def show_plan(plan: Plan, items: dict[str, int], models: dict[str, int], slots: dict[str, int]) -> None:
+def show_plan(
+    plan: Plan, items: dict[str, int], models: dict[str, int], slots: dict[str, int], planned: Sequence[Planned]
+) -> None:
     """Prints contexts, items and calls by data set, scenario and arm, and what is revealed."""
     from rich.console import Console
 
@@ -102,7 +115,6 @@ def show_plan(plan: Plan, items: dict[str, int], models: dict[str, int], slots: 
         console.print(f"{benchmark.title} {benchmark.version}   plan {plan.digest[:12]}", style="bold")
         for release in plan.extends:
             console.print(f"extends {release.name} {release.version}, {release.digest[:12]}")
-        planned = planned_steps(plan, items, models, slots)
         roles = [role.name for role in plan.roles if any(each.role == role.name for each in planned)]
         lines = list(_lines(plan, planned, items, slots))
         console.print(_wide(lines, roles) if len(roles) <= MOST_COLUMNS else _long(lines, roles))

@@ -98,7 +98,7 @@ def run_compiled(
 
             recorded = {*artefacts} if cassette is None else {*artefacts, *cassette.models}
             check_names([name for name in binding.every if name not in recorded], config)
-            return dry_run(plan, source, selection, binding, config.store, config, options.json, recorded)
+            return dry_run(plan, source, selection, binding, config, options.json, recorded)
         functions = load_plugins(plan, Path(compilation.sources[0].path).parent, compilation.release_folders)
         warn_of_kin(plan, binding, options, config)
         models = _open_models(plan, binding, chosen, cassette, people, artefacts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -114,7 +113,7 @@ def _record(table: Table, plan: Plan, source: CaseSource, root: Path, replies: R
     costs: list[float | None] = []
     try:
         if plan.made:  # cases are made of the rows that the store has
-            asyncio.run(data_maker(plan, source, Selection(), binding, ledger).make())
+            data_maker(plan, source, Selection(), binding, ledger).go_through()
         for each, refused in _taken(recorder, replies.cases(source, binding)):
             for name, why in refused.items():
                 rejected.append(Rejection(each.records[name], "reply", each.replies[name]["reply"], why.reason))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import shutil
 from collections.abc import Collection, Mapping, Sequence
@@ -80,7 +79,7 @@ def _make(plan: Plan, source: CaseSource, binding: Binding, store: Store, releas
     maker = data_maker(plan, source, Selection(), binding, Committed(store, plan.fingerprints))
     try:
         maker.functions = load_plugins(plan, Path(source.spec_files[0]).parent, releases)
-        asyncio.run(maker.make())
+        maker.go_through()
     except (PluginError, StoreError) as error:
         raise Failure("W0854", error.message, error.hint) from error
     for name, each in maker.makers.items():

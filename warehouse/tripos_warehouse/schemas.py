@@ -272,12 +272,13 @@ JUDGEMENTS = _table(
 # A reply that could not be read, kept on its way to being asked once more: what it cost is in the sample or judgement.
 DRAFTS = _table(
     "drafts",
-    1,
+    2,
     "unit_id",
     "run_id fingerprint model_served finish_reason",
     _need("unit_id", pa.string()),  # a sample_id or a judgement_id
     _need("run_id", pa.string()),
     _need("fingerprint", pa.string()),
+    _need("messages", pa.string()),
     _need("reply", pa.string()),
     _may("error", pa.string()),
     _may("finish_reason", pa.string()),

@@ -5,16 +5,16 @@ Where a step takes place as rows and axes have it is decided for every row; what
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from tripos_compiler.lower.places import Case, Places
+from tripos_compiler.lower.pools import Pool
 from tripos_compiler.plan import (
     Ask,
     CallCount,
     Compare,
     Converse,
-    Expr,
     Grade,
     Retrieve,
     Role,
@@ -66,14 +66,23 @@ class Asked:
 
 
 def count_calls(
-    scenario: Scenario, cases: Cases, roles: Mapping[str, Role], scorers: Mapping[str, Scorer], pool: Mapping[str, int]
+    scenario: Scenario, cases: Cases, roles: Mapping[str, Role], scorers: Mapping[str, Scorer], pool: Mapping[str, Pool]
 ) -> list[CallCount]:
     """The calls of every step of a scenario; steps that several treatments share are counted once.
 
-    `pool` says for a retrieving step how many texts of its source are embedded.
+    `pool` says of a step that embeds what it looks through.
     """
     counter = _Counter(scenario, cases, roles, scorers, pool)
     return list(counter.counts())
+
+
+def embedded_once(counts: Iterable[CallCount], scenarios: Iterable[Scenario]) -> Iterator[CallCount]:
+    """The calls of all scenarios. A text is embedded once, so only in the first scenario that embeds is it sure to be."""
+    embedding = {step.using for each in scenarios for step in each.steps if isinstance(step, Retrieve)}
+    first: dict[str, str] = {}
+    for count in counts:
+        again = count.role in embedding and first.setdefault(count.role, count.scenario) != count.scenario
+        yield count.model_copy(update={"least": 0}) if again else count
 
 
 class _Counter:
@@ -83,15 +92,15 @@ class _Counter:
         cases: Cases,
         roles: Mapping[str, Role],
         scorers: Mapping[str, Scorer],
-        pool: Mapping[str, int],
+        pool: Mapping[str, Pool],
     ) -> None:
         self.scenario = scenario
         self.cases = cases
         self.roles = roles
         self.scorers = scorers
         self.pool = pool
-        self.embedded: list[tuple[str, Expr]] = []
-        """Which role has embedded what is looked through."""
+        self.embedded: dict[str, tuple[set[str], set[str]]] = {}
+        """By role, the texts that it embeds for sure, and those that it may."""
 
     def counts(self) -> Iterator[CallCount]:
         shared: dict[str, Asked] = {}
@@ -132,37 +141,80 @@ class _Counter:
 
     def _of(self, asked: Asked) -> Iterator[CallCount]:
         step, times = asked.step, asked.times
-        span = self._span(asked.places).times(asked.samples)
+        span = self._span(asked.places)
+        alike = span.most == self.cases.count and span.least in (0, span.most)
+        row = None if alike else (0, asked.samples)
+        span = span.times(asked.samples)
         match step:
             case Ask():
-                yield self._count(step.name, step.role, span, times)
+                yield self._count(step.name, step.role, span, times, row)
             case Converse():
                 held = span
                 for speaker in step.speakers:
                     opens = speaker.role == step.opens
                     most = (step.limit + 1) // 2 if opens else step.limit // 2
                     turns = Span(held.calls * most, held.least if opens else 0, held.most * most)
-                    yield self._count(step.name, speaker.role, turns, times)
+                    of_row = None if row is None else (0, row[1] * most)
+                    if opens and held.least:  # the first turn is certain and no other
+                        of_row = (0 if row is not None else asked.samples, asked.samples * most)
+                    yield self._count(step.name, speaker.role, turns, times, of_row)
             case Retrieve() if step.using is not None:
-                texts = (step.using, step.source)
-                pool = self.pool.get(step.name, 0) if texts not in self.embedded else 0
-                self.embedded.append(texts)
-                looked_through = Span(pool, pool if span.least else 0, pool)
-                if not times or not pool:
-                    yield self._count(step.name, step.using, span.and_(looked_through), times)
-                    return
-                yield self._count(step.name, step.using, looked_through, ())
-                yield self._count(step.name, step.using, span, times)
+                yield from self._embedded(asked, step, step.using)
             case Verdict() | Grade():
-                yield self._count(step.name, self.scorers[step.scorer].role, span, times)
+                yield self._count(step.name, self.scorers[step.scorer].role, span, times, row)
             case Compare():
                 compared = next((role.name for role in self.roles.values() if role.kind == "compared"), None)
                 judge = self.scorers[step.scorer].role
                 others = tuple(role for role in times if role != compared or role == judge)
-                count = self._count(step.name, judge, span, others)
+                count = self._count(step.name, judge, span, others, row)
                 yield count.model_copy(update={"pairs": compared})
 
-    def _count(self, step: str, role: str, span: Span, times: tuple[str, ...]) -> CallCount:
+    def _embedded(self, asked: Asked, step: Retrieve, role: str) -> Iterator[CallCount]:
+        """Every text is embedded once, whichever row or step needs it: of what is not known the least is nothing, for
+        it may be what was embedded before."""
+        pool, span = self.pool[step.name], self._span(asked.places)
+        before = self.embedded.setdefault(role, (set(), set()))
+        queries = self._queries(asked, pool)
+        certain, possible = set[str](), set[str]()
+        if queries is not None:
+            certain, possible = queries
+        if pool.texts is not None and span.most:
+            possible |= pool.texts
+            certain |= pool.texts if span.least else set()
+        least, most = len(certain - before[1]), len(possible - before[0])
+        before[0].update(certain)
+        before[1].update(possible)
+        if pool.texts is None:
+            most += pool.most
+        asked_for = Span(span.most, 0, span.most).times(asked.samples * len(pool.queries))
+        if queries is None and not asked.times:
+            most += asked_for.most
+        known = Span(most, least, most)
+        yield self._count(step.name, role, known, (), None if least == most == 0 else (0, most))
+        if queries is None and asked.times:
+            yield self._count(step.name, role, asked_for, asked.times, (0, asked.samples * len(pool.queries)))
+
+    def _queries(self, asked: Asked, pool: Pool) -> tuple[set[str], set[str]] | None:
+        """The texts that rows are looked for by, for sure and perhaps; None where they are not known."""
+        if self.cases.known is None:
+            return None
+        certain, possible = set[str](), set[str]()
+        for case in self.cases.known:
+            found = [each.in_case(step, case) for each, step in asked.places]
+            if set(found) == {False}:
+                continue
+            for query in pool.queries:
+                text = asked.places[0][0].known(query, case)
+                if text is None:
+                    return None
+                possible.add(text)
+                if True in found and self.cases.certain:
+                    certain.add(text)
+        return certain, possible
+
+    def _count(
+        self, step: str, role: str, span: Span, times: tuple[str, ...], row: tuple[int, int] | None = None
+    ) -> CallCount:
         return CallCount(
             scenario=self.scenario.name,
             step=step,
@@ -171,6 +223,7 @@ class _Counter:
             least=span.least,
             most=span.most,
             times=times,
+            row=row,
         )
 
     def _span(self, places: Sequence[tuple[Places, Step]]) -> Span:

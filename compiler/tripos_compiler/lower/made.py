@@ -25,12 +25,13 @@ from tripos_compiler.lower.made_steps import (
     lower_walk,
 )
 from tripos_compiler.lower.making import MadeStep, Making
+from tripos_compiler.lower.places import may_be_undefined
 from tripos_compiler.lower.walk_starts import walk_calls
 from tripos_compiler.plan import Ask, Axis, CallCount, Data, Dataset, Derived, Expr, Made, Verify, Walk, digest
 from tripos_compiler.program import Program
 from tripos_compiler.scope import Binding, Scope, Typed, Way, joined
 from tripos_compiler.semantics.looks import is_only_looked_at
-from tripos_compiler.semantics.names import parts_of
+from tripos_compiler.semantics.names import exprs_of, parts_of, paths_in
 from tripos_compiler.syntax.tree import Number
 
 RETRIES = 3
@@ -289,10 +290,11 @@ def _print(making: Making, made: Made) -> str:
 
 def made_calls(program: Program, made: Made) -> list[CallCount]:
     """The calls that making the rows takes. A walk is counted as one path from where it begins to a leaf; at the least
-    nothing is chosen there, at the most every branch is. Where rows that it is made from may be refused, the row itself
-    before a step, or nobody looks at its point, there may be none at all."""
+    nothing is chosen there, at the most every branch is. Only the first question about a row is certain: whoever is
+    asked may decline. Where rows that it is made from may be refused, the row itself before a step, or nobody looks at
+    its point, not even that is."""
     looked_at = is_only_looked_at(made.name, tuple(program.scenarios.values()), tuple(program.made.values()))
-    certain = not looked_at and not _from_fewer(program, made)
+    certain = not looked_at and not _from_fewer(program, made) and not _fails_before(made)
     counts: list[CallCount] = []
     for step in made.steps:
         if isinstance(step, Derived):
@@ -315,14 +317,41 @@ def made_calls(program: Program, made: Made) -> list[CallCount]:
                 row=row,
             )
         )
-        certain = certain and not isinstance(step, Verify | Walk)
+        certain = False
     return counts
 
 
 def may_shrink(program: Program, made: Made) -> bool:
-    """Whether a run may have fewer rows than the compiler counts. That no attempt can be read is not counted with."""
+    """Whether a run may have fewer rows than the compiler counts: some are refused, or whoever is asked declines."""
     refused = bool(made.require or made.unique or made.distinct)
-    return refused or any(isinstance(step, Verify | Walk) for step in made.steps) or _from_fewer(program, made)
+    return refused or bool(made.asks) or _fails_before(made) or _from_fewer(program, made)
+
+
+def _fails_before(made: Made) -> bool:
+    """Whether a row may be refused before anybody is asked about it."""
+    late: set[str] = set()
+    taken: list[Expr] = []
+    for number, step in enumerate(made.steps):
+        if not isinstance(step, Derived):
+            late = {name for each in made.steps[number:] for name in _fields_of(each)}
+            prompts = step if isinstance(step, Ask) else step.ask
+            taken += [expr for part in (prompts.system, prompts.prompt) for expr in exprs_of(part)]
+            taken += [step.below] if isinstance(step, Walk) and step.below is not None else []
+            break
+        taken.append(step.value)
+    own = made.name.rpartition(".")[2]
+    conditions = [*made.require, *(each.value for each in made.distinct)]
+    early = [
+        expr for expr in conditions if not any(path[:1] == (own,) and {*path[1:2]} & late for path in paths_in(expr))
+    ]
+    return bool(early) or any(may_be_undefined(expr) for expr in taken)
+
+
+def _fields_of(step: Ask | Walk | Derived | Verify) -> tuple[str, ...]:
+    """The fields of the row that a step makes."""
+    if isinstance(step, Ask):
+        return tuple(step.returns.fields) if step.returns is not None and step.returns.kind == "record" else ()
+    return () if isinstance(step, Verify) else (step.name,)
 
 
 def _from_fewer(program: Program, made: Made) -> bool:

@@ -1,14 +1,14 @@
 """In which cases a step takes place. What rows and axes decide is decided here; what a reply decides is left open.
 
-A step takes place where its condition holds and whatever it takes from other steps is there. It takes nothing that
-stands in a passage which is not printed, or behind an `and` or `or` that is decided before.
+A step takes place where its condition holds and whatever it prints has a value. It takes nothing that stands in a
+passage which is not printed, or behind an `and` or `or` that is decided before. A reply may not come, since a model may
+decline: what takes anything of it but the prompt that was sent may not take place.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import Any, Final
 
 from tripos_compiler.plan import (
     Ask,
@@ -24,7 +24,9 @@ from tripos_compiler.plan import (
     Passage,
     Ref,
     Retrieve,
+    Shots,
     Step,
+    Template,
     Texts,
     Unary,
     Verdict,
@@ -35,14 +37,23 @@ from tripos_compiler.semantics.names import names_in, parts_of
 
 Case = Mapping[str, Any]
 """The names of one case: its axes, and its row under the alias."""
+YES: Final = "yes"
+"""It is there; of a condition, that it holds."""
+NO: Final = "no"
+VOID: Final = "void"
+"""It has no value."""
+OPEN: Final = frozenset((YES, NO))
+UNSURE: Final = frozenset((YES, NO, VOID))
+PARTIAL: Final = frozenset((
+    "after", "best_bleu", "bleu", "chrf", "coverage", "drawn", "each_before", "echoed", "first", "last", "log",
+    "matches", "nth", "picked", "power", "rank", "readable", "replace", "rouge", "split", "sqrt",
+))  # fmt: skip
+"""The functions of the library that have no value for some arguments."""
 
 
-@dataclass(frozen=True)
-class Need:
-    """A step whose result is taken where all of `guards` hold."""
-
-    step: str
-    guards: tuple[Expr, ...] = ()
+def may_be_undefined(expr: Expr) -> bool:
+    """Whether an expression may have no value, though every name in it has one."""
+    return any(_is_partial(part) for part in parts_of(expr))
 
 
 class Places:
@@ -50,63 +61,188 @@ class Places:
 
     def __init__(self, steps: Sequence[Step], names: Set[str]) -> None:
         self.names = names
+        self.steps = {step.name: step for step in steps if isinstance(step, Ask | Converse | Retrieve | Verdict)}
+        self._open: dict[int, bool] = {}
         self._decides: dict[int, bool] = {}
         self._held: list[Expr] = []
-        called = {step.name for step in steps if isinstance(step, Ask | Converse | Retrieve | Verdict)}
-        self.whens = {step.name: step.when for step in steps if step.name in called}
-        self.needs = {step.name: [need for need in _needs(step) if need.step in called] for step in steps}
 
     def always(self, step: Step) -> bool:
         """Whether a step takes place in every case, whatever is replied."""
-        return step.when is None and all(self._always(need.step) for need in self.needs[step.name])
-
-    def _always(self, name: str) -> bool:
-        return self.whens[name] is None and all(self._always(need.step) for need in self.needs[name])
+        if step.when is not None or (isinstance(step, Ask) and step.prompt is None):
+            return False
+        return not any(self._may_be_void(expr) for expr in _taken(step))
 
     def in_case(self, step: Step, case: Case) -> bool | None:
         """Whether a step takes place in a case; None where a reply decides."""
-        return _all([self._holds(step.when, case), *(self._there(need, case) for need in self.needs[step.name])])
+        found = self._done(step, case)
+        return None if len(found) > 1 else True in found
 
-    def _there(self, need: Need, case: Case) -> bool | None:
-        """Whether what is needed is there, or not needed in this case."""
-        needed = _all([self._holds(guard, case) for guard in need.guards])
-        if needed is False:
-            return True
-        others = [self._there(each, case) for each in self.needs[need.step]]
-        there = _all([self._holds(self.whens[need.step], case), *others])
-        return there if needed or there else None
+    def known(self, expr: Expr, case: Case) -> str | None:
+        """The text that an expression gives in a case; None where that is not known, or it gives none."""
+        if not self._decided(expr):
+            return None
+        try:
+            value = evaluate(expr, case)
+        except Unavailable:
+            return None
+        return value if isinstance(value, str) else None
 
-    def _decided(self, when: Expr) -> bool:
-        """Whether the names of a case decide a condition; looked into once, since there are many cases."""
-        found = self._decides.get(id(when))
+    def _done(self, step: Step, case: Case) -> frozenset[bool]:
+        """What may be of a step: that it takes place, and that it does not."""
+        held = self._value(step.when, case) if step.when is not None else frozenset((YES,))
+        found = {each == YES for each in held}
+        if True in found:
+            for lacks in self._lacking(step, case):
+                found = {False} if lacks is True else found | {False} if lacks is None else found
+                if found == {False}:
+                    break
+        return frozenset(found)
+
+    def _lacking(self, step: Step, case: Case) -> Iterator[bool | None]:
+        """Of all that a step takes, whether it lacks a value; None where a reply or a row decides."""
+        match step:
+            case Ask():
+                yield from self._lacking_texts(step.system, case)
+                yield from self._lacking_texts(step.prompt, case)
+                if step.prompt is None:
+                    yield None  # there may be nothing to ask
+                if step.chat is not None:
+                    yield _lacks(self._value(step.chat, case))
+                if step.continues is not None:
+                    yield _lacks(self._yielded(Ref(path=(step.continues, "turns")), case))
+                for shots in step.shots:
+                    yield from self._lacking_shots(shots, case)
+            case Converse():
+                for speaker in step.speakers:
+                    yield from self._lacking_texts(speaker.system, case)
+            case Retrieve():
+                yield _lacks(self._value(step.source, case))
+                for expr in (*step.include, *_asked_for(step)):  # texts may be embedded before that is seen
+                    yield None if _lacks(self._value(expr, case)) is not False else False
+            case Verdict() | Grade() | Compare():
+                for expr in step.args.values():
+                    yield _lacks(self._value(expr, case))
+
+    def _lacking_texts(self, texts: Texts | None, case: Case) -> Iterator[bool | None]:
+        if texts is None:
+            return
+        own = case.get("language")
+        for template in [texts[own]] if own in texts else texts.values():
+            yield from self._lacking_text(template, case)
+
+    def _lacking_text(self, template: Template, case: Case) -> Iterator[bool | None]:
+        passages = [part for part in template.parts if isinstance(part, Passage)]
+        for hole in () if passages else template.parts:
+            if isinstance(hole, Hole):
+                yield _lacks(self._value(hole.expr, case))
+        for passage in passages:
+            held = self._value(passage.when, case) if passage.when is not None else frozenset((YES,))
+            yield _lacks(held)
+            if YES not in held:
+                continue
+            for part in passage.parts:
+                if isinstance(part, Hole):
+                    lacks = _lacks(self._value(part.expr, case))
+                    yield None if lacks and NO in held else lacks
+
+    def _lacking_shots(self, shots: Shots, case: Case) -> Iterator[bool | None]:
+        """A condition without a value rules out a row, and no more, unless it is for want of a reply; of texts that may
+        have none it depends on the rows."""
+        if shots.where is not None:
+            for part in parts_of(shots.where):
+                if isinstance(part, Ref) and self._step_of(part) is not None and VOID in self._value(part, case):
+                    yield None
+        for texts in (shots.prompt, shots.reply):
+            for lacks in self._lacking_texts(texts, case):
+                yield False if lacks is False else None
+
+    def _value(self, expr: Expr, case: Case) -> frozenset[str]:
+        """What may be of an expression: that it is there or holds, that it does not hold, that it has no value."""
+        if self._decided(expr):
+            try:
+                return frozenset((YES if evaluate(expr, case) else NO,))
+            except Unavailable:
+                return frozenset((VOID,))
+        match expr:
+            case Ref():
+                return self._yielded(expr, case)
+            case Unary(operator="not", value=value):
+                swapped = {YES: NO, NO: YES, VOID: VOID}
+                return frozenset(swapped[each] for each in self._value(value, case))
+            case Binary(operator="and" | "or", left=left, right=right):
+                ends = NO if expr.operator == "and" else YES
+                first = self._value(left, case)
+                after = self._value(right, case) if first - {ends, VOID} else frozenset[str]()
+                return (first & {ends, VOID}) | after
+        parts = [self._value(part, case) for part in _inside(expr)]
+        if any(part == {VOID} for part in parts):
+            return frozenset((VOID,))
+        return UNSURE if _is_partial(expr) or any(VOID in part for part in parts) else OPEN
+
+    def _yielded(self, ref: Ref, case: Case) -> frozenset[str]:
+        """What may be of a name. A turn of a conversation, a judge and an embedding model may decline as any model."""
+        step = self._step_of(ref)
+        if step is None:
+            return OPEN
+        done = self._done(step, case)
+        if True not in done:
+            return frozenset((VOID,))
+        certain = done == {True} and not _may_lack(step, ref)
+        return OPEN if certain else UNSURE
+
+    def _step_of(self, ref: Ref) -> Step | None:
+        """The step that a name is of; of a pair that of either side."""
+        path = ref.path[1:] if ref.path[0] in ("first", "second") and len(ref.path) > 1 else ref.path
+        return self.steps.get(path[0])
+
+    def _may_be_void(self, expr: Expr) -> bool:
+        """Whether an expression may have no value in some case; looked into once, since there are many cases."""
+        found = self._open.get(id(expr))
         if found is None:
-            found = names_in(when) <= self.names and all(_is_known(part) for part in parts_of(when))
-            self._decides[id(when)] = found
-            self._held.append(when)  # an id names it as long as it lives
+            found = may_be_undefined(expr) or any(
+                (step := self._step_of(part)) is not None and (_may_lack(step, part) or not self.always(step))
+                for part in parts_of(expr)
+                if isinstance(part, Ref)
+            )
+            self._open[id(expr)] = found
+            self._held.append(expr)  # an id names it as long as it lives
         return found
 
-    def _holds(self, when: Expr | None, case: Case) -> bool | None:
-        if when is None:
+    def _decided(self, expr: Expr) -> bool:
+        """Whether the names of a case decide an expression; looked into once, too."""
+        found = self._decides.get(id(expr))
+        if found is None:
+            found = names_in(expr) <= self.names and all(_is_known(part) for part in parts_of(expr))
+            self._decides[id(expr)] = found
+            self._held.append(expr)
+        return found
+
+
+def _lacks(value: frozenset[str]) -> bool | None:
+    """Whether a value is lacking; None where it may be."""
+    return VOID in value if len(value) == 1 or VOID not in value else None
+
+
+def _may_lack(step: Step, ref: Ref) -> bool:
+    """Whether a step that took place may not yield that. What was sent is there in any event."""
+    match step:
+        case Ask():
+            return "prompt" not in ref.path[1:3]
+        case Retrieve():
+            return step.using is not None
+    return True
+
+
+def _is_partial(part: Expr) -> bool:
+    """Whether it may have no value, itself: a division, a partial function, one of the user's, which may fail."""
+    match part:
+        case Binary(operator="/"):
             return True
-        if self._decided(when):
-            try:
-                return bool(evaluate(when, case))
-            except Unavailable:
-                return False  # it has no value, and then the step is not done
-        match when:
-            case Unary(operator="not", value=value):
-                inner = self._holds(value, case)
-                return None if inner is None else not inner
-            case Binary(operator="and", left=left, right=right):
-                return _all([self._holds(left, case), self._holds(right, case)])
-            case Binary(operator="or", left=left, right=right):
-                sides = [self._holds(left, case), self._holds(right, case)]
-                return True if True in sides else None if None in sides else False
-        return None
-
-
-def _all(parts: Sequence[bool | None]) -> bool | None:
-    return False if False in parts else None if None in parts else True
+        case Call(function=function, args=args, named=named):
+            if function in ("examples_for", "siblings"):
+                return len(args) + len(named) > 2  # a field that rows lack
+            return function in PARTIAL or function not in FUNCTIONS
+    return False
 
 
 def _is_known(part: Expr) -> bool:
@@ -114,64 +250,42 @@ def _is_known(part: Expr) -> bool:
     return part.op not in ("data", "tree") and (not isinstance(part, Call) or part.function in FUNCTIONS)
 
 
-def _needs(step: Step) -> Iterator[Need]:
-    """What a step takes from others. Of shots, what is taken where there are some."""
-    if step.when is not None:
-        yield from _taken(step.when)
+def _taken(step: Step) -> Iterator[Expr]:
+    """All that a step takes but its condition."""
     match step:
         case Ask():
-            yield from _in_texts(step.system)
-            yield from _in_texts(step.prompt)
+            yield from _in_texts((step.system, step.prompt))
             if step.chat is not None:
-                yield from _taken(step.chat)
+                yield step.chat
             if step.continues is not None:
-                yield Need(step.continues)
+                yield Ref(path=(step.continues, "turns"))
             for shots in step.shots:
-                where = () if shots.where is None else (shots.where,)
-                for expr in where:
-                    yield from _taken(expr)
-                for need in (*_in_texts(shots.prompt), *_in_texts(shots.reply)):
-                    yield Need(need.step, (*where, *need.guards))
+                if shots.where is not None:
+                    yield from (part for part in parts_of(shots.where) if isinstance(part, Ref))
+                yield from _in_texts((shots.prompt, shots.reply))
         case Converse():
-            for speaker in step.speakers:
-                yield from _in_texts(speaker.system)
+            yield from _in_texts([speaker.system for speaker in step.speakers])
         case Retrieve():
-            for expr in (step.source, step.by, *step.include, *([step.where] if step.where is not None else [])):
-                yield from _taken(expr)
+            yield from (step.source, *step.include, *_asked_for(step))
         case Verdict() | Grade() | Compare():
-            for expr in step.args.values():
-                yield from _taken(expr)
+            yield from step.args.values()
 
 
-def _in_texts(texts: Texts | None) -> Iterator[Need]:
-    for template in (texts or {}).values():
-        for part in template.parts:
-            if isinstance(part, Hole):
-                yield from _taken(part.expr)
-            elif isinstance(part, Passage):
-                if part.when is not None:
-                    yield from _taken(part.when)
-                guards = () if part.when is None else (part.when,)
-                for need in (need for hole in part.parts if isinstance(hole, Hole) for need in _taken(hole.expr)):
-                    yield Need(need.step, (*guards, *need.guards))
+def _asked_for(step: Retrieve) -> Iterator[Expr]:
+    """What of the row at hand elements are compared with. An element without a value is left out, and no more."""
+    for expr in (step.by, *([step.where] if step.where is not None else [])):
+        yield from (part for part in parts_of(expr) if step.alias not in names_in(part))
 
 
-def _taken(expr: Expr) -> Iterator[Need]:
-    """The names that an expression looks up, and where it does."""
-    match expr:
-        case Ref(path=("first" | "second", name, *_)):
-            yield Need(name)
-            yield Need(expr.path[0])
-        case Ref(path=(name, *_)):
-            yield Need(name)
-        case Binary(operator="and" | "or", left=left, right=right):
-            yield from _taken(left)
-            guard = left if expr.operator == "and" else Unary(operator="not", value=left)
-            for need in _taken(right):
-                yield Need(need.step, (guard, *need.guards))
-        case _:
-            for part in _inside(expr):
-                yield from _taken(part)
+def _in_texts(every: Iterable[Texts | None]) -> Iterator[Expr]:
+    for texts in every:
+        for template in (texts or {}).values():
+            for part in template.parts:
+                if isinstance(part, Passage) and part.when is not None:
+                    yield part.when
+                for hole in part.parts if isinstance(part, Passage) else (part,):
+                    if isinstance(hole, Hole):
+                        yield hole.expr
 
 
 def _inside(expr: Expr) -> tuple[Expr, ...]:

@@ -5,26 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 from tripos_compiler.plan import Ask, Plan
 from tripos_runtime.adopting import NOWHERE, Adoption, Wanted
-from tripos_runtime.asking import (
-    DRAFT,
-    Adopted,
-    Answer,
-    Asking,
-    Draft,
-    Question,
-    as_one_text,
-    reread,
-)
+from tripos_runtime.asking import Adopted, Answer, Asking, Draft, Question, as_one_text, reread
 from tripos_runtime.calling import Caller
+from tripos_runtime.kept_rows import answer_of, draft_of
 from tripos_runtime.ledger import Ledger, Listing, Row, sample_id
 from tripos_runtime.models.base import Message
-from tripos_runtime.questions import question_of
+from tripos_runtime.questions import Questions
 from tripos_runtime.sources import Sources
-from tripos_runtime.statuses import AGAIN, OK, TRUNCATED
+from tripos_runtime.statuses import AGAIN
 from tripos_runtime.tally import Tally
 
 
@@ -40,9 +33,10 @@ class Found:
 
 @dataclass(frozen=True)
 class MadeCall:
-    """A call that is made for a slot of a data set, by its `author` or by another role: `item` names what it is about,
-    `number` counts the attempts from 0, `upstream` are the names of what it builds on."""
+    """A call that is made for the slot at a place of a data set, by its `author` or by another role: `item` names what
+    it is about, `number` counts the attempts from 0, `upstream` are the names of what it builds on."""
 
+    slot: int
     step: Ask
     author: bool
     dataset: str
@@ -91,31 +85,28 @@ class Asker:
     """Whether nothing failed that a later run would try again."""
     on_reused: Callable[[MadeCall], None] | None = None
     on_unasked: Callable[[MadeCall, tuple[Message, ...]], None] | None = None
-    on_deeper: Callable[[str, str, int], None] | None = None
-    """Told, of a data set and one of its walks that met a reply that is not kept, how many levels lie below it."""
+    on_deeper: Callable[[int], None] | None = None
+    """Told of a walk that met a reply that is not kept, after that, how many levels lie below it."""
     adoption: Adoption | None = None
     """Who finds replies that the ledger has under other names."""
-    _questions: dict[str, Question] = field(default_factory=dict)
 
-    def question(self, step: Ask) -> Question:
-        """The question of a step, made once."""
-        if step.fingerprint not in self._questions:
-            axes = tuple(self.sources.axes.values())
-            self._questions[step.fingerprint] = question_of(self.plan, axes, step)
-        return self._questions[step.fingerprint]
+    @cached_property
+    def questions(self) -> Questions:
+        """What the steps ask."""
+        return Questions(self.plan, tuple(self.sources.axes.values()))
 
     async def ask(
         self, call: MadeCall, sent: tuple[Message, ...], found: Found, question: Question | None = None
     ) -> Answer:
         """The answer to a call: the one that the ledger has, or a new one; to `question`, where that is not the step's
         own."""
-        question, name = question or self.question(call.step), call.name
+        question, name = question or self.questions.of(call.step), call.name
         if name not in found.names:
             found = find(self.ledger, [name])
         if name in found.rows:
             if self.on_reused is not None:
                 self.on_reused(call)
-            return self._kept(found.rows[name], question, call, sent)
+            return self._kept(answer_of(found.rows[name], question.reader), call)
         request = question.digest(call.model, sent)
         adopted = None if name in found.drafts else self._adopted(call, request)
         if self.callers is None:
@@ -131,8 +122,7 @@ class Asker:
         if adopted is not None:
             return await self._adopt(call, asking, adopted, row)
         if name in found.drafts:
-            draft = found.drafts[name]
-            answer = await asking.settle(Draft({key: draft[key] for key in DRAFT}), _nothing, call.number)
+            answer = await asking.settle(draft_of(found.drafts[name]), _nothing, call.number)
         else:
             (first,) = await asking.first(1, call.number)
             answer = await asking.settle(first, lambda draft: self._keep_draft(row, name, draft), call.number)
@@ -164,14 +154,11 @@ class Asker:
             self.on_reused(call)
         return answer
 
-    def _kept(self, row: Row, question: Question, call: MadeCall, sent: tuple[Message, ...]) -> Answer:
-        text, value = row["reply"], None
-        if text is not None and row["status"] in (OK, TRUNCATED):
-            value = question.reader(text, row["finish_reason"]).value
+    def _kept(self, answer: Answer, call: MadeCall) -> Answer:
         self.tally.reused[call.lane] += 1
-        self.tally.samples[row["status"]] += 1
+        self.tally.samples[answer.status] += 1
         self.work.add([call.name])
-        return Answer(row["status"], text, value, as_one_text(sent), {"error": row["error"]})
+        return answer
 
     def _keep_draft(self, row: Mapping[str, Any], name: str, draft: Draft) -> None:
         own = {key: row[key] for key in ("run_id", "fingerprint", "created_at")}

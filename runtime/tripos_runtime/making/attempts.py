@@ -132,6 +132,7 @@ class Attempts:
         """The call of a step about `item`."""
         model = self.binding.of(ask.role)[0]
         return MadeCall(
+            slot.place,
             ask,
             ask is self.author,
             self.made.name,
@@ -211,7 +212,7 @@ class _Trial:
             planned[lane] += path != start
             # What there is to choose among is in the name, so a branch that is added is asked about.
             item = digest([self.slot.name, step.name, path, branches])
-            question = among(self.attempts.asker.question(step.ask), branches)
+            question = among(self.attempts.asker.questions.of(step.ask), branches)
             names = {**self.names, "branches": branches}
             try:
                 return await self.ask(step.ask, item, names, tell=tell, question=question)
@@ -232,7 +233,7 @@ class _Trial:
         """Says how far a walk would go on from a node at which nobody was asked: one path, down to a leaf."""
         tell = self.attempts.asker.on_deeper
         if tell is not None:
-            tell(self.attempts.made.name, step.name, levels_below(self.names[TREES][step.tree], path) - 1)
+            tell(levels_below(self.names[TREES][step.tree], path) - 1)
 
     def _start(self, step: Walk, tree: Mapping[str, Any]) -> Path:
         """The node at which a walk begins. Raises `Unavailable` where the tree has none of that name."""
@@ -255,7 +256,7 @@ class _Trial:
         was rejected. The value is `None` where the reply is of no use. Raises `_NoReply` where there is none."""
         attempts = self.attempts
         call = attempts.call(ask, self.slot, item, self.number, (*_after(self.before), *self.replies))
-        sent = messages(attempts.asker.question(ask), names, call.language, attempts.sources.axes)
+        sent = messages(attempts.asker.questions.of(ask), names, call.language, attempts.sources.axes)
         if call.author and self.slot.number:
             said = one_of_several(call.language, self.slot.number + 1)
             sent = (*sent[:-1], replace(sent[-1], content=f"{sent[-1].content}\n\n{said}"))

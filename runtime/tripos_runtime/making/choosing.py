@@ -46,7 +46,7 @@ class Choice:
 
         for scenario in self._scenarios:
             # What is looked into for rows that are made comes after those.
-            for name in sorted(self._needed_by(scenario), key=lambda name: (name in self._looked_at, name)):
+            for name in sorted(self._needed_by(scenario), key=lambda name: (name in self.looked_at, name)):
                 visit(name)
         return tuple(done)
 
@@ -98,11 +98,11 @@ class Choice:
     @cached_property
     def _whole(self) -> frozenset[str]:
         """The data sets that are taken as values, and not only looked into at some points."""
-        found = {name for scenario in self._scenarios for name in data_of(scenario)} - self._looked_at.keys()
+        found = {name for scenario in self._scenarios for name in data_of(scenario)} - self.looked_at.keys()
         return frozenset(found.union(*(looked_into(self.source.by_name[name]) for name in self.order)))
 
     @cached_property
-    def _looked_at(self) -> Mapping[str, tuple[tuple[Scenario, tuple[Look, ...]], ...]]:
+    def looked_at(self) -> Mapping[str, tuple[tuple[Scenario, tuple[Look, ...]], ...]]:
         """The data sets of which scenarios take nothing but what is at some points of their rows: where they look."""
         found: dict[str, tuple[tuple[Scenario, tuple[Look, ...]], ...]] = {}
         for name in self.source.by_name:
@@ -117,7 +117,7 @@ class Choice:
         """The places of the slots that scenarios look into at points; `None`: all, since the points are not known."""
         found: frozenset[int] = frozenset()
         made = self.source.by_name[name]
-        for scenario, looks in self._looked_at.get(name, ()):
+        for scenario, looks in self.looked_at.get(name, ()):
             assert scenario.rows is not None
             over = scenario.rows.dataset
             if over not in self.source.made.rows or over in self.unsure or not self.source.is_listable(made):

@@ -18,6 +18,7 @@ from tripos_runtime.making.attempts import Attempts
 from tripos_runtime.making.choosing import Choice
 from tripos_runtime.making.maker import Maker
 from tripos_runtime.models.base import Message
+from tripos_runtime.shared import at_once
 from tripos_runtime.tally import Tally
 from tripos_runtime.times import Sleep
 
@@ -44,16 +45,19 @@ class DataMaker:
     makers: dict[str, Maker] = field(default_factory=dict)
     reused: Callable[[MadeCall], None] | None = None
     unasked: Callable[[MadeCall, tuple[Message, ...]], None] | None = None
-    deeper: Callable[[str, str, int], None] | None = None
+    deeper: Callable[[int], None] | None = None
     """Who is told of a reply that is kept, of one that nobody was asked for, and how far a walk would go on from it."""
     adoption: Adoption | None = None
     """Who finds replies that the ledger has under other names."""
+    choice: Choice | None = None
+    """Which slots were needed."""
     _asker: Asker | None = None
 
     async def make(self) -> None:
         """Makes all of it. Raises what callers and the ledger raise."""
         slots = self.source.slots
-        sources, choice = self.source.sources, Choice(slots, self.selection)
+        sources = self.source.sources
+        choice = self.choice = Choice(slots, self.selection)
         asker = self._asker = Asker(
             self.plan, sources, self.callers, self.ledger, self.tally, self.work, self.run_id, self.now
         )
@@ -75,6 +79,11 @@ class DataMaker:
                 chosen = choice.chosen(scenario)
                 if chosen is not None:
                     sources.made.chosen[scenario.name] = chosen
+
+    def go_through(self) -> None:
+        """Goes through what is kept, where nobody is asked."""
+        assert self.callers is None, "whoever asks has to wait"
+        at_once(self.make())
 
     @property
     def whole(self) -> bool:

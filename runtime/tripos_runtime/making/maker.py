@@ -56,6 +56,10 @@ class Maker:
     stop: Callable[[], None]
     """Makes no further call; what is under way is finished."""
     open: list[Slot] = field(default_factory=list)
+    unsettled: list[tuple[Slot, int]] = field(default_factory=list)
+    """Slots that may come to something else once those that are open are filled, with the attempts at them so far."""
+    filled: int = 0
+    """How many slots there was something to make from."""
     _put_off: list[list[Slot]] = field(default_factory=list)
 
     async def make(self, places: Collection[int] | None) -> None:
@@ -70,8 +74,9 @@ class Maker:
                 filled = self.source.filled(made, slot)
                 if filled is not None:
                     groups.setdefault(slot.group, []).append(filled)
+        self.filled = sum(map(len, groups.values()))
         for ask in self.attempts.asks:
-            self.asker.tally.planned[ask.role, made.name] += sum(map(len, groups.values()))
+            self.asker.tally.planned[ask.role, made.name] += self.filled
         await self._pass(list(groups.values()))
         while self._put_off:
             waiting, self._put_off = self._put_off, []
@@ -118,6 +123,11 @@ class Maker:
                 if not states:
                     break
                 states = await self._round(states, number, block)
+        self.unsettled += [
+            (each.slot, each.origins.attempts)
+            for each in block.outcomes
+            if each.slot.group in block.still_open and each.slot.place not in stands
+        ]
         if self._asks and self.asker.callers is not None:
             asker = self.asker
             row = {"run_id": asker.run_id, "benchmark": asker.plan.benchmark.name, "created_at": asker.now()}

@@ -13,6 +13,7 @@ from tripos_runtime.retrieval.choosing import Chooser
 from tripos_runtime.retrieval.encoding import TABLE, vector_id
 from tripos_runtime.retrieval.indexes import Values, VectorIndex
 from tripos_runtime.retrieval.retrieving import index_of
+from tripos_runtime.sizes import PENDING
 from tripos_runtime.statuses import AGAIN, OK
 from tripos_runtime.units import Names
 
@@ -27,11 +28,12 @@ class Statuses(Protocol):
 
 @dataclass(frozen=True)
 class Texts:
-    """What one row needs of an embedding model: how many vectors are there, or will be for an earlier row, and the
-    texts that are asked for."""
+    """What one row needs of an embedding model that no row before it did: how many vectors are there, the texts that
+    are asked for, and how many texts are not known yet."""
 
     there: int
     asked: tuple[str, ...]
+    waiting: int = 0
 
 
 @dataclass
@@ -76,20 +78,27 @@ class ForeseenVectors:
     def of(self, step: Retrieve, model: str, names: Names, chooser: Chooser) -> Texts:
         """What a row needs: its own text, and of the first row that looks through a source those of its elements."""
         wanted: list[str] = []
+        waiting = 0
         try:
             collection = chooser.collection(step, names.values)
-            for measure in chooser.parted(step).measures:
-                if measure.kind == "similarity":
-                    wanted.append(evaluate(measure.query, names.values))
-                    source = f"{model} {id(collection)} {measure.text.model_dump_json()}"
-                    if source not in self._sources:
-                        self._sources.add(source)
-                        wanted += [text for text in collection.texts(measure.text, names.values) if text is not None]
-        except Unavailable:
-            return Texts(0, ())
+        except Unavailable as reason:
+            return Texts(0, ()) if reason.status != PENDING else Texts(0, (), step.top)
+        for measure in chooser.parted(step).measures:
+            if measure.kind != "similarity":
+                continue
+            try:
+                wanted.append(evaluate(measure.query, names.values))
+            except Unavailable as reason:
+                if reason.status != PENDING:
+                    return Texts(0, ())
+                waiting += 1
+            source = f"{model} {id(collection)} {measure.text.model_dump_json()}"
+            if source not in self._sources:
+                self._sources.add(source)
+                wanted += [text for text in collection.texts(measure.text, names.values) if text is not None]
         ids = {vector_id(model, text): text for text in wanted}
         new = [name for name in ids if name not in self._met]
         statuses = self.kept.statuses(TABLE, new)
         self._met.update(new)
         asked = [name for name, status in zip(new, statuses, strict=True) if status is None or status in AGAIN]
-        return Texts(len(ids) - len(asked), tuple(ids[name] for name in asked))
+        return Texts(len(new) - len(asked), tuple(ids[name] for name in asked), waiting)

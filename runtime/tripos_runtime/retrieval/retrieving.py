@@ -38,12 +38,9 @@ class Retriever:
     _making: dict[str, asyncio.Lock] = field(default_factory=dict)
 
     async def find(self, unit: Unit, step: Retrieve, names: Names) -> Any:
-        """What a step finds; `Missing` where its condition rules it out, or a value or a vector is not there."""
+        """What a step finds whose condition holds; `Missing` where a value or a vector is not there."""
         if step.using is None:
             return found(self.chooser, unit, step, names)
-        status = names.holds(step)
-        if status is not None:
-            return Missing(step.name, status)
         (model,) = unit.wiring.retrieved[step.name]
         lane = (step.using, unit.case.scenario.name)
         values: dict[int, Values] = {}
@@ -83,7 +80,12 @@ def index_of(texts: Sequence[str | None], by_text: Mapping[str, Vector]) -> Vect
 
 
 async def retrieve(stepper: Stepper, unit: Unit, step: Retrieve, names: Names, shared: Shared) -> None:
-    """Puts what a step finds among the names."""
+    """Puts what a step finds among the names. Its condition is no part of its fingerprint."""
+    status = names.holds(step)
+    if status is not None:
+        stepper.lacks(status)
+        names.values[step.name] = Missing(step.name, status)
+        return
     key = (step.fingerprint, *unit.upstream([*step.needs, step.name]))
     if key not in shared.retrieved:
         finding = asyncio.ensure_future(stepper.retriever.find(unit, step, names))

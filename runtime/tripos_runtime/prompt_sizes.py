@@ -1,0 +1,159 @@
+"""The sizes of what is sent for steps, with the replies that are kept and without those that are yet to come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from tripos_compiler.plan import Ask, Expr, Judging, Metric, Plan, Ref, Retrieve
+from tripos_compiler.semantics.conversations import opening
+from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
+from tripos_compiler.semantics.library import json
+from tripos_compiler.semantics.library.kinds import Dialogue
+from tripos_runtime.asking import Question
+from tripos_runtime.cases import Case
+from tripos_runtime.chats import chat_messages
+from tripos_runtime.conversing import said_to, systems
+from tripos_runtime.foreseen_talks import awaited, whole
+from tripos_runtime.models.base import Message
+from tripos_runtime.prompting import ask_messages, continued, grade_messages
+from tripos_runtime.questions import Questions
+from tripos_runtime.reading import format_note
+from tripos_runtime.retrieval.choosing import Chooser
+from tripos_runtime.shots import shot_messages
+from tripos_runtime.sizes import NO_SIZE, PENDING, Known, Outline, Size, is_pending, is_waiting, sum_of
+from tripos_runtime.sources import Sources
+from tripos_runtime.talks import Talk
+
+
+@dataclass
+class PromptSizes:
+    """Measures what is sent. `sources` has the rows and axes of the plan."""
+
+    plan: Plan
+    sources: Sources
+    chooser: Chooser = field(default_factory=Chooser)
+
+    @cached_property
+    def questions(self) -> Questions:
+        """What the steps ask."""
+        return Questions(self.plan, tuple(self.sources.axes.values()))
+
+    def size(self, step: Ask | Judging, names: Mapping[str, Any], case: Case, known: Known) -> Size:
+        """The size of what is sent; `known` are the sizes of what is not there but can be told. Raises `Unavailable`
+        where that needs what a kept reply did not yield."""
+        try:
+            return Size.sent(self.sent(step, names, case))
+        except Unavailable as reason:
+            if not is_pending(reason):
+                raise
+        return self.outline(step, names, case, known)
+
+    def sent(self, step: Ask | Judging, names: Mapping[str, Any], case: Case) -> tuple[Message, ...]:
+        """What is sent. Raises `Unavailable` where that needs a reply that is not there, or what a kept one did not
+        yield."""
+        question = self.questions.of(step)
+        if isinstance(step, Ask):
+            return ask_messages(step, question, case, names, self.sources)
+        return grade_messages(step, question, case, names, self.sources, self.questions.metrics(step))
+
+    def outline(self, step: Ask | Judging, names: Mapping[str, Any], case: Case, known: Known) -> Size:
+        """The size of what is sent where that needs what is not there. Raises as `size` does."""
+        size = self._judged(step, names, case, known) if not isinstance(step, Ask) else Size()
+        size = self._asked(step, names, case, known) if isinstance(step, Ask) else size
+        return whole(size, case.scenario)
+
+    def _judged(self, step: Judging, names: Mapping[str, Any], case: Case, known: Known) -> Size:
+        """The size of what a judge is sent but for what is not there yet. All arguments must be, printed or not."""
+        seen, waits = {**self.sources.names}, NO_SIZE.waits
+        outline = self._outline(names, case, known)
+        for param, expr in step.args.items():
+            try:
+                seen[param] = evaluate(expr, names)
+            except Unavailable as reason:
+                if not is_pending(reason):
+                    raise
+                seen[param] = Missing(reason.step, PENDING)
+                waits |= outline.expression(expr).waits
+        inner = Outline(seen, case.language, self.sources.axes, known, step.args, names)
+        return self._texts(self.questions.of(step), inner, case, self.questions.metrics(step)) + Size(waits=waits)
+
+    def _asked(self, step: Ask, names: Mapping[str, Any], case: Case, known: Known) -> Size:
+        """The size of what is sent for an ask but for what is not there yet."""
+        outline = self._outline(names, case, known)
+        size = self._texts(self.questions.of(step), outline, case, ())
+        if step.chat is not None:
+            size += self._said(lambda chat: chat_messages(evaluate(chat, names), step.role), step.chat, outline)
+        if step.continues is not None:
+            talk = step.continues
+            turns: Expr = Ref(path=(talk, "turns"))
+            size += self._said(lambda _: continued(talk, step.role, names, case.language), turns, outline)
+        for shots in step.shots:
+            try:
+                size += Size.sent(shot_messages(shots, case, names, self.sources))
+            except Unavailable as reason:
+                if not is_pending(reason):
+                    raise
+                size += is_waiting(reason.step, f"worked examples from `{shots.dataset}`")
+        return size
+
+    def _said(self, say: Callable[[Expr], Sequence[Message]], expr: Expr, outline: Outline) -> Size:
+        """The size of a dialogue, or of the replies that it will hold."""
+        try:
+            return Size.sent(say(expr))
+        except Unavailable as reason:
+            if not is_pending(reason):
+                raise
+            return outline.expression(expr)
+
+    def _texts(self, question: Question, outline: Outline, case: Case, metrics: Sequence[Metric]) -> Size:
+        texts = [each[case.language] for each in (question.system, question.prompt) if each is not None]
+        size = sum_of(outline.template(template, metrics) for template in texts) + Size(messages=len(texts))
+        if question.schema is not None:
+            size += Size.of(format_note(question.schema, case.language))
+        return size
+
+    def _outline(self, names: Mapping[str, Any], case: Case, known: Known) -> Outline:
+        return Outline(names, case.language, self.sources.axes, known, {}, names)
+
+    def turn(
+        self, talk: Talk, number: int, turns: Dialogue, names: Mapping[str, Any], case: Case, known: Known
+    ) -> Size:
+        """The size of what is sent for turn `number` of a conversation of which `turns` are there. Raises `Unavailable`
+        where that needs what a kept reply did not yield."""
+        step, role = talk.step, talk.speaker(number)
+        size = Size()
+        try:
+            told = systems(step, case, names, self.sources)
+        except Unavailable as reason:
+            if not is_pending(reason):
+                raise
+            told = {}
+            outline = self._outline(names, case, known)
+            for speaker in step.speakers:
+                if speaker.system is not None:
+                    own = outline.template(speaker.system[case.language])
+                    size += own + Size(messages=1) if speaker.role == role else Size(waits=own.waits)
+        begun = opening(case.language) if role == step.opens else None
+        size += Size.sent(said_to(role, told, turns, begun))
+        size = whole(size, case.scenario)
+        later = awaited(step, len(turns) + 1, number - 1)
+        return size + Size(pending=later, messages=len(later))
+
+    def nearest(self, step: Retrieve, names: Mapping[str, Any], seen: Any) -> Size:
+        """The size of what a step finds by vectors that are not there: as much as letters find (`seen`), at
+        the most the longest of what it looks through."""
+        if isinstance(seen, Missing):
+            raise Unavailable(step.name, seen.status)
+        size = Size.of(json(seen))
+        elements = self.chooser.collection(step, names).elements
+        most = step.top * max((_most(Size.of(json(each))) for each in elements), default=0)
+        included = sum(_most(Size.of(json(evaluate(expr, names)))) for expr in step.include)
+        return size + Size(waits=frozenset(((step.name, False),)), most=most + included)
+
+
+def _most(size: Size) -> int:
+    """As many characters of an alphabet as hold as much."""
+    return size.narrow + 4 * size.wide

@@ -1,0 +1,291 @@
+"""Holds what the plan and the forecast say of calls to the calls that a run makes, for a generated benchmark.
+
+A call is a reply that is kept: of a model that writes, judges or embeds. What is asked for once more because it could
+not be read is the same call. The counting models count requests apart, so that no call goes by uncounted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.generated_replies import AGAIN, Said, script
+from tests.generated_specs import Generated, generate
+from tests.runtime.in_memory import KEYS, MemoryLedger
+from tripos.project import find_spec
+from tripos_compiler.plan import Plan
+from tripos_runtime.binding import Binding, bind
+from tripos_runtime.calling import Called
+from tripos_runtime.cases import CaseSource, Selection, planned_steps
+from tripos_runtime.engine import Engine
+from tripos_runtime.forecast import Forecast, forecast
+from tripos_runtime.making.outcomes import place_of
+from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
+from tripos_runtime.models.embeddings import MockEmbedding
+
+Row = Mapping[str, Any]
+Where = tuple[str, str, str]
+"""Scenario, step and role. Steps that are asked the same count together, under the name of the first."""
+CALLS = ("samples", "turns", "judgements", "vectors")
+VECTORS: Where = ("", "(vectors)", "encoder")
+
+
+@dataclass
+class CountingModel:
+    """A scripted model."""
+
+    name: str
+    structured: bool = True
+    slots: int | None = None
+    endpoint: str = "scripted"
+    price: Price | None = FREE
+    most_samples: int = 1
+
+
+@dataclass
+class CountingCaller:
+    """Asks the script, and keeps every request."""
+
+    model: CountingModel
+    asked: list[Request] = field(default_factory=list)
+
+    async def call(self, request: Request, lane: tuple[str, str]) -> Called:
+        """The script's reply."""
+        self.asked.append(request)
+        await asyncio.sleep(0)
+        if request.model == "mock/embedding":
+            return Called(await MockEmbedding().ask(request), 1, 0.1)
+        said = script(request.model, request.messages, request.schema, request.number)
+        if isinstance(said, ModelError):
+            raise said
+        assert isinstance(said, Said)
+        tokens = len(said.text) // 4 + 1
+        sent = sum(len(message.content) for message in request.messages) // 4
+        return Called(Reply(said.text, request.model, said.finish_reason, sent, tokens, 0.0), 1, 0.1)
+
+    def halt(self) -> None:
+        """Answers what comes all the same."""
+
+    @property
+    def calls(self) -> int:
+        """The replies that were asked for, without those that were asked for once more."""
+        if self.model.name == "mock/embedding":
+            return sum(len(request.messages) for request in self.asked)
+        return sum(not request.messages[-1].content.startswith(AGAIN) for request in self.asked)
+
+
+class LoggedLedger(MemoryLedger):
+    """A ledger that knows in which order rows came."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.log: list[tuple[str, Row]] = []
+
+    def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
+        """Takes rows."""
+        super().keep(rows)
+        self.log += [(table, row) for table, some in rows.items() for row in some]
+
+    def cut(self, share: float) -> LoggedLedger:
+        """What was there when so much of it had been kept: a run that was killed."""
+        found = LoggedLedger()
+        for table, row in self.log[: round(len(self.log) * share)]:
+            found.keep({table: [row]})
+        return found
+
+
+class Benchmark:
+    """A generated benchmark, compiled, with its roles filled."""
+
+    def __init__(self, generated: Generated) -> None:
+        self.generated = generated
+        spec = find_spec(str(generated.spec))
+        compiled = spec.compile()
+        assert compiled.plan is not None, [each.message for each in compiled.diagnostics]
+        self.plan: Plan = compiled.plan
+        self.folders = spec.folders
+        self.canonical = _canonical(self.plan)
+
+    def bound(self, models: Sequence[str] = ()) -> Binding:
+        """The roles, filled; the compared one by `models`, if any."""
+        others = {role: names for role, names in self.generated.roles.items() if role != "candidate"}
+        return bind(self.plan, tuple(models) or self.generated.roles["candidate"], others)
+
+    def source(self) -> CaseSource:
+        """The cases, with nothing made yet."""
+        return CaseSource(self.plan, self.folders, (str(self.generated.spec),))
+
+    def foretell(self, ledger: MemoryLedger, binding: Binding, selection: Selection) -> Forecast:
+        """What a run would do."""
+        prices = dict.fromkeys(binding.every, FREE)
+        return forecast(self.plan, self.source(), selection, binding, ledger, prices)
+
+    def run(self, ledger: LoggedLedger, binding: Binding, selection: Selection) -> dict[str, CountingCaller]:
+        """Runs it; what the models were asked."""
+        callers = {name: CountingCaller(CountingModel(name)) for name in binding.every}
+        engine = Engine(
+            self.plan, binding, self.source(), selection, callers, ledger, "run", workers=4, sleep=_no_sleep,  # type: ignore[arg-type]
+        )  # fmt: skip
+        asyncio.run(engine.run())
+        assert all(count >= 0 for count in engine.tally.skipped.values()), engine.tally.skipped
+        return callers
+
+    def table(self, binding: Binding, selection: Selection) -> dict[Where, tuple[int, int]]:
+        """The least and the most of every step by the plan alone."""
+        source = self.source()
+        models = {role: len(names) for role, names in binding.models.items()}
+        found: dict[Where, tuple[int, int]] = {}
+        for each in planned_steps(self.plan, source.counts(selection), models, source.slot_counts(selection)):
+            made = next((one for one in self.plan.made if one.name == each.place), None)
+            if made is not None:
+                own = made.name.rpartition(".")[2]
+                title = own if each.step == made.steps[0].name else f"{own}.{each.step}"
+                where: Where = (place_of(made), title, each.role)
+            else:
+                where = self._where(each.place, each.step, each.role)
+            least, most = found.get(where, (0, 0))
+            found[where] = (least + each.least, most + each.most)
+        return found
+
+    def foretold(self, told: Forecast) -> dict[Where, tuple[int, int, int]]:
+        """What is reused, the least and the most that a run asks, by the forecast."""
+        found: dict[Where, tuple[int, int, int]] = {}
+        for where, line in told.lines.items():
+            key = self._where(where.scenario, where.step, where.role)
+            before = found.get(key, (0, 0, 0))
+            more = (line.reused, line.certain, line.most)
+            found[key] = (before[0] + more[0], before[1] + more[1], before[2] + more[2])
+        return found
+
+    def counted(self, rows: Sequence[tuple[str, Row]]) -> Counter[Where]:
+        """The calls whose replies are among these rows."""
+        talks = {talk.fingerprint: (s.name, talk.name) for s in self.plan.scenarios for talk in s.talks}
+        found: Counter[Where] = Counter()
+        for table, row in rows:
+            if table == "judgements":
+                role = self.plan.scorer(row["scorer"]).role
+                found[self._where(row["scenario"], _Judged(row["fingerprint"]), role)] += 1
+            elif table == "turns":
+                found[self._where(row["scenario"], talks[row["fingerprint"]][1], row["role"])] += 1
+            elif table == "vectors":
+                found[VECTORS] += 1
+            elif table == "samples" and row["fingerprint"] not in talks:
+                found[self._where(row["scenario"], row["step"], row["role"])] += 1
+        return found
+
+    def _where(self, scenario: str, step: str, role: str) -> Where:
+        if role == "encoder":
+            return VECTORS
+        return scenario, self.canonical.get((scenario, step), step), role
+
+
+class _Judged(str):
+    """Names a step by what its judges are asked."""
+
+
+def _canonical(plan: Plan) -> dict[tuple[str, str], str]:
+    """Under which name a step counts, by scenario and its own name or what names its judgements."""
+    found: dict[tuple[str, str], str] = {}
+    for scenario in plan.scenarios:
+        together: dict[str, str] = {}
+        for step in (step for treatment in scenario.treatments for step in treatment.steps):
+            names = [name for name in (step.name, getattr(step, "judgement", step.fingerprint)) if name]
+            first = next((together[name] for name in names if name in together), step.name)
+            olds = {together[name] for name in names if name in together} - {first}
+            together |= {name: first for name, old in together.items() if old in olds}
+            together |= dict.fromkeys(names, first)
+        found |= {(scenario.name, name): first for name, first in together.items()}
+    return found
+
+
+@dataclass
+class Checked:
+    """How many counts were held to a run, how many of them were exact, and what did not fit."""
+
+    counts: int = 0
+    exact: int = 0
+    calls: int = 0
+    both: int = 0
+    equal: int = 0
+    """Of the places of a fresh run, how many the plan alone counts as the forecast does."""
+    wrong: list[str] = field(default_factory=list)
+
+    def add(self, other: Checked) -> None:
+        """Takes in another one."""
+        self.counts += other.counts
+        self.exact += other.exact
+        self.calls += other.calls
+        self.both += other.both
+        self.equal += other.equal
+        self.wrong += other.wrong
+
+    def hold(self, what: str, spans: Mapping[Where, tuple[int, int]], made: Mapping[Where, int]) -> None:
+        """Holds the least and the most of every place to what was made there."""
+        for where in {**spans, **made}:
+            least, most = spans.get(where, (0, 0))
+            count = made.get(where, 0)
+            self.counts += 1
+            self.exact += least == most
+            if not least <= count <= most:
+                self.wrong.append(f"{what} {where}: {least}..{most}, and {count} were made")
+
+
+def check(seed: int, folder: Path) -> Checked:
+    """Runs the benchmark of a seed on a fresh store and on one that is filled in part."""
+    bench = Benchmark(generate(seed, folder))
+    found = Checked()
+    binding, everything = bench.bound(), Selection()
+    whole = LoggedLedger()
+    found.add(_hold(bench, whole, binding, everything, "fresh"))
+    for share in (0.3, 0.7):
+        found.add(_hold(bench, whole.cut(share), binding, everything, f"cut at {share}"))
+    found.add(_hold(bench, whole.cut(1), binding, everything, "again"))
+    limited = LoggedLedger()
+    found.add(_hold(bench, limited, bench.bound(["m/a"]), Selection(limit=1), "limited"))
+    found.add(_hold(bench, limited, binding, everything, "widened"))
+    found.wrong = [f"seed {seed}, {each}" for each in found.wrong]
+    return found
+
+
+def _hold(bench: Benchmark, ledger: LoggedLedger, binding: Binding, selection: Selection, what: str) -> Checked:
+    found = Checked()
+    before, there = len(ledger.log), _ids(ledger)
+    drafts = {row["unit_id"] for row in ledger.table("drafts")} - there
+    table = bench.table(binding, selection)
+    told = bench.foretold(bench.foretell(ledger, binding, selection))
+    callers = bench.run(ledger, binding, selection)
+    new = ledger.log[before:]
+    made = bench.counted(new)
+    found.calls = made.total()
+    found.hold(f"{what}: forecast", {where: (least, most) for where, (_, least, most) in told.items()}, made)
+    # What was kept before counts too, as far as this run is about it: that is what the forecast calls reused.
+    whole = Counter({where: reused + made[where] for where, (reused, _, _) in told.items()})
+    whole[VECTORS] = len(ledger.table("vectors"))  # each is asked for once, whatever has come of it
+    found.hold(f"{what}: table", table, +whole)
+    if what == "fresh":  # rows that the compiler has not read may be known to the forecast
+        for where in {**table, **told}:
+            _, least, most = told.get(where, (0, 0, 0))
+            outer = table.get(where, (0, 0))
+            found.equal += outer == (least, most)
+            found.both += 1
+            if not outer[0] <= least <= most <= outer[1]:
+                found.wrong.append(f"{what} {where}: the table says {outer}, the forecast {least}..{most}")
+    if what == "again" and made:
+        found.wrong.append(f"{what}: {dict(made)} were asked again")
+    resumed = sum(row[KEYS[name]] in drafts for name, row in new if name in CALLS)
+    requests = sum(caller.calls for caller in callers.values())
+    if requests + resumed != made.total():
+        found.wrong.append(f"{what}: {requests} requests and {made.total()} calls")
+    return found
+
+
+def _ids(ledger: MemoryLedger) -> set[str]:
+    return {row[KEYS[table]] for table in CALLS for row in ledger.table(table)}
+
+
+async def _no_sleep(seconds: float) -> None:
+    await asyncio.sleep(0)
