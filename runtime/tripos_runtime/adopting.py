@@ -150,8 +150,8 @@ class Live:
         return {case.item_id for case in self.cases()}
 
     @cached_property
-    def _names(self) -> Collection[str]:
-        """The names of all replies, each as a number of 64 bits."""
+    def _names(self) -> _Packed:
+        """The names of all replies."""
         return _Packed(name for case in self.cases() for name in names_of(self.units(case)))
 
 
@@ -185,10 +185,10 @@ class _Packed:
 
         self._sorted = np.unique(np.fromiter((int(name[:16], 16) for name in names), np.uint64))
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: object) -> bool:
         import numpy as np
 
-        wanted = np.uint64(int(name[:16], 16))
+        wanted = np.uint64(int(str(name)[:16], 16))
         place = int(np.searchsorted(self._sorted, wanted))
         return place < len(self._sorted) and bool(self._sorted[place] == wanted)
 

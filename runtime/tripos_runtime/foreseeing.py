@@ -243,7 +243,8 @@ class _View:
         if step.using is None or foresight.vectors is None or foresight.adoption is None:
             return None
         try:
-            return foresight.vectors.values(step, *unit.wiring.retrieved[step.name], at.names, foresight.chooser)
+            (model,) = unit.wiring.retrieved[step.name]
+            return foresight.vectors.values(step, model, at.names, foresight.chooser)
         except Unavailable:
             return None
 

@@ -16,10 +16,6 @@ FIRST, SECOND, NEITHER = 1.0, 0.0, 0.5
 """What a comparison is worth to the model whose reply was shown first."""
 
 
-FIRST, SECOND, NEITHER = 1.0, 0.0, 0.5
-"""What a comparison is worth to the model whose reply was shown first."""
-
-
 def grade_schema(scorer: Scorer, metrics: Sequence[Metric]) -> dict[str, Any] | None:
     """The JSON Schema of a judge's reply; a reward model writes none."""
     if scorer.reward:
@@ -82,24 +78,6 @@ def _read_reward(text: str, finish_reason: str | None) -> Outcome:
     except ValueError:
         return Outcome({VERDICT: (None, PARSE_FAILURE)}, {}, "the reply is no number", PARSE_FAILURE)
     return Outcome({VERDICT: (value, SCORED)}, {VERDICT: {"score": value}})
-
-
-def verdict_reader(scorer: Scorer) -> Reader:
-    """Reads the reply of a judge that gives a choice of which of two is better, to what that is worth to the first and
-    a status."""
-    gives = scorer.gives
-    assert gives is not None and gives.kind == "choice"
-    worth = dict(zip(gives.values, (FIRST, SECOND, NEITHER), strict=False))
-
-    def read_one(text: str, finish_reason: str | None) -> Outcome:
-        found = read(gives, text)
-        if found.error is not None:
-            status = status_of_reply(found.status, finish_reason)
-            return Outcome((None, status), {}, found.error, status)
-        value = worth[found.value]
-        return Outcome((value, SCORED), {VERDICT: {"score": value, "choice": found.value}})
-
-    return read_one
 
 
 def score_rows(step: Grade, answer: Answer) -> dict[str, tuple[float | None, str]]:

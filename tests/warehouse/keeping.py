@@ -51,6 +51,8 @@ def sample(number: object, **changes: Any) -> dict[str, Any]:
         "tokens_reasoning": None,
         "cost_usd": 0.001,
         "latency_s": 0.5,
+        "request_digest": None,
+        "adopted_from": None,
         "release": None,
         "created_at": AT,
     }
@@ -86,6 +88,7 @@ def draft(number: object, **changes: Any) -> dict[str, Any]:
         "unit_id": name("sample", number),
         "run_id": "r1",
         "fingerprint": ASKED,
+        "messages": "[]",
         "reply": "{",
         "error": "not JSON",
         "finish_reason": "stop",
