@@ -25,6 +25,7 @@ ALLOWED = {
         *("tripos_compiler.semantics.families", "tripos_compiler.semantics.near"),
         *("tripos_compiler.semantics.subsets", "tripos_compiler.semantics.conversations"),
         *("tripos_compiler.semantics.headlines", "tripos_compiler.semantics.versions"),
+        "tripos_compiler.semantics.scored",
     ),
 }
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tripos_compiler.plan import Grade, Judging, Plan, Scorer, Settings, Step, Treatment
+from tripos_compiler.plan import Grade, Judging, Part, Plan, Scorer, Settings, Step, Treatment
+from tripos_compiler.semantics.outside import outside_changes
 
 _KINDS = {
     "prompt": "prompt",
@@ -31,26 +32,28 @@ Told = tuple[str, str, str, frozenset[str]]
 
 
 def step_changes(was: Treatment, now: Treatment, before: Plan, after: Plan) -> Iterator[Told]:
-    """What changed between two versions of a treatment. A step that changed only with what it builds on is told where
-    nothing else explains it."""
+    """What changed between two versions of a treatment. A step of which no field changed is told with the input
+    that did."""
     pairs, gone, added = _paired(was.steps, now.steps)
     for step in gone:
         yield step.step, step.name, GONE, _prints(step)
     for step in added:
         yield step.step, step.name, NEW, frozenset()
-    explained = bool(gone or added)
-    stale: list[tuple[Step, frozenset[str]]] = []
     for old, new in pairs:
         told = list(_changed(old, new, before, after))
         lost = _prints(old) - _prints(new)
-        explained = explained or bool(told)
         for kind, what in told:
             yield kind, new.name, what, lost
         if lost and not told:
-            stale.append((new, lost))
-    for step, lost in stale:
-        what = "follows what it builds on" if explained else "depends on data, labels or functions that changed"
-        yield step.step, step.name, what, lost
+            moved = any(step.name in new.needs and step.fingerprint not in before.fingerprints for step in now.steps)
+            yield new.step, new.name, _followed(outside_changes(old, new, before, after), moved), lost
+
+
+def _followed(inputs: Sequence[str], moved: bool) -> str:
+    """Why results of a step count no longer of which no field changed."""
+    if inputs:
+        return f"depends on {', '.join(inputs)}"
+    return "follows what it builds on" if moved else "is computed or named otherwise by another version of Tripos"
 
 
 def _paired(was: Sequence[Step], now: Sequence[Step]) -> tuple[list[tuple[Step, Step]], list[Step], list[Step]]:
@@ -75,10 +78,8 @@ def _changed(old: Step, new: Step, before: Plan, after: Plan) -> Iterator[tuple[
     if old.step != new.step:
         yield new.step, f"is a {new.step} now, and was a {old.step}"
         return
-    was, now = (each.model_dump(mode="json", exclude=set(_HIDDEN)) for each in (old, new))
-    for field in was:
-        if was[field] != now[field]:
-            yield _KINDS.get(field, new.step), _told(field, was[field], now[field], getattr(new, field))
+    for field, told in _fields(old, new, _HIDDEN):
+        yield _KINDS.get(field, new.step), told
     if isinstance(old, Judging) and isinstance(new, Judging) and old.scorer == new.scorer:
         yield from _scorer(before.scorer(old.scorer), after.scorer(new.scorer))
     if isinstance(old, Grade) and isinstance(new, Grade):
@@ -88,11 +89,21 @@ def _changed(old: Step, new: Step, before: Plan, after: Plan) -> Iterator[tuple[
 
 
 def _scorer(old: Scorer, new: Scorer) -> Iterator[tuple[str, str]]:
-    was, now = (each.model_dump(mode="json") for each in (old, new))
-    for field in was:
-        if was[field] != now[field]:
-            told = _told(field, was[field], now[field], getattr(new, field))
-            yield "scorer", f"is graded by `{new.name}`, of which {told}"
+    for _, told in _fields(old, new, frozenset()):
+        yield "scorer", f"is graded by `{new.name}`, of which {told}"
+
+
+def _fields(old: Part, new: Part, hidden: frozenset[str]) -> Iterator[tuple[str, str]]:
+    """The fields of a part that differ, each with how in words."""
+    was, now = (each.model_dump(mode="json", exclude=set(hidden)) for each in (old, new))
+    for field in type(new).model_fields:
+        if was.get(field) != now.get(field):
+            yield field, _told(field, _value(old, was, field), _value(new, now, field), getattr(new, field))
+
+
+def _value(part: Part, written: dict[str, Any], field: str) -> Any:
+    """A field as it is written, where it is; a default, which is left out, as it is."""
+    return written.get(field, getattr(part, field))
 
 
 def _told(field: str, was: Any, now: Any, value: Any) -> str:
@@ -102,8 +113,9 @@ def _told(field: str, was: Any, now: Any, value: Any) -> str:
     'samples 1 → 4'
     """
     if isinstance(value, Settings):
-        parts = [f"{name} {_shown(was[name])} → {_shown(now[name])}" for name in was if was[name] != now[name]]
-        return ", ".join(parts)
+        was, now = (each if isinstance(each, dict) else {} for each in (was, now))
+        names = [name for name in dict.fromkeys((*was, *now)) if was.get(name) != now.get(name)]
+        return ", ".join(f"{name} {_shown(was.get(name))} → {_shown(now.get(name))}" for name in names)
     if field in ("prompt", "system") and was and now:
         changed = sorted(language for language in {*was, *now} if was.get(language) != now.get(language))
         return f"the {field} ({', '.join(changed)}) is other than before"

@@ -7,10 +7,10 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from tripos_compiler.plan import Ask, Converse, Grade, Hole, Judging, Plan, Scenario, Settings, Texts
+from tripos_compiler.plan import Ask, Converse, Grade, Judging, Part, Plan, Scenario, Scorer, Settings, Speaker, Texts
+from tripos_compiler.semantics.outside import outside_changes
 from tripos_runtime.asking import dumps
 
-SETTINGS = ("temperature", "max_tokens", "stop")
 _KINDS = {
     "ask": "an ask",
     "converse": "a conversation",
@@ -18,74 +18,88 @@ _KINDS = {
     "grade": "a score",
     "compare": "a comparison",
 }
+_NO_INPUT: Mapping[type[Part], frozenset[str]] = {
+    Ask: frozenset(("samples",)),
+    Converse: frozenset(("repeat",)),
+    Grade: frozenset(("scorer", "metrics", "weights")),
+    Scorer: frozenset(("name", "role", "params")),
+}
+"""Fields that change no reply, or that are compared by what they name."""
+_OF_STEPS = frozenset(("step", "name", "of", "needs", "when", "judgement", "fingerprint", "scorer"))
+_WORDS = {"until": "what ends it"}
 LONGEST = 40
 """Characters of a value that is shown."""
 
 
 def changes(before: Ask | Converse | Judging, after: Ask | Converse | Judging, old: Plan, new: Plan) -> list[str]:
-    """What of a step itself changed between two plans, in words; nothing where only what it builds on did.
+    """What of a step itself changed between two plans, in words that name each field; where no field did, what it takes
+    from data sets, trees, functions and labels. Nothing where only what it builds on changed.
 
     Of a grade these are the scorer, the rubric and what the scorer is given. What changes neither a reply nor a score
     (titles, places in files) is not looked at.
     """
-    if isinstance(before, Ask) and isinstance(after, Ask):
-        found = _asks(before, after)
-    elif isinstance(before, Converse) and isinstance(after, Converse):
-        found = _talks(before, after)
-    elif isinstance(before, Judging) and isinstance(after, Judging) and type(before) is type(after):
-        found = _grades(before, after, old, new)
-    else:
+    if type(before) is not type(after):
         return [f"{_KINDS[after.step]} now"]
-    labels = _labels(before, old) != _labels(after, new)
-    return [*found, *(["the labels it prints"] if labels and not found else [])]
+    found = _fields(before, after)
+    if isinstance(before, Judging) and isinstance(after, Judging):
+        rubric = _rubric(before, after, old, new) if isinstance(before, Grade) and isinstance(after, Grade) else ()
+        found = [*rubric, *_fields(old.scorer(before.scorer), new.scorer(after.scorer), " of the scorer"), *found]
+    return found or outside_changes(before, after, old, new)
 
 
-def _asks(before: Ask, after: Ask) -> list[str]:
-    found = [
-        *_texts("prompt", before.prompt, after.prompt),
-        *_texts("system", before.system, after.system),
-        *_settings(before.settings, after.settings),
-        *_returns(before.returns, after.returns),
+def _fields(before: Part, after: Part, of: str = "") -> list[str]:
+    """The fields that differ, each in words; `of` says whose its texts are."""
+    hidden = _NO_INPUT.get(type(after), frozenset()) | (_OF_STEPS if hasattr(after, "step") else frozenset())
+    told = [
+        _told(name, getattr(before, name), getattr(after, name), of)
+        for name in type(after).model_fields
+        if name not in hidden
     ]
-    if before.role != after.role:
-        found.append(f"role ({before.role} → {after.role})")
-    for part in ("shots", "chat", "continues"):
-        if _plain(getattr(before, part)) != _plain(getattr(after, part)):
-            found.append(part)
-    return found
+    return [each for some in told for each in some]
 
 
-def _talks(before: Converse, after: Converse) -> list[str]:
-    found: list[str] = []
-    was = {speaker.role: speaker for speaker in before.speakers}
-    if was.keys() != {speaker.role for speaker in after.speakers}:
-        found.append("who talks")
-    for now in after.speakers:
+def _told(field: str, was: Any, now: Any, of: str) -> list[str]:
+    """How a field differs, in words; nothing where it does not."""
+    if _plain(was) == _plain(now):
+        return []
+    match field:
+        case "prompt" | "system":
+            return _texts(f"{field}{of}", was, now)
+        case "settings":
+            return _settings(was, now)
+        case "returns" | "gives":
+            return _returns(was, now, field)
+        case "speakers":
+            return _speakers(was, now)
+        case "shots" if len(was) == len(now):
+            return [each for one, two in zip(was, now, strict=True) for each in _within(one, two, " of the shots")]
+        case "args":
+            return [f"what it is given as `{name}`" for name in now if _plain(now[name]) != _plain(was.get(name))] or [
+                f"what it is given: no `{name}`" for name in was if name not in now
+            ]
+        case "role" | "opens":
+            return [f"{'who opens' if field == 'opens' else field} ({was} → {now})"]
+    if _is_shown(was) and _is_shown(now):
+        return [f"{field} {_value(was)} → {_value(now)}"]
+    return [_WORDS.get(field, field)]
+
+
+def _is_shown(value: Any) -> bool:
+    return isinstance(value, int | float | str)
+
+
+def _speakers(before: tuple[Speaker, ...], after: tuple[Speaker, ...]) -> list[str]:
+    was = {speaker.role: speaker for speaker in before}
+    found = [] if was.keys() == {speaker.role for speaker in after} else ["who talks"]
+    for now in after:
         if now.role in was:
-            found += _texts(f"system of {now.role}", was[now.role].system, now.system)
-            found += [f"{each} of {now.role}" for each in _settings(was[now.role].settings, now.settings)]
-    if before.opens != after.opens:
-        found.append(f"who opens ({before.opens} → {after.opens})")
-    if before.until != after.until:
-        found.append("what ends it")
-    if before.limit != after.limit:
-        found.append(f"limit {before.limit} → {after.limit}")
-    return found
+            found += _within(was[now.role], now, f" of {now.role}")
+    return found or ["the order of who talks"]
 
 
-def _grades(before: Judging, after: Judging, old: Plan, new: Plan) -> list[str]:
-    was, now = old.scorer(before.scorer), new.scorer(after.scorer)
-    found = [
-        *_texts("prompt of the scorer", was.prompt, now.prompt),
-        *_texts("system of the scorer", was.system, now.system),
-        *_settings(was.settings, now.settings),
-        *_returns(was.gives, now.gives, "gives"),
-    ]
-    rubric = [*_rubric(before, after, old, new)] if isinstance(before, Grade) and isinstance(after, Grade) else []
-    given = {name: _plain(expr) for name, expr in before.args.items()}
-    gives = {name: _plain(expr) for name, expr in after.args.items()}
-    found += [f"what it is given as `{name}`" for name in gives if gives[name] != given.get(name)]
-    return [*rubric, *found]
+def _within(before: Part, after: Part, of: str) -> list[str]:
+    """The fields of one part of a step that differ, each with whose it is."""
+    return [each if each.endswith(of) else f"{each}{of}" for each in _fields(before, after, of)]
 
 
 def _rubric(before: Grade, after: Grade, old: Plan, new: Plan) -> Iterable[str]:
@@ -114,62 +128,24 @@ def _texts(title: str, before: Texts | None, after: Texts | None) -> list[str]:
         return []
     languages = [each for each in after if _plain(before.get(each)) != _plain(after[each])]
     if not languages:
-        return []
+        return [f"{title} (no {', '.join(each for each in before if each not in after)})"]
     return [title] if len(languages) == len(after) else [f"{title} ({', '.join(languages)})"]
 
 
 def _settings(before: Settings, after: Settings) -> list[str]:
-    told = []
-    for name in SETTINGS:
-        was, now = getattr(before, name), getattr(after, name)
-        if was != now:
-            told.append(f"{name} {_value(was)} → {_value(now)}")
-    return [f"settings ({', '.join(told)})"] if told else []
+    was, now = _plain(before), _plain(after)
+    names = [name for name in dict.fromkeys((*was, *now)) if was.get(name) != now.get(name)]
+    told = [f"{name} {_value(was.get(name))} → {_value(now.get(name))}" for name in names]
+    return [f"settings ({', '.join(told)})"]
 
 
-def _returns(before: Any, after: Any, title: str = "returns") -> list[str]:
-    if _plain(before) == _plain(after):
-        return []
+def _returns(before: Any, after: Any, title: str) -> list[str]:
     if before is None or after is None or before.kind != "record" or after.kind != "record":
         return [title]
     was, now = before.fields, after.fields
     told = [f"+ {name}" for name in now if name not in was] + [f"- {name}" for name in was if name not in now]
     told += [name for name in now if name in was and _plain(was[name]) != _plain(now[name])]
     return [f"{title} ({', '.join(told)})" if told else title]
-
-
-def _labels(step: Ask | Converse | Judging, plan: Plan) -> Any:
-    """The labels of the axes that a step prints."""
-    if isinstance(step, Ask):
-        texts, types = [step.system, step.prompt], [step.returns]
-    elif isinstance(step, Converse):
-        texts, types = [speaker.system for speaker in step.speakers], []
-    else:
-        scorer = plan.scorer(step.scorer)
-        texts, types = [scorer.system, scorer.prompt], []
-    axes = {axis.name: [value.labels for value in axis.values] for axis in plan.axes}
-    used = {name for each in (*(_holes(text) for text in texts), types) for name in _axes(each)}
-    return {name: axes[name] for name in sorted(used & axes.keys())}
-
-
-def _holes(texts: Texts | None) -> list[Any]:
-    parts = [part for template in (texts or {}).values() for part in template.parts]
-    inner = [each for part in parts for each in getattr(part, "parts", (part,))]
-    return [each.type for each in inner if isinstance(each, Hole)]
-
-
-def _axes(types: Iterable[Any]) -> set[str]:
-    found: set[str] = set()
-    for each in types:
-        if each is None:
-            continue
-        if each.kind == "choice" and each.axis is not None:
-            found.add(each.axis)
-        elif each.kind == "record":
-            found |= _axes(each.fields.values())
-        elif each.kind in ("list", "set", "optional"):
-            found |= _axes([each.of])
-    return found
 
 
 def renamed_from(scenario: Scenario, old: Plan, new: Plan) -> str | None:

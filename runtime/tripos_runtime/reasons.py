@@ -23,6 +23,7 @@ Kind = Literal[
     "step_changed",
     "renamed",
     "unknown",
+    "version",
     "builds_on",
     "model",
     "samples",
@@ -114,7 +115,7 @@ class Reasons:
         if failed is not None:
             return Cause("failed", failed)
         before = self._of(scenario, seen.unit.wiring.treatment.arms, call)
-        if before.cause is not None and before.cause.kind not in ("builds_on", "unknown"):
+        if before.cause is not None and before.cause.kind not in ("builds_on", "unknown", "version"):
             return before.cause
         if seen.awaits:
             return Cause("builds_on", next(iter(seen.awaits)))
@@ -156,6 +157,8 @@ class Reasons:
                 return f"scenario renamed: `{cause.detail}` before"
             case "unknown":
                 return f"unknown: this version cannot read the plan of run {cause.detail}"
+            case "version":
+                return "another version of Tripos: it computes or names this otherwise"
             case "builds_on":
                 return f"builds on `{cause.detail}`, which is asked again"
             case "rows":
@@ -225,9 +228,12 @@ class Reasons:
                 return Cause(
                     "step_changed", ", ".join(found[:3]) + (f" and {len(found) - 3} more" if found[3:] else "")
                 )
-            if step.needs:
-                return Cause("builds_on", step.needs[0])
-            return Cause("step_changed", "what it takes from files or functions")
+            upon = [
+                one.name
+                for one in scenario.steps
+                if one.name in step.needs and one.fingerprint not in plan.fingerprints
+            ]
+            return Cause("builds_on", upon[0]) if upon else Cause("version")
         if unread is not None:
             return Cause("unknown", unread)
         return Cause("step_new", f"step `{step.name}`")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from datetime import UTC, datetime
 from pathlib import Path
 
 import duckdb
@@ -12,11 +11,10 @@ import pytest
 from compiling import compile_files, compile_text, plan_of
 
 from tripos_compiler.compile import Compilation
-from tripos_compiler.lower.measure_sql import mean_sql
 from tripos_compiler.plan import Aggregate, Constant, Formula, Measure, Measured, Plan
-from tripos_warehouse.measures import MeasureTable, evaluate
-from tripos_warehouse.report import Report, render
-from tripos_warehouse.runs import Run
+from tripos_compiler.plan.base import named
+from tripos_warehouse.measures import sql_of
+from tripos_warehouse.measures.measure_sql import mean_sql
 
 HEAD = """\
 benchmark demo "1.0.0" { languages en }
@@ -72,6 +70,11 @@ def plan(text: str = "") -> Plan:
 
 def measure(text: str, name: str = "it") -> Measure:
     return next(each for each in plan(text).measures if each.name == name)
+
+
+def sql(text: str, name: str = "it") -> str:
+    found = plan(text)
+    return sql_of(found, named(found.measures, name))
 
 
 def uses_of(text: str, word: str, nth: int = -1) -> list[str]:
@@ -384,18 +387,15 @@ def test_a_missing_score_can_leave_a_mean_without_a_value() -> None:
 
 
 def test_a_mean_over_metrics_weighs_them_and_a_mean_by_metric_does_not() -> None:
-    over, by_metric = measure("measure it = mean(rubric)").sql, measure("measure it = mean(rubric) by metric").sql
-    assert over is not None and "then 3.0" in over
-    assert by_metric is not None and "3.0" not in by_metric
-    talk = measure("measure it = mean(talk.rubric)").sql
-    assert talk is not None and "its weight" not in talk
+    assert "then 3.0" in sql("measure it = mean(rubric)")
+    assert "3.0" not in sql("measure it = mean(rubric) by metric")
+    assert "its weight" not in sql("measure it = mean(talk.rubric)")
 
 
 def test_the_sql_of_a_mean_by_an_arm_has_a_column_of_its_name() -> None:
-    sql = measure("", "sums.right").sql
-    assert sql is not None
-    assert "metric = 'right' and scenario = 'sums'" in sql
-    assert 'partition by model, "hint"' in sql
+    found = sql("", "sums.right")
+    assert "metric = 'right' and scenario = 'sums'" in found
+    assert 'partition by model, "hint"' in found
 
 
 @pytest.mark.parametrize(
@@ -413,9 +413,7 @@ def test_what_is_no_plain_mean_has_sql_too(value: str) -> None:
     text = f"measure cells = mean(right) by level, scenario\nmeasure it = {value}"
     if "cells" in value:
         text = text.replace(value, "mean(inner)") + "\nmeasure inner = mean(cells) by level"
-    sql = measure(text).sql
-    assert sql is not None
-    assert duckdb.extract_statements(sql)[0].type.name == "SELECT"
+    assert duckdb.extract_statements(sql(text))[0].type.name == "SELECT"
 
 
 @pytest.mark.parametrize(
@@ -430,47 +428,11 @@ def test_what_is_taken_of_a_comparison_has_sql(function: str, by: str) -> None:
     text = head.replace(
         "  score right", "  compare duel using better(a: first.answer.text, b: second.answer.text)\n  score right", 1
     )
-    sql = plan_of(compile_text(f"{text}measure it = {function}(sums.duel){by}")).measures[-1].sql
-    assert sql is not None
-    assert duckdb.extract_statements(sql)[0].type.name == "SELECT"
-    assert ".comparisons" in sql
+    found = plan_of(compile_text(f"{text}measure it = {function}(sums.duel){by}"))
+    query = sql_of(found, found.measures[-1])
+    assert duckdb.extract_statements(query)[0].type.name == "SELECT"
+    assert ".comparisons" in query
 
 
 def test_a_measure_by_another_name_has_the_sql_of_that() -> None:
-    assert measure("measure it = sums.accuracy").sql == measure("", "sums.accuracy").sql is not None
-
-
-# --- reports ---
-
-
-def run_of(found: Plan) -> Run:
-    return Run(
-        run_id="r1",
-        benchmark="demo",
-        version="1.0.0",
-        plan_digest=found.digest,
-        roles={},
-        compared_role="candidate",
-        models=("m",),
-        scenarios=("sums",),
-        status="done",
-        message=None,
-        asked=0,
-        reused=0,
-        failed=0,
-        cost_usd=None,
-        started_at=datetime(2026, 3, 1, tzinfo=UTC),
-        finished_at=None,
-    )
-
-
-def test_a_report_says_in_a_line_that_a_measure_without_sql_is_not_computed() -> None:
-    found = plan("measure it = median(right)")
-    it = found.measures[-1].model_copy(update={"sql": None})
-    table = evaluate(duckdb.connect(), found, it)
-    assert table == MeasureTable(it, ())
-    made = Report(found, run_of(found), {}, {}, (table,))
-    assert "\nit\nnot computed: there is no SQL for this measure yet\n" in render(made, sql=True).plain
-    [told] = made.to_json()["measures"]
-    assert (told["sql"], told["rows"]) == (None, None)
-    assert made.to_measure_rows() == []
+    assert sql("measure it = sums.accuracy") == sql("", "sums.accuracy")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.runtime.foretelling import SPEC, Bench, why
+from tests.runtime.in_memory import MemoryLedger
 from tripos_runtime.cases import Selection
 from tripos_runtime.history import Earlier, History
 from tripos_runtime.models.base import ModelError, Request
@@ -136,12 +137,22 @@ def test_a_step_that_is_put_before_another_is_new_and_asked_alone(bench: Bench) 
 
 def test_a_plan_of_another_format_is_said_to_be_unknown(bench: Bench) -> None:
     [run] = bench.earlier
-    newer = replace(run, plan_text=run.plan_text.replace("tripos.plan/2", "tripos.plan/9"))
+    newer = replace(run, plan_text=run.plan_text.replace("tripos.plan/3", "tripos.plan/9"))
     bench.write(SPEC.replace("{{ item.question }}", "Q: {{ item.question }}"))
     assert why(bench.foretell(history=History((newer,), {"sums": frozenset(bench.items)}))) == {
         "unknown: this version cannot read the plan of run run0": 3,
         JUDGED: 3,
     }
+
+
+def test_a_step_of_which_nothing_changed_is_said_to_be_of_another_version(bench: Bench) -> None:
+    [run] = bench.earlier
+    assert run.plan is not None
+    [asked] = {step.fingerprint for step in run.plan.scenarios[0].steps if step.step == "ask"}
+    bench.ledger = MemoryLedger()
+    other = replace(run, plan_text=run.plan_text.replace(asked, "0" * 32), fingerprints=frozenset(("0" * 32,)))
+    history = History((other,), {"sums": frozenset(bench.items)})
+    assert why(bench.foretell(history=history))["another version of Tripos: it computes or names this otherwise"] == 3
 
 
 def test_a_scenario_that_was_left_out_before_was_never_run(bench: Bench) -> None:

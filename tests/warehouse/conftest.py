@@ -23,6 +23,7 @@ from tripos_compiler.plan import (
     Plan,
     Role,
     Scenario,
+    Scorer,
     Template,
     Treatment,
 )
@@ -31,20 +32,11 @@ from tripos_warehouse.store import Store
 START = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
 FRESH_ASK, FRESH_GRADE, STALE = "fa" * 16, "f9" * 16, "0d" * 16
 Rows = dict[str, list[dict[str, Any]]]
-FIGURE = Aggregate(function="mean", values=("rubric",))
 
 
 def measure(name: str, by: tuple[str, ...]) -> Measure:
-    """A mean over items, with its standard error clustered by item."""
-    columns = ", ".join(("model", *by))
-    sql = f"""with items as (
-  select {columns}, item_id, avg(value) as value, count(value) as n, count(*) as total
-  from edubench.scores group by all
-)
-select {columns}, avg(value) as value, stddev_samp(value) / sqrt(count(value)) as standard_error, count(value) - 1 as df,
-  count(value) as items, sum(n) as n, sum(total) as total
-from items group by all"""
-    return Measure(name=name, by=by, low=1, high=10, figure=FIGURE, sql=sql)
+    """A mean of all scores of the rubric."""
+    return Measure(name=name, by=by, low=1, high=10, figure=Aggregate(function="mean", values=("rubric",), by=by))
 
 
 @pytest.fixture
@@ -60,6 +52,7 @@ def plan() -> Plan:
         args={},
         of="answer",
         needs=("answer",),
+        metrics=("instruction_following", "accuracy"),
         judgement=FRESH_GRADE,
         fingerprint=FRESH_GRADE,
     )
@@ -87,7 +80,7 @@ def plan() -> Plan:
                 treatments=(Treatment(steps=(ask, grade)),),
             ),
         ),
-        scorers=(),
+        scorers=(Scorer(name="rubric", role="judge", params={}, prompt={}, gives=None),),
         measures=(measure("overall", ()), measure("by_metric", ("metric",)), measure("by_subject", ("subject",))),
         calls=(),
     )

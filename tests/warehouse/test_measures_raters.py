@@ -12,8 +12,10 @@ from tests.compiler.compiling import compile_text, plan_of
 from tests.warehouse.synthetic import Results, single
 from tests.warehouse.test_measures import plan_with
 from tripos_compiler.plan import Plan
+from tripos_compiler.plan.base import named
 from tripos_warehouse import listed
 from tripos_warehouse.answers import run_query
+from tripos_warehouse.measures import sql_of
 from tripos_warehouse.raters import find_statistic
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect
@@ -51,8 +53,8 @@ def alpha(*marks: list[float]) -> float | None:
 def test_agreement_across_a_role_leaves_out_who_grades_in_another() -> None:
     plan = plan_of(compile_text(TWO_ROLES))
     for measure, scorer in (("judges", "quick"), ("experts", "careful")):
-        sql = next(each.sql for each in plan.measures if each.name == measure)
-        assert sql is not None and f"and scorer in ('{scorer}')" in sql
+        sql = sql_of(plan, named(plan.measures, measure))
+        assert f"and scorer in ('{scorer}')" in sql
 
 
 def test_two_roles_of_judges_have_an_agreement_each(store: Store) -> None:

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from rich.cells import cell_len
 
-from tripos_compiler.plan import Constant, Expectation, Measure, Plan
+from tripos_compiler.plan import Expectation, Measure, Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.measures import evaluate
+from tripos_warehouse.measures import evaluate, sql_of
 from tripos_warehouse.report import Report, render, report
 from tripos_warehouse.runs import find_run, get_plan, list_runs
 from tripos_warehouse.store import Store
@@ -65,18 +65,29 @@ def test_rows_stand_in_plan_order(store: Store, run_rows: Build, plan: Plan) -> 
 
 @pytest.mark.parametrize(
     ("sql", "message"),
-    [("select 1 as model", "internal error: the SQL of measure `m` lacks"), ("select nope", "Binder Error")],
+    [("select 1 as model", "internal error: the SQL of measure `overall` lacks"), ("select nope", "Binder Error")],
 )
-def test_sql_that_does_not_fit_is_an_error(store: Store, plan: Plan, sql: str, message: str) -> None:
+def test_sql_that_does_not_fit_is_an_error(
+    store: Store, plan: Plan, sql: str, message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tripos_warehouse.measures.evaluation.sql_of", lambda plan, measure: sql)
     with pytest.raises(StoreError, match=f"W0201: .*{message}"):
-        evaluate(connect(store), plan, Measure(name="m", by=(), low=None, high=None, figure=Constant(value=1), sql=sql))
+        evaluate(connect(store), plan, plan.measures[0])
 
 
-def test_a_measure_whose_sql_fails_hides_no_other(store: Store, run_rows: Build, plan: Plan) -> None:
+def test_a_measure_whose_sql_fails_hides_no_other(
+    store: Store, run_rows: Build, plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store.append(run_rows("r1", ("m",)))
     connection = connect(store, "r1")
-    broken = Measure(name="broken", by=(), low=0, high=1, figure=Constant(value=1), sql="select nope")
-    wanted = Expectation(figure=Constant(value=1), operator=">", value=0, shown="broken > 0", sql="select nope")
+    figure = plan.measures[0].figure
+    broken = Measure(name="broken", by=(), low=0, high=1, figure=figure)
+    wanted = Expectation(figure=figure, operator=">", value=0, shown="broken > 0")
+
+    def sql(plan: Plan, measure: Measure) -> str:
+        return "select nope" if measure.name.startswith("broken") else sql_of(plan, measure)
+
+    monkeypatch.setattr("tripos_warehouse.measures.evaluation.sql_of", sql)
     first, *rest = plan.measures
     odd = plan.model_copy(update={"measures": (first, broken, *rest), "expectations": (wanted,)})
     found = report(connection, odd, find_run(connection, "r1"))
@@ -85,7 +96,7 @@ def test_a_measure_whose_sql_fails_hides_no_other(store: Store, run_rows: Build,
     data = found.to_json()["measures"]
     assert (data[1]["rows"], "Binder Error" in data[1]["error"], data[0]["error"]) == (None, True, None)
     text = render(found, 80).plain
-    assert all(cell_len(line) <= 80 for line in text.splitlines() if "select" not in line)
+    assert all(cell_len(line) <= 80 for line in text.split("\nSQL of")[0].splitlines())
     assert "no values: internal error: the SQL of measure `broken` failed: Binder Error" in " ".join(text.split())
     assert text.index("broken\n") < text.index("by_metric")
 

@@ -103,8 +103,7 @@ def _by(plan: Plan, kind: str, per: tuple[str, ...]) -> str:
     """By what replies are chosen where nobody said it: what the only judge gives, or else the only measure that goes by
     just that, or else the only score."""
     graded = dict.fromkeys(step.scorer for each in plan.scenarios for step in each.steps if step.step == "grade")
-    measures = [each for each in plan.measures if each.sql is not None]
-    fitting = [each.name for each in measures if set(each.by) == set(per)] if kind == "distillation" else []
+    fitting = [each.name for each in plan.measures if set(each.by) == set(per)] if kind == "distillation" else []
     for found in (list(graded), fitting, score_names(plan)):
         if len(found) == 1:
             return found[0]

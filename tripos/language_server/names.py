@@ -13,7 +13,7 @@ from tripos.language_server.outline import every
 from tripos.language_server.session import View
 from tripos.language_server.symbols import place_of
 from tripos_compiler.index import Symbol
-from tripos_compiler.lower.dims import FIXED
+from tripos_compiler.plan import FIXED
 from tripos_compiler.syntax.tree import Name
 
 KINDS = {

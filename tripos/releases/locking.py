@@ -8,10 +8,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import ValidationError
 
 from tripos.failure import SOME_FAILED, Failure
 from tripos_compiler.plan import Plan
+from tripos_compiler.plan.base import Canonical
 from tripos_runtime.binding import Binding
 from tripos_runtime.models.base import Price
 from tripos_warehouse.errors import StoreError
@@ -22,21 +23,17 @@ LOCK = "tripos.lock"
 MOST_TOLD = 4
 
 
-class LockedModel(BaseModel):
+class LockedModel(Canonical):
     """A model: its price in USD a token, where it is known, the address at which it is reached, where that is not its
     provider's own, and the names under which endpoints served it so far."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     price: dict[str, Any] | None = None
     address: str | None = None
     served: tuple[str, ...] = ()
 
 
-class Lock(BaseModel):
+class Lock(Canonical):
     """What is pinned. `data` is from path to SHA-256, `functions` from name to version, `roles` from role to models."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
 
     format: Literal["tripos.lock/1"] = "tripos.lock/1"
     benchmark: str

@@ -6,18 +6,15 @@ import hashlib
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from tripos.releases.names import FORMAT, MANIFEST
+from tripos_compiler.plan.base import Canonical
 
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 
 
-class _Entry(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class ReleasedFile(_Entry):
+class ReleasedFile(Canonical):
     """A file below the release's folder; `rows` where it is data."""
 
     path: str
@@ -26,7 +23,7 @@ class ReleasedFile(_Entry):
     rows: int | None = None
 
 
-class ExternalFile(_Entry):
+class ExternalFile(Canonical):
     """A data file that the benchmark needs and the release does not hold: where a spec looks for it, and what it
     must be."""
 
@@ -37,7 +34,7 @@ class ExternalFile(_Entry):
     license: str | None = None
 
 
-class ReleasedItems(_Entry):
+class ReleasedItems(Canonical):
     """The items of a scenario: how many, a digest of them all in any order, and the file where they can be read, if
     their text may be published."""
 
@@ -49,7 +46,7 @@ class ReleasedItems(_Entry):
     """The ids of items whose text is in no file of the release; an id is a digest of what the item says."""
 
 
-class ReleasedArtefact(_Entry):
+class ReleasedArtefact(Canonical):
     """A model that fills the role of a scorer: its digest, as `reward/FOLDER@DIGEST` has it, and the folder of the
     release that holds its files, if one does."""
 
@@ -62,14 +59,14 @@ class ReleasedArtefact(_Entry):
     license: str | None = None
 
 
-class Parent(_Entry):
+class Parent(Canonical):
     """The release that this one follows."""
 
     version: str
     digest: Digest
 
 
-class ExtendedRelease(_Entry):
+class ExtendedRelease(Canonical):
     """A release of another benchmark that this one extends. Its folder is at `path`, or is held by the release
     `within`; where it is neither, it may not be copied and is had from `source`."""
 
@@ -82,7 +79,7 @@ class ExtendedRelease(_Entry):
     source: str | None = None
 
 
-class Manifest(_Entry):
+class Manifest(Canonical):
     """What a release is. Everything in it follows from what was released, so that the same input makes the same
     bytes: no clock, no machine, no user."""
 
@@ -101,8 +98,7 @@ class Manifest(_Entry):
     spec: Digest
     """Of the paths and digests of the spec's own files."""
     parent: Parent | None = None
-    extends: tuple[ExtendedRelease, ...] = Field(default=(), exclude_if=lambda extends: not extends)
-    """Left out where there is none."""
+    extends: tuple[ExtendedRelease, ...] = ()
     canary: str
     items: tuple[ReleasedItems, ...]
     external: tuple[ExternalFile, ...] = ()

@@ -249,7 +249,7 @@ def _mean_of(measure: Measure) -> Aggregate | None:
         return None
     inner = figure.of or figure
     means = figure.function == inner.function == "mean" and inner.of is None and len(inner.values) == 1
-    return inner if means and measure.sql is not None else None
+    return inner if means else None
 
 
 def _together(one: Side, two: Side) -> tuple[str, ...]:

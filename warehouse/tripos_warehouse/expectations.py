@@ -87,8 +87,7 @@ def expected(
     rows = [row for row in table.rows if row.model in models]
     found = {row.model for row in rows}
     nothing = tuple([None] * len(expectation.by))
-    reason = NOT_TAKEN.reason if expectation.sql is not None else "it is not computed yet"
-    reason = reason if table.error is None else table.error
+    reason = NOT_TAKEN.reason if table.error is None else table.error
     rows += [replace(NOT_TAKEN, model=model, by=nothing, reason=reason) for model in models if model not in found]
     return Gate(expectation, tuple(_outcome(expectation, row) for row in rows), table.error is not None)
 
@@ -102,7 +101,6 @@ def as_measure(expectation: Expectation) -> Measure:
         low=expectation.low,
         high=expectation.high,
         figure=expectation.figure,
-        sql=expectation.sql,
     )
 
 

@@ -14,7 +14,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.acceptance import Acceptance, acceptances
 from tripos_warehouse.baselines import matched
 from tripos_warehouse.expectations import Gate, expected
-from tripos_warehouse.measures import MeasureTable, evaluate_or_tell
+from tripos_warehouse.measures import MeasureTable, evaluate_or_tell, sql_of
 from tripos_warehouse.report_text import render
 from tripos_warehouse.runs import Run
 from tripos_warehouse.schemas import HUMAN
@@ -63,8 +63,8 @@ class Report:
         return any(model.startswith(PROVING) for models in self._filling() for model in models)
 
     def to_json(self) -> dict[str, Any]:
-        """The report as JSON values; times are UTC in ISO 8601. The rows of a measure that is not computed, or whose
-        SQL failed, are null."""
+        """The report as JSON values; times are UTC in ISO 8601. The rows of a measure whose SQL failed are
+        null."""
         run = self.run
         return {
             "format": "tripos.report/1",
@@ -94,8 +94,8 @@ class Report:
                     "name": table.measure.name,
                     "by": list(table.measure.by),
                     "lower_is_better": table.measure.lower_is_better,
-                    "sql": table.measure.sql,
-                    "rows": table.to_rows() if table.computed and table.error is None else None,
+                    "sql": sql_of(self.plan, table.measure),
+                    "rows": table.to_rows() if table.error is None else None,
                     "error": table.error,
                     **({"reason": why} if (why := self.unworked.get(table.measure.name)) else {}),
                 }
@@ -156,7 +156,7 @@ def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Repor
 def _unworked(
     connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, tables: Sequence[MeasureTable]
 ) -> dict[str, str]:
-    empty = [table.measure for table in tables if table.computed and not table.rows and table.error is None]
+    empty = [table.measure for table in tables if not table.rows and table.error is None]
     if not empty:
         return {}
     query = "select fingerprints from main.runs where run_id = ?"

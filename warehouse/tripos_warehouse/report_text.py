@@ -16,9 +16,10 @@ from tripos_warehouse.acceptance import acceptance_lines
 from tripos_warehouse.baseline_text import baseline_lines
 from tripos_warehouse.beside import ALL, beside, coverage, is_pooled
 from tripos_warehouse.expectation_text import expectation_lines
+from tripos_warehouse.expectations import as_measure
 from tripos_warehouse.grid import GAP, NOTHING, Column, decimals_of, grid
 from tripos_warehouse.interval_text import with_interval
-from tripos_warehouse.measures import MeasureRow, MeasureTable
+from tripos_warehouse.measures import MeasureRow, MeasureTable, sql_of
 from tripos_warehouse.wrapping import wrapped
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ CAUTION = "These figures show that the pipeline works. They say nothing about an
 NO_SCORES = "no scores"
 LONGEST_ERROR = 240
 REPORT_IT = "please report it with the spec; the other measures do not rest on it"
-NOT_COMPUTED = "not computed: there is no SQL for this measure yet"
 
 
 def render(report: Report, width: int = 80, sql: bool = False, where: str = "") -> Text:
@@ -127,8 +127,6 @@ def _title(table: MeasureTable) -> str:
 def _measure(
     plan: Plan, table: MeasureTable, models: Sequence[str], others: Sequence[MeasureTable], width: int
 ) -> list[str]:
-    if not table.computed:
-        return [NOT_COMPUTED]
     if table.error is not None:
         return [wrapped(f"no values: {shorten(table.error, LONGEST_ERROR, placeholder=' …')}", width), REPORT_IT]
     if not table.rows:
@@ -210,12 +208,13 @@ def _figure(rows: Sequence[MeasureRow]) -> Callable[[float | None], str]:
 
 
 def _footer(report: Report, sql: bool, where: str) -> list[str]:
-    said = [(table.measure.name, table.measure.sql) for table in report.measures if table.measure.sql is not None]
+    said = [(table.measure.name, table.measure) for table in report.measures]
     if sql:
-        said += [(f"expect {gate.expectation.shown}", each) for gate in report.gates if (each := gate.expectation.sql)]
+        said += [(f"expect {gate.expectation.shown}", as_measure(gate.expectation)) for gate in report.gates]
     lines: list[str] = []
-    for name, query in said if sql else said[:1]:
-        lines += ["", f"SQL of {name}:", *(f"  {line}" for line in query.strip().splitlines())]
+    for name, measure in said if sql else said[:1]:
+        query = sql_of(report.plan, measure).strip()
+        lines += ["", f"SQL of {name}:", *(f"  {line}" for line in query.splitlines())]
     schema = report.run.benchmark
     command = f"tripos sql {where}".rstrip()
     made = [each.dataset for each in report.made if each.made < each.attempts]

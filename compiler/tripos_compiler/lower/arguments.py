@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.lower.figured import Missing, Reading
+from tripos_compiler.lower.figured import Reading
 from tripos_compiler.lower.phrases import is_by
+from tripos_compiler.plan import Missing
 from tripos_compiler.semantics.aggregates import AggregateFunction, AggregateParameter
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import Argument, CallExpr, Member, Name, Number, Syntax, Text, described

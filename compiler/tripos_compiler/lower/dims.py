@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.lower.noted import note_rows
-from tripos_compiler.plan import Scenario, Type
+from tripos_compiler.plan import FIXED, Scenario, Type
 from tripos_compiler.program import Program
 from tripos_compiler.syntax.tree import Member, Name, Syntax, described
 from tripos_compiler.types import shown
 
-FIXED = ("scenario", "metric", "dimension", "evaluator", "pair")
 GROUPED = frozenset({"text", "integer", "number", "bool", "choice", "path"})
 """The kinds of values that rows can be grouped by."""
 

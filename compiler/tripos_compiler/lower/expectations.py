@@ -10,7 +10,7 @@ from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.lower.cells import find_cells
 from tripos_compiler.lower.figured import Figured, Reading, written_as
 from tripos_compiler.lower.figures import read_figure
-from tripos_compiler.lower.measures import bounds_of, find_query, read_measures
+from tripos_compiler.lower.measures import bounds_of, read_measures
 from tripos_compiler.lower.scales import rounded, spoken
 from tripos_compiler.plan import Expectation
 from tripos_compiler.program import Program
@@ -89,7 +89,6 @@ def _compared(
         by=by,
         low=low,
         high=high,
-        sql=find_query(reading, one, by, "skip"),
     )
 
 

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.lower.dims import Parted, text_of
 from tripos_compiler.lower.scales import Scale
 from tripos_compiler.lower.scored import Scored, Scores
-from tripos_compiler.plan import Figure, Measure
+from tripos_compiler.plan import Figure, Measure, Missing
 from tripos_compiler.program import Program
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import Name, Syntax
-
-Missing = Literal["skip", "zero", "fail", "paired"]
-"""What an aggregate does where a score is missing."""
 
 
 @dataclass(frozen=True)

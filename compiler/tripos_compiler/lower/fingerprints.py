@@ -5,14 +5,11 @@ Everything that changes a reply or a score must be in one of these; what is not 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
-
-from pydantic import BaseModel
 
 from tripos_compiler.plan import (
     Ask,
-    Axis,
     Call,
     Column,
     Compare,
@@ -20,16 +17,14 @@ from tripos_compiler.plan import (
     Data,
     Expr,
     Grade,
-    Hole,
+    Judging,
     Metric,
-    Passage,
+    Part,
     Retrieve,
     Score,
     Scorer,
     Shots,
     Step,
-    Texts,
-    Type,
     Verdict,
     digest,
 )
@@ -37,7 +32,8 @@ from tripos_compiler.plan import Branches as TreeValue
 from tripos_compiler.program import Program
 from tripos_compiler.semantics.conversations import OPENINGS
 from tripos_compiler.semantics.library import versions
-from tripos_compiler.semantics.names import parts_of
+from tripos_compiler.semantics.names import exprs_of, parts_of
+from tripos_compiler.semantics.outside import printed_axes, rows_of
 
 
 class Prints:
@@ -61,20 +57,19 @@ class Prints:
             case Retrieve():
                 update["fingerprint"] = self._retrieve(step)
             case Verdict():
-                update["judgement"] = self._judgement(step.scorer, step.args, (), step.needs)
+                update["judgement"] = self._judgement(step)
                 update["fingerprint"] = self._value(step.name, update["judgement"], step.when, step.needs)
             case Grade():
-                update["judgement"] = self._judgement(step.scorer, step.args, step.metrics, step.needs)
+                update["judgement"] = self._judgement(step)
                 title = f"{step.scorer} {step.name}"
                 update["fingerprint"] = self._value(title, update["judgement"], step.when, step.needs)
             case Compare():
-                update["judgement"] = self._judgement(step.scorer, step.args, (), step.needs)
+                update["judgement"] = self._judgement(step)
                 update["fingerprint"] = self._value(step.name, update["judgement"], step.when, step.needs)
             case Score():
-                source = [_plain(step.value), self.outside(step.value)]
-                update["fingerprint"] = self._value(step.name, source, step.when, step.needs)
+                update["fingerprint"] = self._value(step.name, self._own(step), step.when, step.needs)
             case Column():
-                source = ["column", _plain(step.value), self.outside(step.value)]
+                source = ["column", self._own(step)]
                 update["fingerprint"] = self._value(step.name, source, step.when, step.needs)
         finished = step.model_copy(update=update)
         self.done[step.name] = finished
@@ -85,81 +80,28 @@ class Prints:
 
     def _ask(self, ask: Ask) -> str:
         """Of a reply: its texts with the labels they print, its type and settings, and what it builds on."""
-        exprs = [*([ask.chat] if ask.chat is not None else []), *texts_exprs(ask.system), *texts_exprs(ask.prompt)]
-        more = [
-            [self._shots(shots) for shots in ask.shots],
-            _plain(ask.chat),
-            ask.continues,
-            [self.outside(expr) for expr in exprs],
-        ]
-        return digest([ask_print(self.place, ask, {}, self.program.axes), self._needed(ask.needs), more])
+        shots = [self._shots(each) for each in ask.shots]
+        return digest([self.place, self._own(ask), shots, self._needed(ask.needs)])
 
     def _shots(self, shots: Shots) -> object:
         found = self.program.datasets.get(shots.dataset) or self.program.made.get(shots.dataset)
         keys = [] if found is None or found.key is None or self.key is None else [_plain(found.key), _plain(self.key)]
-        return [
-            *keys,  # rows of one key are no shots for each other
-            shots.count,
-            shots.alias,
-            None if shots.where is None else [_plain(shots.where), self.outside(shots.where)],
-            [self.outside(expr) for each in (shots.prompt, shots.reply) for expr in texts_exprs(each)],
-            _texts(shots.prompt),
-            _texts(shots.reply),
-            _labels([shots.prompt, shots.reply], [], self.program.axes),
-            self._data(shots.dataset),
-        ]
+        # Rows of one key are no shots for each other.
+        return [*keys, self._own(shots), self._data(shots.dataset)]
 
     def _converse(self, talk: Converse) -> str:
-        texts = [speaker.system for speaker in talk.speakers if speaker.system is not None]
-        return digest(
-            [
-                self.place,
-                [[s.role, _texts(s.system) if s.system else None, _plain(s.settings)] for s in talk.speakers],
-                _labels(texts, [], self.program.axes),
-                [talk.opens, OPENINGS],
-                [_plain(until) for until in talk.until],
-                talk.limit,
-                [self.outside(expr) for each in texts for expr in texts_exprs(each)],
-                self._needed(talk.needs),
-            ]
-        )
+        return digest([self.place, self._own(talk), OPENINGS, self._needed(talk.needs)])
 
     def _retrieve(self, step: Retrieve) -> str:
-        exprs = [step.source, step.by, *step.include, *([step.where] if step.where is not None else [])]
-        return digest(
-            [
-                self.place,
-                step.alias,
-                step.top,
-                step.using,
-                _plain(step.where),
-                [_plain(expr) for expr in exprs],
-                [self.outside(expr) for expr in exprs],
-                self._needed(step.needs),
-                *versions.raised("retrieve", versions.RETRIEVING),
-            ]
-        )
+        raised = versions.raised("retrieve", versions.RETRIEVING)
+        return digest([self.place, self._own(step), self._needed(step.needs), *raised])
 
-    def _judgement(self, scorer: str, args: Mapping[str, Expr], metrics: Sequence[str], needs: Sequence[str]) -> str:
+    def _judgement(self, step: Judging) -> str:
         """Of a judge's reply: the scorer's texts, the rubric, what it is given, and what that builds on."""
-        declared: Scorer = self.program.scorers[scorer]
-        texts = [each for each in (declared.system, declared.prompt) if each is not None]
-        rubric: list[Metric] = [self.program.metrics[name] for name in metrics]
-        return digest(
-            [
-                self.place,
-                [_texts(each) for each in texts],
-                _labels(texts, [], self.program.axes),
-                _plain(declared.gives),
-                declared.reward,
-                _plain(declared.settings),
-                {name: _plain(expr) for name, expr in args.items()},
-                [self.outside(expr) for expr in args.values()],
-                [self.outside(expr) for each in texts for expr in texts_exprs(each)],
-                [metric.model_dump(mode="json", exclude={"dimension"}) for metric in rubric],
-                self._needed(needs),
-            ]
-        )
+        judge: Scorer = self.program.scorers[step.scorer]
+        rubric = [self.program.metrics[name] for name in step.metrics] if isinstance(step, Grade) else []
+        own = [self._own(each) for each in (judge, step, *rubric)]
+        return digest([self.place, own, self._needed(step.needs)])
 
     def _value(self, name: str, source: object, when: Expr | None, needs: Iterable[str]) -> str:
         """Of scores: their name, what they are taken from, and when and how often what they need is asked."""
@@ -175,6 +117,15 @@ class Prints:
 
     def _condition(self, when: Expr | None) -> object:
         return None if when is None else [_plain(when), self.outside(when)]
+
+    def _own(self, part: Part) -> object:
+        """What a part says: every field that counts, whichever are added later, where it has another value than its
+        default; the labels that it prints or offers as a choice, and what its expressions take from outside."""
+        hidden, axes = _APART[type(part)], self.program.axes
+        labels = [[each.labels for each in axes[name].values] for name in sorted(printed_axes(part)) if name in axes]
+        counting = tuple(getattr(part, name) for name in type(part).model_fields if name not in hidden)
+        inputs = [self.outside(expr) for expr in exprs_of(counting)]
+        return [part.model_dump(mode="json", exclude=set(hidden)), labels, inputs]
 
     def outside(self, expr: Expr) -> list[object]:
         """What an expression takes from outside the row: data sets, trees, functions of the user's, and versions of
@@ -198,63 +149,25 @@ class Prints:
             return self.program.made[name].fingerprint
         if name not in self.program.datasets:
             return name
-        dataset = self.program.datasets[name]
-        return [[file.sha256 for file in dataset.files], [_plain(field) for field in dataset.fields]]
+        return rows_of(self.program.datasets[name])
 
 
-def ask_print(place: Sequence[str], ask: Ask, asks: Mapping[str, Ask], axes: Mapping[str, Axis]) -> str:
-    """Of a question: its texts with the labels they print, its type and settings, and those of `asks` it needs."""
-    texts = [each for each in (ask.system, ask.prompt) if each is not None]
-    types = [ask.returns] if ask.returns is not None else []
-    return digest(
-        [
-            place,
-            ask.role,
-            [_texts(each) for each in texts],
-            _labels(texts, types, axes),
-            _plain(ask.returns),
-            _plain(ask.settings),
-            [asks[name].fingerprint for name in sorted(ask.needs) if name in asks],
-        ]
-    )
+_STEP = frozenset(("step", "name", "of", "needs", "when", "judgement", "fingerprint"))
+_APART: Mapping[type[Part], frozenset[str]] = {
+    Ask: _STEP | {"samples", "shots"},
+    Converse: _STEP | {"repeat"},
+    Retrieve: _STEP,
+    Verdict: _STEP | {"scorer"},
+    Compare: _STEP | {"scorer"},
+    Grade: _STEP | {"scorer", "metrics", "weights"},
+    Score: _STEP,
+    Column: _STEP | {"type"},
+    Shots: frozenset(("dataset",)),
+    Scorer: frozenset(("name", "role", "params")),
+    Metric: frozenset(("dimension",)),
+}
+"""The fields of a part that change nothing of what a step yields, or count by the content of what they name."""
 
 
-def holes_of(texts: Texts | None) -> Iterator[Hole]:
-    """Every hole of texts, in all languages."""
-    for template in (texts or {}).values():
-        for part in template.parts:
-            for inner in getattr(part, "parts", (part,)):
-                if isinstance(inner, Hole):
-                    yield inner
-
-
-def texts_exprs(texts: Texts | None) -> list[Expr]:
-    """The expressions in the holes of texts, and the conditions of their passages."""
-    passages = [part for template in (texts or {}).values() for part in template.parts if isinstance(part, Passage)]
-    return [*(hole.expr for hole in holes_of(texts)), *(each.when for each in passages if each.when is not None)]
-
-
-def _labels(texts: Sequence[Texts], types: Sequence[Type], axes: Mapping[str, Axis]) -> object:
-    """The labels of every axis whose values are printed, or offered as a choice."""
-    printed = [hole.type for localised in texts for hole in holes_of(localised)]
-    used = {name for type_ in (*printed, *types) for name in _axes_in(type_)}
-    return [[value.labels for value in axes[name].values] for name in sorted(used) if name in axes]
-
-
-def _axes_in(type_: Type) -> set[str]:
-    match type_.kind:
-        case "choice":
-            return {type_.axis} if type_.axis is not None else set()
-        case "list" | "set" | "optional":
-            return _axes_in(type_.of)
-        case "record":
-            return {name for of in type_.fields.values() for name in _axes_in(of)}
-    return set()
-
-
-def _texts(texts: Texts) -> object:
-    return {language: _plain(template) for language, template in texts.items()}
-
-
-def _plain(part: BaseModel | None) -> Any:
+def _plain(part: Part | None) -> Any:
     return None if part is None else part.model_dump(mode="json")

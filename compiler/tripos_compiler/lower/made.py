@@ -27,7 +27,7 @@ from tripos_compiler.lower.made_steps import (
 from tripos_compiler.lower.making import MadeStep, Making
 from tripos_compiler.lower.places import may_be_undefined
 from tripos_compiler.lower.walk_starts import walk_calls
-from tripos_compiler.plan import Ask, Axis, CallCount, Data, Dataset, Derived, Expr, Made, Verify, Walk, digest
+from tripos_compiler.plan import Ask, Axis, CallCount, Data, Dataset, Derived, Expr, Made, Part, Verify, Walk, digest
 from tripos_compiler.program import Program
 from tripos_compiler.scope import Binding, Scope, Typed, Way, joined
 from tripos_compiler.semantics.looks import is_only_looked_at
@@ -256,34 +256,33 @@ def _print(making: Making, made: Made) -> str:
     """A hash of what determines the rows: their source, context and steps, and what refuses them."""
     outside = making.prints.outside
 
-    def told(*exprs: Expr | None) -> list[object]:
-        return [[expr.model_dump(mode="json"), outside(expr)] for expr in exprs if expr is not None]
+    def own(part: Part, *but: str) -> object:
+        counting = tuple(getattr(part, name) for name in type(part).model_fields if name not in but)
+        return [part.model_dump(mode="json", exclude=set(but)), [outside(expr) for expr in exprs_of(counting)]]
 
     def step_print(step: MadeStep) -> object:
         match step:
             case Ask():
                 return step.fingerprint
             case Walk():
+                unused = () if step.below is not None else ("starts",)
                 tree = making.program.trees[step.tree]
-                begins = [told(step.below), sorted(step.starts.items())] if step.below is not None else []
-                return [tree.sha256, step.ask.fingerprint, *begins]
+                return [tree.sha256, step.ask.fingerprint, own(step, "tree", "ask", *unused)]
             case Verify():
-                return [step.ask.fingerprint, told(*step.require)]
+                return [step.ask.fingerprint, own(step, "ask")]
             case Derived():
-                return [step.name, told(step.value)]
+                return own(step)
 
     values = [
-        [axis.name, [[value.name, told(value.guard)] for value in axis.values]] for axis in making.axes
-    ]  # fmt: skip
+        [axis.name, [[value.name, own(value, "name", "labels", "group")] for value in axis.values]]
+        for axis in making.axes
+    ]
     return digest(
         [
             making.prints.place,
-            [told(made.source), made.alias, told(made.where)],
+            own(made, "name", "scenario", "axes", "fields", "steps", "key", "rows", "fingerprint"),
             values,
-            [made.count, made.retries],
             [step_print(step) for step in made.steps],
-            [told(*made.require), told(*made.unique)],
-            *[[told(each.value), told(each.others), each.above] for each in made.distinct],
         ]
     )
 

@@ -11,15 +11,13 @@ from tripos_compiler.diagnostics import Diagnostics, Label
 from tripos_compiler.index import Index
 from tripos_compiler.lower.cells import find_cells
 from tripos_compiler.lower.dims import check_names
-from tripos_compiler.lower.figure_sql import figure_sql
-from tripos_compiler.lower.figured import Declared, Figured, Known, Missing, Reading
+from tripos_compiler.lower.figured import Declared, Figured, Known, Reading
 from tripos_compiler.lower.figures import read_figure
 from tripos_compiler.lower.grades import depends_on_reply, lower_column
-from tripos_compiler.lower.measure_sql import find_sql
 from tripos_compiler.lower.phrases import column_arguments, means_a_figure, measures_in
 from tripos_compiler.lower.scales import rounded, spoken
 from tripos_compiler.lower.scored import Scores
-from tripos_compiler.plan import Aggregate, Measure, Measured
+from tripos_compiler.plan import Measure, Missing
 from tripos_compiler.program import NamedColumn, Program
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import Member, Name, Syntax
@@ -204,7 +202,6 @@ def _measure(program: Program, reading: Reading, each: Declared) -> Known | None
         missing=missing,
         lower_is_better=statement.has("lower"),
         figure=figured.figure,
-        sql=find_query(reading, figured, by, missing),
     )
     return Known(measure, figured)
 
@@ -223,16 +220,3 @@ def _detail(by: tuple[str, ...], low: float | None, high: float | None) -> str:
     """What editors say of a measure."""
     goes = f" by {', '.join(by)}" if by else ""
     return f"a measure{goes}" + (f", {spoken((low, high))}" if low is not None and high is not None else "")
-
-
-def find_query(reading: Reading, figured: Figured, by: tuple[str, ...], missing: Missing) -> str | None:
-    """The SQL of a figure; None where it is taken of what is not kept. Means of scores, which are most figures, have
-    one that is shorter and faster."""
-    found: str | None = None
-    match figured.figure:
-        case Aggregate() as figure:
-            found = find_sql(reading.program, figure, figured.leaves[0].scored[0], missing)
-        case Measured(measure=name, slice=fixed) if not fixed:
-            same = reading.known[name].measure
-            found = same.sql if same.by == by else None
-    return found or figure_sql(reading, figured, by, missing)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.lower.dims import FIXED, known_dimensions
+from tripos_compiler.lower.dims import known_dimensions
 from tripos_compiler.lower.figured import Figured, Known, Reading, Term, sliced, written_as
 from tripos_compiler.lower.operands import find_measure
 from tripos_compiler.lower.scales import renamed
-from tripos_compiler.plan import Measured
+from tripos_compiler.plan import FIXED, Measured
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import Argument, Index, Member, Name, Text, described
 

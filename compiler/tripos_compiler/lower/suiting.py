@@ -5,10 +5,10 @@ from __future__ import annotations
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.lower.arguments import Arguments
 from tripos_compiler.lower.figured import Figured, Reading, written_as
-from tripos_compiler.lower.nested_sql import most_tries, talks_before
 from tripos_compiler.lower.scored import Scored
 from tripos_compiler.plan import Type
 from tripos_compiler.semantics.aggregates import AggregateFunction
+from tripos_compiler.semantics.scored import most_tries, talks_before
 from tripos_compiler.syntax.tree import CallExpr, Name, Syntax
 from tripos_compiler.types import fits, shown
 

@@ -56,6 +56,7 @@ from tripos_compiler.plan.pairings import (
     Pairing,
 )
 from tripos_compiler.plan.results import (
+    FIXED,
     Aggregate,
     Constant,
     Expectation,
@@ -64,6 +65,7 @@ from tripos_compiler.plan.results import (
     Formula,
     Measure,
     Measured,
+    Missing,
     Subset,
 )
 from tripos_compiler.plan.scenarios import (
@@ -112,6 +114,7 @@ from tripos_compiler.plan.whole import (
 )
 
 __all__ = [
+    "FIXED",
     "PLAN_FORMAT",
     "Aggregate",
     "Arm",
@@ -158,6 +161,7 @@ __all__ = [
     "Measured",
     "Metric",
     "MetricsType",
+    "Missing",
     "NumberType",
     "OptionalType",
     "PairedReply",

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Any, Protocol, TypeVar
+from functools import cache
+from typing import Any, Literal, Protocol, TypeVar, get_args, get_origin
 
 import orjson
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 
 def canonical(value: Any) -> bytes:
@@ -33,10 +34,47 @@ def digest(value: Any, *, size: int = 16) -> str:
     return hashlib.blake2b(canonical(value), digest_size=size).hexdigest()
 
 
-class Part(BaseModel):
-    """Base of every piece of a plan: frozen, and an unknown field is an error."""
+class Canonical(BaseModel):
+    """Frozen data whose JSON has one form. A field that has its default is left out, so that a field that is added
+    later changes no digest of what does not use it; an unknown field is an error. A field of a single literal, which
+    says what the data is, always stays.
+
+    >>> class Dot(Canonical):
+    ...     kind: Literal["dot"] = "dot"
+    ...     x: int
+    ...     y: int = 0
+    >>> Dot(x=0).model_dump(), Dot(x=0, y=1).model_dump()
+    ({'kind': 'dot', 'x': 0}, {'kind': 'dot', 'x': 0, 'y': 1})
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+    @model_serializer(mode="wrap")
+    def _canonical(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        return leave_out(self, write(self))
+
+
+def leave_out(part: Canonical, written: dict[str, Any]) -> dict[str, Any]:
+    """What is written of a part, without the fields that have their default."""
+    for name, default in _optional(type(part)):
+        if name in written and getattr(part, name) == default:
+            del written[name]
+    return written
+
+
+@cache
+def _optional(of: type[Canonical]) -> tuple[tuple[str, Any], ...]:
+    """The fields that are left out where they have their default, each with that."""
+    optional = {name: field for name, field in of.model_fields.items() if not field.is_required()}
+    return tuple(
+        (name, field.get_default(call_default_factory=True))
+        for name, field in optional.items()
+        if get_origin(field.annotation) is not Literal or len(get_args(field.annotation)) > 1
+    )
+
+
+class Part(Canonical):
+    """Base of every piece of a plan."""
 
 
 class Named(Protocol):

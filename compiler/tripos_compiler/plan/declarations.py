@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
-
 from tripos_compiler.plan.base import Part
 from tripos_compiler.plan.expressions import Expr, Labels
 from tripos_compiler.plan.ordered import Ordered
@@ -110,7 +108,7 @@ class Plugin(Ordered):
     optional: tuple[str, ...] = ()
     """The parameters that may be left out."""
     returns: Type
-    release: str | None = Field(default=None, exclude_if=lambda release: release is None)
+    release: str | None = None
 
 
 class Level(Part):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from pydantic import SerializerFunctionWrapHandler, model_serializer, model_validator
 
-from tripos_compiler.plan.base import Part
+from tripos_compiler.plan.base import Part, leave_out
 
 
 class Ordered(Part):
@@ -29,10 +29,7 @@ class Ordered(Part):
         return {**given, cls._mapping: {name: named[name] for name in order}, "order": ()}
 
     @model_serializer(mode="wrap")
-    def _with_order(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        written: dict[str, Any] = write(self)
+    def _canonical(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        written = leave_out(self, write(self))
         names = list(getattr(self, self._mapping))
-        if names == sorted(names):
-            written.pop("order", None)
-            return written
-        return written | {"order": names}
+        return written if names == sorted(names) else written | {"order": names}

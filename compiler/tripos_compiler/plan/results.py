@@ -9,6 +9,11 @@ from pydantic import Field
 from tripos_compiler.plan.base import Part
 from tripos_compiler.plan.expressions import Expr
 
+Missing = Literal["skip", "zero", "fail", "paired"]
+"""What an aggregate does where a score is missing."""
+FIXED = ("scenario", "metric", "dimension", "evaluator", "pair")
+"""What a figure can go by beside axes, arms and fields of rows."""
+
 
 class Aggregate(Part):
     """A figure over scores or columns: `function` of `values`, in each cell of `by`.
@@ -63,27 +68,23 @@ Figure = Annotated[Aggregate | Measured | Formula | Constant, Field(discriminato
 
 
 class Measure(Part):
-    """An aggregate over the scores of each compared model. `sql` reads the benchmark's views and yields `model`, a
-    column a name of `by`, `value`, `standard_error`, `df` (degrees of freedom), `items`, `n`, `total`, `is share` (of
-    independent items), and it may be `reason` (why there is no value or no error) and `low` and `high` (the ends of an
-    interval from draws); it is absent where no SQL says it yet. `low` and `high` of the measure bound the value where
-    its scale is known. `lower_is_better` is said of errors and the like; what says nothing is better when higher, where
-    it is a headline, and of no other is it known."""
+    """A figure of each compared model, in each cell of `by`. `low` and `high` bound the value where its scale is known.
+    `lower_is_better` is said of errors and the like; what says nothing is better when higher, where it is a headline,
+    and of no other is it known."""
 
     name: str
     scenario: str | None = None
     by: tuple[str, ...]
     low: float | None
     high: float | None
-    missing: Literal["skip", "zero", "fail", "paired"] = "skip"
+    missing: Missing = "skip"
     lower_is_better: bool = False
     figure: Figure
-    sql: str | None
 
 
 class Expectation(Part):
-    """A gate: the figure of every compared model must stand so to `value`, in every cell of `by`. `sql`, `low` and
-    `high` are as in a `Measure`."""
+    """A gate: the figure of every compared model must stand so to `value`, in every cell of `by`. `low` and `high`
+    are as in a `Measure`."""
 
     figure: Figure
     operator: Literal["<", "<=", ">", ">=", "==", "!="]
@@ -92,7 +93,6 @@ class Expectation(Part):
     by: tuple[str, ...] = ()
     low: float | None = None
     high: float | None = None
-    sql: str | None = None
 
 
 class Subset(Part):
@@ -106,7 +106,7 @@ class Subset(Part):
     spread: tuple[str, ...]
     seed: int
     withheld: bool = False
-    scenarios: tuple[str, ...] = Field(default=(), exclude_if=lambda scenarios: not scenarios)
+    scenarios: tuple[str, ...] = ()
 
 
 class Export(Part):

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Literal
 
 import orjson
-from pydantic import Field
 
 from tripos_compiler.plan.base import Part, digest, named
 from tripos_compiler.plan.datasets import Dataset, Made
@@ -14,7 +13,7 @@ from tripos_compiler.plan.pairings import Pairing
 from tripos_compiler.plan.results import Expectation, Export, Measure, Subset
 from tripos_compiler.plan.scenarios import Scenario, Scorer
 
-PLAN_FORMAT: Literal["tripos.plan/2"] = "tripos.plan/2"
+PLAN_FORMAT: Literal["tripos.plan/3"] = "tripos.plan/3"
 
 
 class Reveal(Part):
@@ -48,10 +47,9 @@ class CallCount(Part):
 
 
 class Plan(Part):
-    format: Literal["tripos.plan/2"] = PLAN_FORMAT
+    format: Literal["tripos.plan/3"] = PLAN_FORMAT
     benchmark: Benchmark
-    extends: tuple[Extended, ...] = Field(default=(), exclude_if=lambda extends: not extends)
-    """Left out of the plan's JSON where there is none, so that a benchmark of its own has the digest it always had."""
+    extends: tuple[Extended, ...] = ()
     roles: tuple[Role, ...]
     axes: tuple[Axis, ...]
     arms: tuple[Arm, ...] = ()

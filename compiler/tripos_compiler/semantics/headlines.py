@@ -12,7 +12,7 @@ def why_no_headline(measure: Measure, measures: Mapping[str, Measure]) -> str | 
     `measures` are those of its benchmark, by name.
 
     >>> figure = Aggregate(function="mean", values=("right",))
-    >>> right = Measure(name="right", by=("level",), low=0, high=1, figure=figure, sql="…")
+    >>> right = Measure(name="right", by=("level",), low=0, high=1, figure=figure)
     >>> why_no_headline(right, {"right": right})
     'goes by level'
     >>> why_no_headline(right.model_copy(update={"by": ()}), {}) is None
@@ -22,7 +22,7 @@ def why_no_headline(measure: Measure, measures: Mapping[str, Measure]) -> str | 
         return f"goes by {', '.join(measure.by)}"
     if any(each.of_all_models for each in aggregates_of(measure.figure, measures)):
         return "is one figure of all models together"
-    return None if measure.sql is not None else "is taken of what is not kept"
+    return None
 
 
 def aggregates_of(figure: Figure, measures: Mapping[str, Measure]) -> Iterator[Aggregate]:

@@ -155,9 +155,6 @@ def _measured(
         hint = f"it goes by {goes}; `--by` with the name of a score goes by anything" if goes else "leave out `--per`"
         raise StoreError("W0602", f"measure `{measure.name}` does not go by `{wrong[0]}`", hint)
     table = evaluate(connection, plan, measure)
-    if not table.computed:
-        hint = "choose by a mean, or by a score: `--by NAME`"
-        raise StoreError("W0602", f"measure `{measure.name}` is not computed yet", hint)
     return measure.by, [(row.model, row.by, row.value) for row in table.rows]
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tripos_compiler.lower.dims import FIXED
-from tripos_compiler.lower.figured import Missing
-from tripos_compiler.lower.scored import Scored
-from tripos_compiler.program import Program
+from tripos_compiler.plan import FIXED, Missing, Plan
+from tripos_compiler.semantics.scored import Scored, graded, talks_before
+from tripos_warehouse.treatments import arm_columns
 
 Weights = Mapping[str, Mapping[str, float]]
 """What a metric counts, by scenario and metric."""
+OF_TALK = '"of talk"'
+"""The column that says which of its conversations a reply follows. A name with a space is no axis's."""
 
 
 def quoted(text: str) -> str:
@@ -81,12 +82,6 @@ class Cut:
     fixed: tuple[tuple[str, str], ...] = ()
 
 
-def is_kept(program: Program, scored: Scored, dims: Sequence[str]) -> bool:
-    """Whether the rows of something scored, and the dimensions, are in the views of its benchmark."""
-    known = {*FIXED, *program.axes, *program.arms}
-    return program.benchmark is not None and all(d in known or "." in d for d in dims)
-
-
 def condition(scored: Scored) -> str:
     """Which rows of the view are of something scored."""
     column = {"scorer": "scorer", "compare": "step"}.get(scored.kind, "metric")
@@ -94,15 +89,15 @@ def condition(scored: Scored) -> str:
     return f"{column} = {quoted(scored.name)}{within}"
 
 
-def weights_of(program: Program, scored: Scored) -> Weights:
+def weights_of(scored: Scored) -> Weights:
     """The weights of a judge's metrics where they are not all alike; of one metric they make no difference."""
     if scored.kind != "scorer":
         return {}
+    own = {step.fingerprint: step for step in graded(scored)}
     found: dict[str, dict[str, float]] = {}
     for scenario in scored.scenarios:
-        metrics = program.allocation.get(scored.name, {}).get(scenario.name, ())
-        weights = program.weights.get(scored.name, {}).get(scenario.name, ()) or (1.0,) * len(metrics)
-        found[scenario.name] = dict(zip(metrics, weights, strict=True))
+        grade = next(own[step.fingerprint] for step in scenario.steps if step.fingerprint in own)
+        found[scenario.name] = dict(zip(grade.metrics, grade.weights or (1.0,) * len(grade.metrics), strict=True))
     alike = {weight for weights in found.values() for weight in weights.values()}
     return found if len(alike) > 1 else {}
 
@@ -118,23 +113,37 @@ def weight_sql(weights: Weights) -> str:
     return "\n      ".join(["case", *rows, "else 1 end"]) if rows else "1"
 
 
-def rows_sql(program: Program, scored: Scored, cut: Cut, more: Sequence[str] = ()) -> str:
+def rows_sql(plan: Plan, scored: Scored, cut: Cut, more: Sequence[str] = ()) -> str:
     """The rows of something scored: `model`, the dimensions, `item_id`, `sample_id`, `value`, `given`, and `more`."""
-    assert program.benchmark is not None
-    schema = named(program.benchmark.name)
+    schema = named(plan.benchmark.name)
     view = "columns" if scored.kind == "column" else "scores"
     given = "given" if scored.kind == "column" else "NULL::varchar as given"
     picked = [columns(cut.dims), "scenario", "metric", "item_id", "sample_id", "value", given, *more]
     return _from_view(schema, view, picked, scored, cut)
 
 
-def compared_sql(program: Program, scored: Scored, cut: Cut) -> str:
+def compared_sql(plan: Plan, scored: Scored, cut: Cut) -> str:
     """The rows of comparisons: the dimensions, the arms, and what tells whose replies were compared by whom."""
-    assert program.benchmark is not None
     own = ["item_id", "evaluator", "first_model", "second_model", "first_sample_id", "second_sample_id", '"round"']
-    arms = [named(arm) for arm in program.arms]
+    arms = [named(arm) for arm in arm_columns(plan)]
     picked = dict.fromkeys([*map(_plain, cut.dims), "scenario", *own, *arms, "value"])
-    return _from_view(named(program.benchmark.name), "comparisons", list(picked), scored, cut)
+    return _from_view(named(plan.benchmark.name), "comparisons", list(picked), scored, cut)
+
+
+def with_talks(plan: Plan, parts: Parts, rows: str, scored: Scored) -> str:
+    """The table of rows, each with the conversation that its reply follows; the table itself where none follows
+    several."""
+    talks = talks_before(scored)
+    if not talks:
+        return rows
+    numbers = " ".join(f"when {quoted(each)} then sample_number % {count}" for each, count in talks.items())
+    of_talk = parts.add(
+        "talks",
+        f"""select distinct sample_id, case fingerprint {numbers} end as {OF_TALK}
+from {named(plan.benchmark.name)}.samples
+where fingerprint in ({", ".join(map(quoted, talks))})""",
+    )
+    return parts.add("rows", f"select * from {rows} left join {of_talk} using (sample_id)")
 
 
 def _plain(dim: str) -> str:

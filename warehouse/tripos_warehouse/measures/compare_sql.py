@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from tripos_compiler.lower.leaf_sql import LeafSql
-from tripos_compiler.lower.rater_sql import Node
-from tripos_compiler.lower.sql_parts import Cut, columns, compared_sql, is_kept, named, quoted
+from tripos_warehouse.measures.leaf_sql import LeafSql
+from tripos_warehouse.measures.rater_sql import Node
+from tripos_warehouse.measures.sql_parts import Cut, columns, compared_sql, named, quoted
 
 ORDERS = ("position_bias", "flip_rate")
 """What looks at the two orders of the same replies."""
@@ -25,10 +25,8 @@ NO_ORDERS = "case when count(value) = 0 then 'nothing was judged in both orders'
 class CompareSql(LeafSql):
     """Writes the tables of one aggregate of comparisons."""
 
-    def write(self) -> Node | None:
-        """The tables; None where the rows are not kept."""
-        if not is_kept(self.program, self.leaf.scored[0], self.cut.dims):
-            return None
+    def write(self) -> Node:
+        """The tables."""
         match self.figure.function:
             case "win_rate":
                 return self._mean(self._sides(self._compared()))
@@ -38,12 +36,12 @@ class CompareSql(LeafSql):
                 return self._mean(self._orders(function), NO_ORDERS)
             case "bradley_terry" | "self_preference" as function:
                 return self._found(function)
-        return None
+        raise AssertionError(f"no SQL for the aggregate `{self.figure.function}`")
 
     def _compared(self, dims: tuple[str, ...] | None = None) -> str:
         """A row a comparison."""
         cut = Cut(self.cut.dims if dims is None else dims, self.cut.fixed)
-        return self.parts.add("compared", compared_sql(self.program, self.leaf.scored[0], cut))
+        return self.parts.add("compared", compared_sql(self.plan, self.scored[0], cut))
 
     def _sides(self, compared: str) -> str:
         """A row a comparison and model: whether that is the better one."""

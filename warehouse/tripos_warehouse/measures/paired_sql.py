@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from tripos_compiler.lower.nested_sql import OF_TALK, talks_before, with_talks
-from tripos_compiler.lower.scored import Scored
-from tripos_compiler.lower.sql_parts import Cut, Parts, named, quoted, rows_sql
-from tripos_compiler.plan import Column, Grade, Score
-from tripos_compiler.program import Program
+from tripos_compiler.plan import Plan
+from tripos_compiler.semantics.scored import Scored, talks_before
+from tripos_warehouse.measures.sql_parts import OF_TALK, Cut, Parts, named, quoted, rows_sql, with_talks
+from tripos_warehouse.treatments import arm_columns
 
 
 def arms_of(scored: Scored) -> dict[str, int]:
     """Under how many combinations of arms each scenario has what is scored."""
+    own = {step.fingerprint for step in scored.steps}
     return {
-        scenario.name: sum(_has(scored, each.steps) for each in scenario.treatments) for scenario in scored.scenarios
+        scenario.name: sum(any(step.fingerprint in own for step in each.steps) for each in scenario.treatments)
+        for scenario in scored.scenarios
     }
 
 
@@ -21,16 +22,16 @@ def keys_of(scored: Scored) -> list[str]:
     return ["scenario", "item_id", *(("metric", "evaluator") if scored.judges else ())]
 
 
-def paired_rows(program: Program, parts: Parts, rows: str, scored: Scored, least: int) -> str:
+def paired_rows(plan: Plan, parts: Parts, rows: str, scored: Scored, least: int) -> str:
     """The table of rows, which has the columns `keys_of`, without the values of items that lack one under some
     combination of arms; `least` is how many replies to one question must have a value."""
     judged = ["evaluator"] if scored.judges else []
-    every = parts.add("rows", rows_sql(program, scored, Cut(), [*judged, *map(named, program.arms)]))
+    every = parts.add("rows", rows_sql(plan, scored, Cut(), [*judged, *map(named, arm_columns(plan))]))
     talks = [OF_TALK] if talks_before(scored) else []
-    every = with_talks(program, parts, every, scored)
+    every = with_talks(plan, parts, every, scored)
     item = ", ".join(["model", *keys_of(scored)])
     # Arms that a scenario has not are NULL in all its rows: they part nothing.
-    arms = ", ".join([item, *map(named, program.arms)])
+    arms = ", ".join([item, *map(named, arm_columns(plan))])
     wanted = " ".join(f"when {quoted(name)} then {count}" for name, count in arms_of(scored).items())
     whole = parts.add(
         "whole",
@@ -56,15 +57,3 @@ having count(*) = case scenario {wanted} end""",
 )
 from {rows} left join {whole} as whole using ({item})""",
     )
-
-
-def _has(scored: Scored, steps: tuple[object, ...]) -> bool:
-    for step in steps:
-        match step:
-            case Grade() if scored.kind != "column":
-                if scored.name in {"metric": step.metrics, "scorer": (step.scorer,)}.get(scored.kind, (step.name,)):
-                    return True
-            case Score() | Column():
-                if step.name == scored.name and (step.step == "column") == (scored.kind == "column"):
-                    return True
-    return False

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tripos_compiler.lower.counted import UNSEEN, Seen
-from tripos_compiler.lower.sql_parts import Parts, named
+from tripos_warehouse.measures.counted import UNSEEN, Seen
+from tripos_warehouse.measures.sql_parts import Parts, named
 
 PAIR = "pair"
 """The dimension whose values are every two evaluators."""

@@ -9,24 +9,40 @@ again, since it has no derivative, the whole is (`drawn_sql`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
-from tripos_compiler.lower.compare_sql import CompareSql
-from tripos_compiler.lower.counted import OF_ONE_CELL, counted_once, seen
-from tripos_compiler.lower.drawn_sql import EACH_DRAW, bounded, draws_of, listed
-from tripos_compiler.lower.figured import Figured, Leaf, Missing, Reading
-from tripos_compiler.lower.leaf_sql import LeafSql
-from tripos_compiler.lower.rater_sql import Node
-from tripos_compiler.lower.sql_parts import Cut, Parts, columns, same
-from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measured
+from tripos_compiler.plan import Aggregate, Constant, Figure, Formula, Measure, Measured, Missing, Plan
+from tripos_compiler.plan.base import named
+from tripos_compiler.semantics.scored import Values, scored_by, values_of
+from tripos_warehouse.measures.compare_sql import CompareSql
+from tripos_warehouse.measures.counted import OF_ONE_CELL, counted_once, seen
+from tripos_warehouse.measures.drawn_sql import EACH_DRAW, bounded, draws_of, listed
+from tripos_warehouse.measures.leaf_sql import LeafSql
+from tripos_warehouse.measures.measure_sql import find_sql
+from tripos_warehouse.measures.rater_sql import Node
+from tripos_warehouse.measures.sql_parts import Cut, Parts, columns, same
 
 
-def figure_sql(reading: Reading, figured: Figured, by: tuple[str, ...], missing: Missing) -> str | None:
-    """The SQL of a figure by dimensions. None where it is taken of what is not kept, such as a comparison."""
-    writer = _Writer(reading, Parts())
-    node = writer.node(figured, Cut(by), missing)
-    return None if node is None else writer.whole(node)
+def sql_of(plan: Plan, measure: Measure) -> str:
+    """The SQL of a measure of a plan: a query over the views of its benchmark.
+
+    It yields `model`, a column a name of `by`, `value`, `standard_error`, `df` (degrees of freedom), `items`, `n`,
+    `total`, `is share` (of independent items), and it may be `reason` (why there is no value or no error) and `low` and
+    `high` (the ends of an interval from draws). Means of scores, which are most figures, have a query that is shorter
+    and faster.
+    """
+    values = values_of(plan)
+    found: str | None = None
+    match measure.figure:
+        case Aggregate() as figure:
+            found = find_sql(plan, figure, scored_by(values, figure)[0], measure.missing)
+        case Measured(measure=name, slice=fixed) if not fixed:
+            same = named(plan.measures, name)
+            found = sql_of(plan, same) if same.by == measure.by else None
+    if found is not None:
+        return found
+    writer = _Writer(plan, values, Parts())
+    return writer.whole(writer.node(measure.figure, Cut(measure.by), measure.missing))
 
 
 @dataclass(frozen=True)
@@ -39,16 +55,14 @@ class _Term:
 
 @dataclass
 class _Writer:
-    reading: Reading
+    plan: Plan
+    values: Values
     parts: Parts
     made: dict[tuple[object, ...], Node] = field(default_factory=dict)
 
-    def node(self, figured: Figured, cut: Cut, missing: Missing) -> Node | None:
-        leaves = iter(figured.leaves)
+    def node(self, figure: Figure, cut: Cut, missing: Missing) -> Node:
         terms: dict[str, _Term] = {}
-        value = self._read(figured.figure, leaves, cut, missing, terms)
-        if value is None:
-            return None
+        value = self._read(figure, cut, missing, terms)
         if isinstance(value, _Part):
             node = terms[value.name].node
             if set(node.dims) == set(cut.dims):
@@ -57,45 +71,37 @@ class _Writer:
 
     # --- the parts of a formula ---
 
-    def _read(
-        self, figure: Figure, leaves: Iterator[Leaf], cut: Cut, missing: Missing, terms: dict[str, _Term]
-    ) -> _Expr | None:
+    def _read(self, figure: Figure, cut: Cut, missing: Missing, terms: dict[str, _Term]) -> _Expr:
         """The arithmetic of a figure, over parts that are added to `terms`."""
         match figure:
             case Constant(value=value):
                 return _Number(value)
             case Aggregate():
-                node = self._aggregate(figure, next(leaves), cut, missing)
-                return None if node is None else _part(node, terms)
+                return _part(self._aggregate(figure, cut, missing), terms)
             case Measured(measure=name, slice=fixed):
-                known = self.reading.known[name]
-                for _ in known.figured.leaves:
-                    next(leaves)
+                known = named(self.plan.measures, name)
                 inner = Cut(
                     tuple(dim for dim in cut.dims if dim not in fixed),
                     tuple(dict([*cut.fixed, *fixed.items()]).items()),
                 )
-                return self._read(known.figured.figure, iter(known.figured.leaves), inner, known.measure.missing, terms)
+                return self._read(known.figure, inner, known.missing, terms)
             case Formula(operator=operator, values=values):
-                read = [self._read(each, leaves, cut, missing, terms) for each in values]
-                found = tuple(each for each in read if each is not None)
-                return _Formula(operator, found) if len(found) == len(values) else None
+                return _Formula(operator, tuple(self._read(each, cut, missing, terms) for each in values))
 
-    def _aggregate(self, figure: Aggregate, leaf: Leaf, cut: Cut, missing: Missing) -> Node | None:
+    def _aggregate(self, figure: Aggregate, cut: Cut, missing: Missing) -> Node:
         taken = figure.model_copy(update={"by": ()}).model_dump_json()  # in a formula it goes by what the formula does
-        key = (taken, tuple((scored.kind, scored.name, scored.within) for scored in leaf.scored), cut, missing)
+        key = (taken, cut, missing)
         if key not in self.made:
+            scored = scored_by(self.values, figure)
             if figure.of is None:
-                of = CompareSql if leaf.scored[0].kind == "compare" else LeafSql
-                node = of(self.reading.program, self.parts, figure, leaf, cut, missing).write()
+                of = CompareSql if scored[0].kind == "compare" else LeafSql
+                node = of(self.plan, self.parts, figure, scored, cut, missing).write()
             else:
                 fixed = {name for name, _ in cut.fixed}
                 within = dict.fromkeys([*cut.dims, *(dim for dim in figure.of.by if dim not in fixed)])
-                inner = self._aggregate(figure.of, leaf, replace(cut, dims=tuple(within)), missing)
-                node = None if inner is None else self._over_cells(figure, inner, cut, missing)
-            if node is None:
-                return None
-            self.made[key] = replace(node, rows=seen(figure, leaf, cut))
+                inner = self._aggregate(figure.of, replace(cut, dims=tuple(within)), missing)
+                node = self._over_cells(figure, inner, cut, missing)
+            self.made[key] = replace(node, rows=seen(figure, scored, cut))
         return self.made[key]
 
     # --- aggregates of cells ---

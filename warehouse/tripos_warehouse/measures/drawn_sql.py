@@ -6,8 +6,8 @@ draw too. The draws themselves are made by functions of the warehouse, `tripos_s
 
 from __future__ import annotations
 
-from tripos_compiler.lower.rater_sql import Node
-from tripos_compiler.lower.sql_parts import Parts, columns, same
+from tripos_warehouse.measures.rater_sql import Node
+from tripos_warehouse.measures.sql_parts import Parts, columns, same
 
 EACH_DRAW = "unnest(draws) as value, generate_subscripts(draws, 1) as draw"
 """The columns of a row a draw, of a table that has a list of them."""

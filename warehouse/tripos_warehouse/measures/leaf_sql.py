@@ -15,10 +15,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, replace
 
-from tripos_compiler.lower.figured import Leaf, Missing
-from tripos_compiler.lower.nested_sql import OF_TALK, talks_before, with_talks
-from tripos_compiler.lower.paired_sql import keys_of, paired_rows
-from tripos_compiler.lower.rater_sql import (
+from tripos_compiler.plan import Aggregate, Missing, Plan
+from tripos_compiler.semantics.scored import Scored, graded, talks_before
+from tripos_warehouse.measures.paired_sql import keys_of, paired_rows
+from tripos_warehouse.measures.rater_sql import (
     PAIR,
     REPLY_TO_ITEM,
     Node,
@@ -27,22 +27,21 @@ from tripos_compiler.lower.rater_sql import (
     models_as_one,
     without_pair,
 )
-from tripos_compiler.lower.scored import Scored, graded
-from tripos_compiler.lower.sql_parts import (
+from tripos_warehouse.measures.sql_parts import (
+    OF_TALK,
     Cut,
     Parts,
     columns,
     given_value,
-    is_kept,
     named,
     quoted,
     rows_sql,
     same,
     weight_sql,
     weights_of,
+    with_talks,
 )
-from tripos_compiler.plan import Aggregate
-from tripos_compiler.program import Program
+from tripos_warehouse.treatments import arm_columns
 
 JUDGED = (
     "kendall_w",
@@ -66,18 +65,15 @@ NOTHING = "'nothing has a value'"
 class LeafSql:
     """Writes the tables of one aggregate of what is scored."""
 
-    program: Program
+    plan: Plan
     parts: Parts
     figure: Aggregate
-    leaf: Leaf
+    scored: tuple[Scored, ...]
     cut: Cut
     missing: Missing
 
-    def write(self) -> Node | None:
-        """The tables; None where the rows are not kept."""
-        scored = self.leaf.scored
-        if not all(is_kept(self.program, each, self.cut.dims) for each in scored):
-            return None
+    def write(self) -> Node:
+        """The tables."""
         match self.figure.function:
             case "mean" | "share":
                 return self._mean(self._single())
@@ -97,7 +93,7 @@ class LeafSql:
                 return self._median()
             case function if function in JUDGED:
                 return self._judged(function)
-        return None
+        raise AssertionError(f"no SQL for the aggregate `{self.figure.function}`")
 
     # --- rows ---
 
@@ -110,17 +106,17 @@ class LeafSql:
             more = [] if "evaluator" in self.cut.dims else ["NULL::varchar as evaluator"]
         else:
             more = [name for name in ("evaluator", *further) if name not in self.cut.dims]
-        axes = [name for name in self.program.arms if name not in self.cut.dims]
+        axes = [name for name in arm_columns(self.plan) if name not in self.cut.dims]
         hidden = [name for name in ("scenario", "metric") if name in self.cut.dims]
-        rows = rows_sql(self.program, scored, self.cut, [*more, *map(named, axes)])
+        rows = rows_sql(self.plan, scored, self.cut, [*more, *map(named, axes)])
         for name in hidden:  # it stands among the dimensions already
             rows = rows.replace(f", {name},", ",", 1)
         return rows
 
     def _single(self, *beside: str) -> str:
         """A row a value: `value` as it counts, and whether it was there; `beside` names further columns."""
-        scored = self.leaf.scored[0]
-        weights = {} if "metric" in self.cut.dims else weights_of(self.program, scored)
+        scored = self.scored[0]
+        weights = {} if "metric" in self.cut.dims else weights_of(scored)
         weight = weight_sql(weights) if self.figure.function == "mean" else "1"
         if self.missing == "paired":
             keys = [name for name in keys_of(scored) if name != "item_id" and name not in self.cut.dims]
@@ -136,12 +132,12 @@ from (
         if self.missing != "paired":
             return rows
         least = self.figure.named.get("k", 1)
-        return paired_rows(self.program, self.parts, rows, scored, least if isinstance(least, int) else 1)
+        return paired_rows(self.plan, self.parts, rows, scored, least if isinstance(least, int) else 1)
 
     def _pairs(self) -> str:
         """A row a reply: what it has and what it should have, as texts and as numbers."""
-        one, other = self.leaf.scored
-        arms = list(self.program.arms)
+        one, other = self.scored
+        arms = arm_columns(self.plan)
         if one.of == other.of:
             also = ", sample_id"
             met = "one.sample_id = other.sample_id"
@@ -151,7 +147,7 @@ from (
         conditions = " and ".join(["one.model = other.model", "one.item_id = other.item_id", met, *shared])
         named_arms = "".join(f", {named(arm)}" for arm in arms)
         own = Cut((), self.cut.fixed)
-        second = rows_sql(self.program, other, own, [named(arm) for arm in arms])
+        second = rows_sql(self.plan, other, own, [named(arm) for arm in arms])
         own_key = "coalesce(one.given, one.value::varchar)"  # an alias `key` would lose against the column of `other`
         return self.parts.add(
             "rows",
@@ -245,13 +241,13 @@ group by {self._by}""",
             chance = f"list_product([(c - j) / (n - j) for j in range(0, {k})])"
         # Only replies to the same question are tries at it: those of an arm, after one conversation, as one rater
         # grades them.
-        scores = self.leaf.scored[0].kind != "column"
-        told = ["scenario", "metric", *(("evaluator", "scorer") if scores else ()), *self.program.arms]
+        scores = self.scored[0].kind != "column"
+        told = ["scenario", "metric", *(("evaluator", "scorer") if scores else ()), *arm_columns(self.plan)]
         apart = [name for name in told if name not in self.cut.dims]
-        talks = [OF_TALK] if talks_before(self.leaf.scored[0]) else []
+        talks = [OF_TALK] if talks_before(self.scored[0]) else []
         group = ", ".join([self._by, "item_id", *map(named, apart), *talks])
         rows = self._single(*apart, *(["round"] if scores else []))
-        rows = with_talks(self.program, self.parts, rows, self.leaf.scored[0])
+        rows = with_talks(self.plan, self.parts, rows, self.scored[0])
         latest = f"\n  qualify row_number() over (partition by {group}, sample_id order by round desc nulls last) = 1"
         items = self.parts.add(
             "rows",
@@ -285,8 +281,8 @@ group by {self._by}""",
         said = self.parts.add(
             "rows",
             f"""select {self._by}, item_id, sample_id, "has value", {used} as used,
-  {_classes("key", self.leaf.scored[0])} as said,
-  {_classes("gold", self.leaf.scored[1])} as truth
+  {_classes("key", self.scored[0])} as said,
+  {_classes("gold", self.scored[1])} as truth
 from {pairs}""",
         )
         counted = self.parts.add(
@@ -385,7 +381,7 @@ from (
 
     def _rated(self) -> str:
         """A row a rating: who gave it, and what it is about."""
-        if len(self.leaf.scored) == 2:
+        if len(self.scored) == 2:
             pairs = self._pairs()
             return self.parts.add(
                 "rows",
@@ -394,7 +390,7 @@ from (
   unnest([key, gold]) as key, unnest([value, "gold value"]) as value, "has value"
 from {pairs}""",
             )
-        scored = self.leaf.scored[0]
+        scored = self.scored[0]
         subject = "concat_ws(' ', scenario, sample_id, scorer, metric)"
         return self.parts.add(
             "rows",
@@ -411,7 +407,7 @@ qualify row_number() over (partition by {self._by}, subject, rater order by roun
         """A condition that leaves scores by the raters of the role that the aggregate is taken across, where those of
         other roles have scores of the same name."""
         found = {step.scorer for step in graded(scored)}
-        own = sorted(scorer for scorer in found if self.program.scorers[scorer].role == self.figure.across)
+        own = sorted(scorer for scorer in found if self.plan.scorer(scorer).role == self.figure.across)
         return f"\n    and scorer in ({', '.join(map(quoted, own))})" if len(own) < len(found) else ""
 
     def _median(self) -> Node:
@@ -427,7 +423,7 @@ qualify row_number() over (partition by {self._by}, subject, rater order by roun
             for each in ("item_id", subject, rater, key, "value")
         )
         # What two columns say of a reply is two rows here, and one pair that counts.
-        pair = "rater = 'gold'" if function in JUDGED and len(self.leaf.scored) == 2 else ""
+        pair = "rater = 'gold'" if function in JUDGED and len(self.scored) == 2 else ""
         counted = f'"has value" and {pair}' if pair else '"has value"'
         every = f"count(*) filter ({pair})" if pair else "count(*)"
         return self.parts.add(

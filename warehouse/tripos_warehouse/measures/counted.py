@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tripos_compiler.lower.figured import Leaf
-from tripos_compiler.lower.scored import Scored, graded
-from tripos_compiler.lower.sql_parts import Cut, named, quoted
 from tripos_compiler.plan import Aggregate
+from tripos_compiler.semantics.scored import Scored, graded
+from tripos_warehouse.measures.sql_parts import Cut, named, quoted
 
 OF_ONE_CELL = ("min", "max", "median")
 """Aggregates of cells that are the value of a single one, or of the two in the middle, and rest on that alone."""
@@ -32,14 +31,14 @@ class Seen:
 UNSEEN = Seen()
 
 
-def seen(figure: Aggregate, leaf: Leaf, cut: Cut) -> Seen:
+def seen(figure: Aggregate, scored: Sequence[Scored], cut: Cut) -> Seen:
     """The rows of an aggregate in a cell."""
-    of = leaf.scored[0]
+    of = scored[0]
     required = {"": quoted(_TABLES.get(of.kind, "scores"))}
     if of.within is not None:
         required["scenario"] = quoted(of.within)
     column = _COLUMNS.get(of.kind, "metric")
-    required[column] = quoted(" ".join(each.written or each.name for each in leaf.scored))
+    required[column] = quoted(" ".join(each.name for each in scored))
     if figure.across is not None:
         required["its role"] = quoted(figure.across)
     if figure.of is not None and figure.function in OF_ONE_CELL:

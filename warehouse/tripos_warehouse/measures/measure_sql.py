@@ -14,25 +14,20 @@ has none; a mean of cells counts every cell alike.
 
 from __future__ import annotations
 
-from tripos_compiler.lower.dims import FIXED
-from tripos_compiler.lower.figured import Missing
-from tripos_compiler.lower.scored import Scored
-from tripos_compiler.lower.sql_parts import Weights, condition, given_value, weight_sql, weights_of
-from tripos_compiler.plan import Aggregate
-from tripos_compiler.program import Program
+from tripos_compiler.plan import Aggregate, Missing, Plan
+from tripos_compiler.semantics.scored import Scored
+from tripos_warehouse.measures.sql_parts import Weights, condition, given_value, weight_sql, weights_of
 
 
-def find_sql(program: Program, figure: Aggregate, scored: Scored, missing: Missing) -> str | None:
+def find_sql(plan: Plan, figure: Aggregate, scored: Scored, missing: Missing) -> str | None:
     """The SQL of a mean, or of a mean of means, of scores by axes and arms; None for any other aggregate."""
     inner = figure if figure.of is None else figure.of
     plain = figure.function == inner.function == "mean" and inner.of is None and len(inner.values) == 1
-    columns = {*FIXED, *program.axes, *program.arms}
-    dims = {*figure.by, *inner.by}
-    plain = plain and missing != "paired"
-    if not plain or not scored.kept or scored.kind == "compare" or not dims <= columns or program.benchmark is None:
+    of_items = any("." in dim for dim in (*figure.by, *inner.by))
+    if not plain or missing == "paired" or not scored.kept or of_items:
         return None
-    weights = {} if "metric" in inner.by else weights_of(program, scored)
-    return mean_sql(program.benchmark.name, condition(scored), inner.by, figure.by, weights, missing)
+    weights = {} if "metric" in inner.by else weights_of(scored)
+    return mean_sql(plan.benchmark.name, condition(scored), inner.by, figure.by, weights, missing)
 
 
 def mean_sql(
