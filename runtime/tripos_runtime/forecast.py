@@ -7,16 +7,17 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol, cast
 
-from tripos_compiler.plan import Ask, Compare, Converse, Judging, Made, Plan, Retrieve, Scenario, Settings, Verdict
+from tripos_compiler.plan import Ask, Compare, Converse, Judging, Plan, Retrieve, Scenario, Settings, Verdict
 from tripos_compiler.semantics.evaluate import Unavailable, calling
 from tripos_runtime.adopting import KEYS, Adoption, Live
 from tripos_runtime.alike import alike, times
+from tripos_runtime.arms import arms_of
 from tripos_runtime.binding import Binding
-from tripos_runtime.cases import Case, CaseSource, Planned, Selection
+from tripos_runtime.cases import Case, CaseSource, Selection
 from tripos_runtime.estimates import Estimate, Load, estimates
 from tripos_runtime.foreseeing import OPEN, Fate, Foreseen, Foresight, Where
 from tripos_runtime.foreseen_talks import calls_of
@@ -24,7 +25,6 @@ from tripos_runtime.history import NO_HISTORY, History
 from tripos_runtime.ledger import Ledger, Row
 from tripos_runtime.lookup import Lookup, wirings
 from tripos_runtime.making.foreseen import foresee_making
-from tripos_runtime.making.outcomes import place_of
 from tripos_runtime.models.base import Price
 from tripos_runtime.pairs import Pair, pairs_of, parts, split
 from tripos_runtime.reasons import Cause, Reason, Reasons
@@ -399,63 +399,6 @@ class _Watcher:
 def _times(seen: Foreseen, alike: Collection[Wiring]) -> int:
     """How many calls one stands for."""
     return times(seen.unit.wiring, seen.call.step) if seen.unit.wiring in alike else 1
-
-
-def planned(found: Forecast, plan: Plan) -> list[Planned]:
-    """The calls of every step as a forecast has them, those that are kept included: what the table of a plan shows
-    where it is known who fills the roles, and what a store has."""
-    arms = {
-        (scenario.name, name, in_words(each, scenario)): each
-        for scenario in plan.scenarios
-        for (name, _), each in _sharing(scenario).items()
-    }
-    made = {title: each.name for each in plan.made for title in _titles(each)}
-    counted: dict[tuple[str, str, str, str], Planned] = {}
-    for where, line in found.lines.items():
-        place = made.get((where.scenario, where.step), where.scenario)
-        step = where.step.rpartition(".")[2] if place != where.scenario else where.step
-        before = counted.get(where[:4], Planned(place, step, where.role, (), 0, 0, 0))
-        least, likely = line.reused + line.certain, line.load.calls[Fate.LIKELY] + line.load.calls[Fate.PERHAPS]
-        counted[where[:4]] = replace(
-            before,
-            arms=tuple(arms.get((where.scenario, where.step, where.arm), ())) if where.arm else (),
-            least=before.least + least,
-            calls=before.calls + least + likely,
-            most=before.most + line.reused + line.most,
-        )
-    return list(counted.values())
-
-
-def _titles(made: Made) -> Iterator[tuple[str, str]]:
-    """What the steps of a data set that is made are called in a forecast, with their place."""
-    own = made.name.rpartition(".")[2]
-    for step in (own, *(f"{own}.{ask.name}" for ask in made.asks)):
-        yield place_of(made), step
-
-
-def arms_of(scenario: Scenario) -> dict[tuple[str, str], str]:
-    """Which treatments share a step, in words, by its name and fingerprint; empty for all of them."""
-    return {key: in_words(arms, scenario) for key, arms in _sharing(scenario).items()}
-
-
-def _sharing(scenario: Scenario) -> dict[tuple[str, str], list[dict[str, str]]]:
-    """The treatments that share a step, by its name and fingerprint."""
-    sharing: dict[tuple[str, str], list[dict[str, str]]] = {}
-    for treatment in scenario.treatments:
-        for step in treatment.steps:
-            sharing.setdefault((step.name, step.fingerprint), []).append(treatment.arms)
-    return sharing
-
-
-def in_words(sharing: Sequence[Mapping[str, str]], scenario: Scenario) -> str:
-    if len(sharing) == len(scenario.treatments):
-        return ""
-    told: list[str] = []
-    for arm in scenario.arms:
-        values = dict.fromkeys(one[arm] for one in sharing)
-        if len(values) < len({treatment.arms[arm] for treatment in scenario.treatments}):
-            told.append(f"{arm} {', '.join(values)}")
-    return "; ".join(told)
 
 
 def _not_called(name: str) -> Callable[..., Any]:

@@ -157,11 +157,11 @@ class Bench:
 
 
 def calls(found: Forecast) -> dict[tuple[str, str], tuple[int, int, int]]:
-    """What is reused, certain and perhaps called, by role and model."""
+    """What is reused, called at the least and called at the most, by role and model."""
     counted: dict[tuple[str, str], tuple[int, int, int]] = {}
     for where, line in found.lines.items():
         before = counted.get((where.role, where.model), (0, 0, 0))
-        more = (line.reused, line.certain, line.perhaps)
+        more = (line.reused, line.certain, line.most)
         counted[where.role, where.model] = tuple(a + b for a, b in zip(before, more, strict=True))  # type: ignore[assignment]
     return counted
 

@@ -54,7 +54,7 @@ def stuck(request: Request) -> str | ModelError:
 
 
 def test_the_first_turn_is_certain_and_every_other_may_come(bench: Bench) -> None:
-    assert calls(bench.foretell()) == {("candidate", "a"): (0, 2, 4), ("helper", "h"): (0, 4, 4)}
+    assert calls(bench.foretell()) == {("candidate", "a"): (0, 2, 6), ("helper", "h"): (0, 0, 8)}
 
 
 def test_after_a_run_every_turn_is_reused_and_none_is_called(bench: Bench) -> None:
@@ -66,7 +66,7 @@ def test_after_a_run_every_turn_is_reused_and_none_is_called(bench: Bench) -> No
 def test_of_a_conversation_that_was_cut_short_the_next_turn_is_certain(bench: Bench) -> None:
     bench.run(stuck)
     found = bench.foretell()
-    assert calls(found) == {("candidate", "a"): (2, 2, 2), ("helper", "h"): (2, 4, 2)}
+    assert calls(found) == {("candidate", "a"): (2, 2, 4), ("helper", "h"): (2, 0, 6)}
     assert why(found)["failed before (R0111)"] == 2
 
 
@@ -83,4 +83,4 @@ def test_prompts_grow_with_the_dialogue(bench: Bench) -> None:
     long = bench.foretell(prices=price).total.cost_usd
     assert short is not None
     assert long is not None
-    assert long.high > 50 * short.high  # ten times the turns, each after ten times as many
+    assert long.expected > 50 * short.expected  # ten times the turns, each after ten times as many

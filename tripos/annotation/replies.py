@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import duckdb
@@ -23,10 +24,15 @@ from tripos_compiler.semantics.library import json
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case
 from tripos_runtime.grading import VERDICT
+from tripos_runtime.kept_rows import answer_of, dialogue_of
+from tripos_runtime.ledger import Row
+from tripos_runtime.questions import Questions
 from tripos_runtime.units import Names, Unit, Wiring
 from tripos_warehouse.runs import Run
 from tripos_warehouse.schemas import HUMAN
 
+OF_REPLY = ("status", "messages", "reply", "parsed", "finish_reason", "error")
+"""The columns that a reply is read back from."""
 SHOWN_AT_ONCE = 256
 """So many replies are read from the store at a time."""
 
@@ -110,6 +116,11 @@ class Replies:
     role: str
     evaluator: str
 
+    @cached_property
+    def questions(self) -> Questions:
+        """What the steps ask."""
+        return Questions(self.plan, self.plan.axes)
+
     def candidates(self) -> Iterator[Candidate]:
         """Every reply once, by scenario and item; some may turn out to have nothing to grade (`show`)."""
         binding = Binding({**self.run.roles, self.role: (self.evaluator,)}, self.run.compared_role)
@@ -172,29 +183,28 @@ class Replies:
             names = dict(context) if scenario.rows is None else {**context, scenario.rows.alias: fields}
             yield Case(scenario, item_id, dict(context), fields, dataset, names)
 
-    def _samples(self, names: set[str]) -> dict[str, tuple[Any, ...]]:
+    def _samples(self, names: set[str]) -> dict[str, Row]:
         rows = self.connection.execute(
-            "select sample_id, status, messages, reply, parsed from main.samples"
+            f"select sample_id, {', '.join(OF_REPLY)} from main.samples"
             " where sample_id in (select unnest(?::varchar[]))",
             [sorted(names)],
         ).fetchall()
-        return {row[0]: row[1:] for row in rows}
+        return {row[0]: dict(zip(OF_REPLY, row[1:], strict=True)) for row in rows}
 
-    def _show(self, each: Candidate, samples: Mapping[str, tuple[Any, ...]]) -> Shown | None:
+    def _show(self, each: Candidate, samples: Mapping[str, Row]) -> Shown | None:
         unit, step = each.unit, each.step
         names = Names(unit.case.names)
         for ask in unit.wiring.asks.values():
             if (row := samples.get(unit.samples[ask.name])) is None:
                 names.skipped(ask, "not_applicable")
                 continue
-            status, messages, reply, parsed = row
-            prompt = "\n\n".join(message["content"] for message in orjson.loads(messages))
-            names.answered(ask, reply, None if parsed is None else orjson.loads(parsed), status, prompt)
+            answer = answer_of(row, self.questions.of(ask).reader)
+            names.answered(ask, answer.text, answer.value, answer.status, answer.prompt)
         for talk in unit.talks.values():
             if (row := samples.get(talk.name)) is None:
                 names.lacks(talk.step, "not_applicable")
             else:
-                names.talked(talk.step, orjson.loads(row[3])["turns"], row[0])
+                names.talked(talk.step, dialogue_of(row), row["status"])
         language = unit.case.language
         try:
             if names.holds(step) is not None:

@@ -32,6 +32,8 @@ from tripos_warehouse.rows import Row
 from tripos_warehouse.store import Store
 
 AT_NO_COST = (*AT_HOME, "replay/")
+MOCKED = Price(0.0, 0.0, most_out=4_096)
+"""No reply of a mock model is longer."""
 
 
 def dry_run(
@@ -117,7 +119,8 @@ def known_prices(binding: Binding, config: Config) -> dict[str, Price | None]:
         if name in own:
             found[name] = own[name]
         else:
-            found[name] = FREE if name.startswith(AT_NO_COST) else price_of(provider, model)
+            at_home = MOCKED if name.startswith("mock/") else FREE
+            found[name] = at_home if name.startswith(AT_NO_COST) else price_of(provider, model)
     return found
 
 

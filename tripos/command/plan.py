@@ -77,7 +77,7 @@ def _show_foreseen(
     """Prints the table, with the calls as the forecast has them, and what a run would do."""
     from tripos.command.forecast_text import lines_of
     from tripos.command.forecasts import foresee_run
-    from tripos_runtime.forecast import planned
+    from tripos_runtime.foreseen_table import planned
 
     items, slots = source.counts(selection), source.slot_counts(selection)  # before rows that are kept are gone through
     found, budget = foresee_run(plan, source, selection, binding, config, recorded)
