@@ -7,7 +7,7 @@ already. So what is asked is what an empty store would be asked for and this one
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -21,8 +21,11 @@ from tripos_runtime.units import Unit
 
 KEYS = {"samples": "sample_id", "turns": "turn_id", "judgements": "judgement_id"}
 """The column that names a row."""
-MEMBERS = 4096
+MOST_REQUESTS = 4096
 """So many requests are remembered: the samples of one question are sent the same."""
+
+Members = list[tuple[Row, Row | None]]
+"""The rows that have one draw, the one that was asked for and those that adopted it, each with its first try."""
 
 
 class Wanted(NamedTuple):
@@ -37,6 +40,10 @@ class Wanted(NamedTuple):
     about: Collection[str] = ()
 
 
+class Adoptable(Exception):
+    """There is a reply to adopt."""
+
+
 @dataclass
 class Adoption:
     """Finds replies for one run. Without `claims` nothing is claimed, for nothing is kept."""
@@ -44,10 +51,12 @@ class Adoption:
     ledger: Ledger
     live: Live
     claims: bool = True
+    probing: bool = False
+    """Whether `Adoptable` is raised where there is anything to adopt."""
     _taken: set[str] = field(default_factory=set)
     """The origins of what was adopted."""
     _origins: dict[str, str] = field(default_factory=dict)
-    _draws: dict[str, list[tuple[Row, Row | None]]] = field(default_factory=dict)
+    _draws: dict[tuple[str, str], dict[str, Members]] = field(default_factory=dict)
 
     def could(self, table: str, model: str) -> bool:
         """Whether there is any reply of a model that might be adopted."""
@@ -57,12 +66,19 @@ class Adoption:
         """A reply for the request, which is this run's from now on; `here` is the case at hand."""
         if not self.could(wanted.table, wanted.model):
             return None
-        about = {*wanted.about, *(self._origins[name] for name in wanted.about if name in self._origins)}
-        for origin, members in self._groups(wanted, about):
-            if origin in self._taken or self._is_live(wanted, members, here) or not self._claimed(origin, wanted, here):
+        draws = self._draws_of(wanted)
+        if self.probing and draws:
+            raise Adoptable
+        for origin in self._ranked(draws, wanted):
+            if (
+                origin in self._taken
+                or self._is_live(wanted, draws[origin], here)
+                or not self._claimed(origin, wanted, here)
+            ):
                 continue
             self._taken.add(origin)
             self._origins[wanted.name] = origin
+            members = draws.pop(origin)
             row, draft = next((each for each in members if each[0][KEYS[wanted.table]] == origin), members[0])
             return Adopted(row, draft, origin)
         return None
@@ -72,31 +88,35 @@ class Adoption:
         if self.claims:
             self.ledger.release(_claim(adopted.origin))
 
-    def _groups(self, wanted: Wanted, about: Collection[str]) -> Iterator[tuple[str, list[tuple[Row, Row | None]]]]:
-        """The draws that would do, the best first, each with every row that has it."""
-        key = KEYS[wanted.table]
-        groups: dict[str, list[tuple[Row, Row | None]]] = {}
-        for each in self._replies(wanted):
-            groups.setdefault(each[0]["adopted_from"] or each[0][key], []).append(each)
+    def _ranked(self, draws: Mapping[str, Members], wanted: Wanted) -> list[str]:
+        """The origins of the draws, the best first."""
+        if len(draws) < 2:
+            return list(draws)
+        about = {*wanted.about, *(self._origins[name] for name in wanted.about if name in self._origins)}
 
         def rank(origin: str) -> tuple[Any, ...]:
-            rows = [row for row, _ in groups[origin]]
+            rows = [row for row, _ in draws[origin]]
             numbers = {row.get("sample_number", row.get("conversation_number", 0)) for row in rows}
-            near = any(row["item_id"] in about for row in rows), any(row.get("sample_id") in about for row in rows)
-            return (wanted.number not in numbers, not near[1], not near[0], min(numbers), origin)
+            judged = any(row.get("sample_id") in about for row in rows)
+            near = any(row["item_id"] in about for row in rows)
+            return (wanted.number not in numbers, not judged, not near, min(numbers), origin)
 
-        for origin in sorted(groups, key=rank):
-            yield origin, groups[origin]
+        return sorted(draws, key=rank)
 
-    def _replies(self, wanted: Wanted) -> list[tuple[Row, Row | None]]:
-        place = f"{wanted.table} {wanted.request}"
+    def _draws_of(self, wanted: Wanted) -> dict[str, Members]:
+        """The draws that nobody took yet, by their origin: each with every row that has it."""
+        place = (wanted.table, wanted.request)
         if place not in self._draws:
-            if len(self._draws) >= MEMBERS:
+            if len(self._draws) >= MOST_REQUESTS:
                 self._draws.clear()
-            self._draws[place] = list(self.ledger.replies(wanted.table, wanted.request))
+            draws = self._draws[place] = {}
+            for each in self.ledger.replies(wanted.table, wanted.request):
+                origin = each[0]["adopted_from"] or each[0][KEYS[wanted.table]]
+                if origin not in self._taken:
+                    draws.setdefault(origin, []).append(each)
         return self._draws[place]
 
-    def _is_live(self, wanted: Wanted, members: Iterable[tuple[Row, Row | None]], here: Here) -> bool:
+    def _is_live(self, wanted: Wanted, members: Members, here: Here) -> bool:
         return any(self.live.has(row[KEYS[wanted.table]], row, here) for row, _ in members)
 
     def _claimed(self, origin: str, wanted: Wanted, here: Here) -> bool:
@@ -107,8 +127,7 @@ class Adoption:
             return False
         if self.ledger.refresh():
             self._draws.clear()
-            groups = dict(self._groups(wanted, ()))
-            if self._is_live(wanted, groups.get(origin, ()), here):
+            if self._is_live(wanted, self._draws_of(wanted).get(origin, []), here):
                 self.ledger.release(_claim(origin))
                 return False
         return True

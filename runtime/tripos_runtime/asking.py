@@ -74,7 +74,7 @@ class Question:
 
     @cached_property
     def _told(self) -> bytes:
-        return canonical([self.settings.model_dump(mode="json", exclude_defaults=True), self.schema])
+        return canonical([self.settings.model_dump(mode="json"), self.schema])
 
     def repairs(self, outcome: Outcome) -> bool:
         """Whether a reply of which that came is asked for once more."""

@@ -20,6 +20,22 @@ from tripos_warehouse.schemas import DRAFTS, REQUEST, TURNS
 Places = npt.NDArray[np.uint64]
 Paths = Callable[[str], Iterable[Path]]
 """The parts of a table, those that were committed first first."""
+OF_NAME = frozenset(
+    [
+        "run_id",
+        "benchmark",
+        "scenario",
+        "step",
+        "scorer",
+        "context",
+        "role",
+        "parsed",
+        "source",
+        "created_at",
+        "release",
+    ]
+)
+"""The columns of a row that say for what its reply was asked, and are not looked at: they are those of the new name."""
 _ROW_BITS = 32
 _BATCH = 65536
 _AGAIN = pa.array(AGAIN, type=pa.string())
@@ -38,12 +54,12 @@ class Draws:
         return self._of(table).models
 
     def find(self, table: str, request: str) -> list[tuple[Row, Row | None]]:
-        """The rows of a table whose reply was sent for the request of that digest, each with its unreadable first
-        reply, if there was one. Raises `StoreError` W0103 where a part cannot be read."""
+        """What is known of the replies of a table that were sent for the request of that digest, each with the
+        unreadable first reply before it, if there was one. Raises `StoreError` W0103 where a part cannot be read."""
         (key,) = get_table(table).key
         found: dict[str, Row] = {}
         for path, numbers in self._of(table).find(request).items():
-            for row in self._lookup.rows(table, path, numbers):
+            for row in self._lookup.rows(table, path, numbers, self._of(table).columns):
                 if row[REQUEST] == request:
                     found[row[key]] = row
         if not found or table == TURNS.name:
@@ -79,7 +95,9 @@ class _Sent:
     for again are none."""
 
     def __init__(self, table: str) -> None:
-        self._model = "model" if "model" in get_table(table).schema.names else "evaluator"
+        names = get_table(table).schema.names
+        self._model = "model" if "model" in names else "evaluator"
+        self.columns = [name for name in names if name not in OF_NAME]
         self.models: set[str] = set()
         self._parts: list[Path] = []
         self._runs: list[tuple[Halves, Places]] = []
