@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,8 @@ from tripos_runtime.models.embeddings import MockEmbedding
 Row = Mapping[str, Any]
 Where = tuple[str, str, str]
 """Scenario, step and role. Steps that are asked the same count together, under the name of the first."""
+MOST_OUT = 64
+"""No reply of the script has more tokens."""
 CALLS = ("samples", "turns", "judgements", "vectors")
 VECTORS: Where = ("", "(vectors)", "encoder")
 
@@ -121,7 +124,7 @@ class Benchmark:
 
     def foretell(self, ledger: MemoryLedger, binding: Binding, selection: Selection) -> Forecast:
         """What a run would do."""
-        prices = dict.fromkeys(binding.every, FREE)
+        prices = dict.fromkeys(binding.every, Price(1e-6, 1e-6, most_out=MOST_OUT))
         return forecast(self.plan, self.source(), selection, binding, ledger, prices)
 
     def run(self, ledger: LoggedLedger, binding: Binding, selection: Selection) -> dict[str, CountingCaller]:
@@ -161,30 +164,31 @@ class Benchmark:
             found[key] = (before[0] + more[0], before[1] + more[1], before[2] + more[2])
         return found
 
-    def counted(self, rows: Sequence[tuple[str, Row]]) -> Counter[Where]:
-        """The calls whose replies are among these rows."""
-        talks = {talk.fingerprint: (s.name, talk.name) for s in self.plan.scenarios for talk in s.talks}
-        found: Counter[Where] = Counter()
+    def bounds(self, told: Forecast) -> dict[Where, float]:
+        """The tokens that calls take at the most, by the forecast."""
+        found: dict[Where, float] = {}
+        for where, estimate in told.estimates.items():
+            key = self._where(where.scenario, where.step, where.role)
+            found[key] = found.get(key, 0) + estimate.tokens_in.high + estimate.tokens_out.high
+        return found
+
+    def placed(self, rows: Sequence[tuple[str, Row]]) -> Iterator[tuple[Where, Row]]:
+        """Of these rows those that are calls, with where they belong."""
+        talks = {talk.fingerprint: talk.name for scenario in self.plan.scenarios for talk in scenario.talks}
         for table, row in rows:
             if table == "judgements":
-                role = self.plan.scorer(row["scorer"]).role
-                found[self._where(row["scenario"], _Judged(row["fingerprint"]), role)] += 1
+                yield self._where(row["scenario"], row["fingerprint"], self.plan.scorer(row["scorer"]).role), row
             elif table == "turns":
-                found[self._where(row["scenario"], talks[row["fingerprint"]][1], row["role"])] += 1
+                yield self._where(row["scenario"], talks[row["fingerprint"]], row["role"]), row
             elif table == "vectors":
-                found[VECTORS] += 1
+                yield VECTORS, row
             elif table == "samples" and row["fingerprint"] not in talks:
-                found[self._where(row["scenario"], row["step"], row["role"])] += 1
-        return found
+                yield self._where(row["scenario"], row["step"], row["role"]), row
 
     def _where(self, scenario: str, step: str, role: str) -> Where:
         if role == "encoder":
             return VECTORS
         return scenario, self.canonical.get((scenario, step), step), role
-
-
-class _Judged(str):
-    """Names a step by what its judges are asked."""
 
 
 def _canonical(plan: Plan) -> dict[tuple[str, str], str]:
@@ -209,6 +213,8 @@ class Checked:
     counts: int = 0
     exact: int = 0
     calls: int = 0
+    bounded: int = 0
+    """Places whose tokens had a bound."""
     both: int = 0
     equal: int = 0
     """Of the places of a fresh run, how many the plan alone counts as the forecast does."""
@@ -219,6 +225,7 @@ class Checked:
         self.counts += other.counts
         self.exact += other.exact
         self.calls += other.calls
+        self.bounded += other.bounded
         self.both += other.both
         self.equal += other.equal
         self.wrong += other.wrong
@@ -256,10 +263,20 @@ def _hold(bench: Benchmark, ledger: LoggedLedger, binding: Binding, selection: S
     before, there = len(ledger.log), _ids(ledger)
     drafts = {row["unit_id"] for row in ledger.table("drafts")} - there
     table = bench.table(binding, selection)
-    told = bench.foretold(bench.foretell(ledger, binding, selection))
+    foretold = bench.foretell(ledger, binding, selection)
+    told = bench.foretold(foretold)
     callers = bench.run(ledger, binding, selection)
     new = ledger.log[before:]
-    made = bench.counted(new)
+    placed = list(bench.placed(new))
+    made = Counter(where for where, _ in placed)
+    used: Counter[Where] = Counter()
+    for where, row in placed:
+        used[where] += (row["tokens_in"] or 0) + (row["tokens_out"] or 0)
+    bounds = bench.bounds(foretold)
+    for where, tokens in used.items():
+        found.bounded += bounds.get(where, 0) < inf
+        if tokens > bounds.get(where, 0):
+            found.wrong.append(f"{what} {where}: {bounds.get(where, 0):.0f} tokens at the most, and {tokens} were used")
     found.calls = made.total()
     found.hold(f"{what}: forecast", {where: (least, most) for where, (_, least, most) in told.items()}, made)
     # What was kept before counts too, as far as this run is about it: that is what the forecast calls reused.

@@ -22,7 +22,7 @@ ALLOWED = {
     "tripos_runtime": ("tripos_runtime", *SHARED),
     "tripos_warehouse": (
         *("tripos_warehouse", "tripos_compiler.plan"),
-        *("tripos_compiler.semantics.families", "tripos_compiler.semantics.near"),
+        *("tripos_compiler.semantics.families", "tripos_compiler.semantics.near", "tripos_compiler.semantics.names"),
         *("tripos_compiler.semantics.subsets", "tripos_compiler.semantics.conversations"),
         *("tripos_compiler.semantics.headlines", "tripos_compiler.semantics.versions"),
         "tripos_compiler.semantics.scored",

@@ -317,7 +317,7 @@ def _unbounded(key: Key, taking: Mapping[Key, Taking]) -> list[str]:
     """Why replies may be of any length, if so."""
     if key in taking and taking[key].tokens.high < math.inf:
         return []
-    return [f"nothing bounds a reply of `{key[2]}` to `{key[1]}`"]
+    return [f"a reply of `{key[2]}` to `{key[1]}` without `max_tokens`"]
 
 
 def _prompt_tokens(key: Key, prompts: _Prompts, mine: Taking, taking: Mapping[Key, Taking], history: History) -> Span:

@@ -27,6 +27,7 @@ def main(count: int = 200, first: int = 0) -> int:
             print(*checked.wrong, sep="\n", end="\n" if checked.wrong else "")
     print(f"{count} benchmarks, {6 * count} runs, {found.calls:,} calls, {time.monotonic() - began:.0f} s")
     print(f"{found.counts:,} counts held to what was made: {len(found.wrong)} wrong, {found.exact:,} with least = most")
+    print(f"the tokens of {found.bounded:,} counts had a bound")
     print(f"{found.both:,} places of a fresh run: the plan alone says the same as the forecast of {found.equal:,}")
     print(", ".join(f"{name} {number}" for name, number in sorted(uses.items())))
     return 1 if found.wrong else 0

@@ -37,7 +37,7 @@ def is_narrow(done: Outcome) -> bool:
 
 
 def test_without_a_store_everything_is_called_and_no_store_is_made(quiz: Path, tripos: Command) -> None:
-    assert counts(dry(tripos)) == (0, 10, 0)
+    assert counts(dry(tripos)) == (0, 5, 10)
     assert why(dry(tripos)) == {"never run": 10}
     assert not (quiz / "results").exists()
 
@@ -47,7 +47,7 @@ def test_a_dry_run_asks_nothing_and_leaves_the_store_as_it_was(quiz: Path, tripo
     store = Store.open("results", create=False)
     before = {table: store.parts(table) for table in TABLES}
     assert counts(dry(tripos)) == (10, 0, 0)
-    assert counts(dry(tripos, "--model", "mock/down", "--role", "judge=mock/wrong-key")) == (0, 10, 0)
+    assert counts(dry(tripos, "--model", "mock/down", "--role", "judge=mock/wrong-key")) == (0, 5, 10)
     assert {table: Store.open("results", create=False).parts(table) for table in TABLES} == before
 
 
@@ -62,7 +62,8 @@ def test_a_forecast_says_what_the_run_then_does(quiz: Path, tripos: Command) -> 
         "rubric of metric `RIGHT` changed": 6,
     }
     done = tripos("run", "quiz.tripos", *more, "--json").data["calls"]
-    assert (done["reused"], done["asked"]) == counts(found)[:2] == (7, 13)
+    assert (done["reused"], done["asked"]) == (7, 13)
+    assert counts(found) == (7, 8, 13)  # the other model may not reply to five rows, and then nobody is judged
 
 
 def test_new_items_failures_and_more_samples_are_told(quiz: Path, tripos: Command) -> None:
@@ -133,7 +134,7 @@ def test_a_store_that_may_only_be_read_is_read(quiz: Path, tripos: Command, monk
     monkeypatch.setattr("tripos.command.forecasts.open_ledger", refused)
     text = QUIZ.replace("Is the reply right?", "Is the reply correct?")
     (quiz / "quiz.tripos").write_text(text, "utf-8")
-    assert counts(dry(tripos)) == (7, 3, 0)
+    assert counts(dry(tripos)) == (7, 3, 3)
 
 
 def test_a_store_of_a_newer_format_is_refused(quiz: Path, tripos: Command) -> None:

@@ -85,6 +85,7 @@ def to_data(found: Forecast, budget: Budget | None = None) -> dict[str, Any]:
 
 def _estimate(part: Estimate) -> dict[str, Any]:
     return {
+        "calls": _span(part.calls),
         "tokens_in": _span(part.tokens_in),
         "tokens_out": _span(part.tokens_out),
         "cost_usd": None if part.cost_usd is None else _span(part.cost_usd, 6),

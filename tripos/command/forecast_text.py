@@ -153,7 +153,7 @@ def _totals(found: Forecast, width: int) -> Iterator[str]:
     if total.unbounded:
         shown, more = total.unbounded[:MOST_PLACES], len(total.unbounded) - MOST_PLACES
         told = "; ".join(shown) + (f"; and {more} more, see --json" if more > 0 else "")
-        yield from _wrapped(f"High is unknown, because of what has no bound: {told}.", width)
+        yield from _wrapped(f"High is unknown, because nothing bounds {told}.", width)
 
 
 def _cost(total: Estimate) -> tuple[str, str, str]:

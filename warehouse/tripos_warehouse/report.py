@@ -15,6 +15,7 @@ from tripos_warehouse.acceptance import Acceptance, acceptances
 from tripos_warehouse.baselines import matched
 from tripos_warehouse.expectations import Gate, expected
 from tripos_warehouse.measures import MeasureTable, evaluate_or_tell, sql_of
+from tripos_warehouse.remarks import Remark, find_remarks
 from tripos_warehouse.report_text import render
 from tripos_warehouse.runs import Run
 from tripos_warehouse.schemas import HUMAN
@@ -46,6 +47,8 @@ class Report:
     """Of data sets that were made: how much of what was written was accepted."""
     unworked: Mapping[str, str] = field(default_factory=dict)
     """Of measures without rows: why, where the run has not worked out what they look at, by the measure's name."""
+    remarks: tuple[Remark, ...] = ()
+    """What makes a figure mean less than it seems to."""
 
     @property
     def held(self) -> bool:
@@ -85,6 +88,7 @@ class Report:
             "scores": self.scores,
             "comparisons": dict(self.comparisons),
             "people": dict(self.people),
+            "remarks": [remark.to_json() for remark in self.remarks],
             "only_proves_the_pipeline": self.only_proves_the_pipeline,
             "no_better_than_a_baseline": [
                 each.to_json(table.measure.by) for table in self.measures for each in matched(table)
@@ -150,6 +154,7 @@ def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Repor
         comparisons=_by_status(connection, f"{schema}.comparisons", "comparison_id" if several else None, "scored"),
         made=acceptances(connection, plan, run),
         unworked=_unworked(connection, plan, run, tables),
+        remarks=find_remarks(connection, plan, run),
     )
 
 

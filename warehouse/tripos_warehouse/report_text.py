@@ -42,6 +42,8 @@ def render(report: Report, width: int = 80, sql: bool = False, where: str = "") 
         text.append(line + "\n")
     if report.only_proves_the_pipeline:
         text.append("\n" + wrapped(CAUTION, width) + "\n", style="yellow")
+    for remark in report.remarks:
+        text.append(wrapped(f"note: {remark.text}", width) + "\n", style="yellow")
     alone = [table for table in report.measures if _is_alone(table)]
     for table in report.measures:
         if table in alone:

@@ -91,6 +91,7 @@ FAMILIES = {
     "E07": "scorers",
     "E08": "termination",
     "E09": "releases",
+    "E10": "protocol",
 }
 """What the first digits of a compiler's code say."""
 

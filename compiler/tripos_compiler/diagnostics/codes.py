@@ -94,6 +94,17 @@ CODES: dict[str, str] = {
     "E0917": "declared here and in a release",
     "E0918": "not in the release",
     "E0919": "two releases of one benchmark",
+    # E10 protocol
+    "E1001": "constant reply wins",
+    "E1002": "row without a right reply",
+    "E1003": "one question, several rows",
+    "E1004": "one question, two answers",
+    "E1005": "options never shown",
+    "E1006": "row never shown",
+    "E1007": "samples are copies",
+    "E1008": "shots show what is asked",
+    "E1009": "option twice",
+    "E1010": "argument never shown",
     # R run
     "R0101": "endpoint unreachable",
     "R0102": "key missing or refused",

@@ -77,7 +77,7 @@ def count_calls(
 
 
 def embedded_once(counts: Iterable[CallCount], scenarios: Iterable[Scenario]) -> Iterator[CallCount]:
-    """The calls of all scenarios. A text is embedded once, so only in the first scenario that embeds is it sure to be."""
+    """The calls of all scenarios. A text is embedded once, so it is sure to be only where a first one embeds."""
     embedding = {step.using for each in scenarios for step in each.steps if isinstance(step, Retrieve)}
     first: dict[str, str] = {}
     for count in counts:

@@ -16,6 +16,7 @@ from tripos_compiler.plan import (
     Call,
     Compare,
     Converse,
+    Data,
     Expr,
     Get,
     Grade,
@@ -46,7 +47,7 @@ OPEN: Final = frozenset((YES, NO))
 UNSURE: Final = frozenset((YES, NO, VOID))
 PARTIAL: Final = frozenset((
     "after", "best_bleu", "bleu", "chrf", "coverage", "drawn", "each_before", "echoed", "first", "last", "log",
-    "matches", "nth", "picked", "power", "rank", "readable", "replace", "rouge", "split", "sqrt",
+    "matches", "nth", "power", "rank", "readable", "replace", "rouge", "split", "sqrt",
 ))  # fmt: skip
 """The functions of the library that have no value for some arguments."""
 
@@ -68,7 +69,7 @@ class Places:
 
     def always(self, step: Step) -> bool:
         """Whether a step takes place in every case, whatever is replied."""
-        if step.when is not None or (isinstance(step, Ask) and step.prompt is None):
+        if step.when is not None or (isinstance(step, Ask) and step.prompt is None and step.continues is None):
             return False
         return not any(self._may_be_void(expr) for expr in _taken(step))
 
@@ -104,10 +105,9 @@ class Places:
             case Ask():
                 yield from self._lacking_texts(step.system, case)
                 yield from self._lacking_texts(step.prompt, case)
-                if step.prompt is None:
-                    yield None  # there may be nothing to ask
                 if step.chat is not None:
                     yield _lacks(self._value(step.chat, case))
+                    yield self._asks_nothing(step, step.chat, case)
                 if step.continues is not None:
                     yield _lacks(self._yielded(Ref(path=(step.continues, "turns")), case))
                 for shots in step.shots:
@@ -122,6 +122,18 @@ class Places:
             case Verdict() | Grade() | Compare():
                 for expr in step.args.values():
                     yield _lacks(self._value(expr, case))
+
+    def _asks_nothing(self, step: Ask, chat: Expr, case: Case) -> bool | None:
+        """Whether nothing is sent, where a dialogue without a turn is all that there is; None where that is not known."""
+        if step.prompt is not None:
+            return False
+        if not self._decided(chat):
+            return None
+        try:
+            turns = evaluate(chat, case)
+        except Unavailable:
+            return True
+        return False if turns else None
 
     def _lacking_texts(self, texts: Texts | None, case: Case) -> Iterator[bool | None]:
         if texts is None:
@@ -239,6 +251,9 @@ def _is_partial(part: Expr) -> bool:
         case Binary(operator="/"):
             return True
         case Call(function=function, args=args, named=named):
+            if function == "picked":  # of columns of one data set, which are as long as each other
+                columns = {arg.dataset if isinstance(arg, Data) else "" for arg in args[:2]}
+                return len(columns) > 1 or "" in columns
             if function in ("examples_for", "siblings"):
                 return len(args) + len(named) > 2  # a field that rows lack
             return function in PARTIAL or function not in FUNCTIONS

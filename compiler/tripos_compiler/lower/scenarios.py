@@ -12,6 +12,7 @@ from tripos_compiler.lower.measures import collect_columns
 from tripos_compiler.lower.mentions import check_mentions
 from tripos_compiler.lower.phrases import takes_unknown
 from tripos_compiler.lower.pools import pools
+from tripos_compiler.lower.protocol import check_protocol
 from tripos_compiler.lower.retrieval import lower_retrieve
 from tripos_compiler.lower.rows import lower_rows
 from tripos_compiler.lower.splits import Splits
@@ -119,6 +120,7 @@ def _scenario(program: Program, statement: Statement, splits: Splits) -> Scenari
         treatments=found,
     )
     unused(program, statement, scenario, steps)
+    check_protocol(program, statement, scenario, cases, steps)
     names = frozenset({*scenario.axes, *([cases.alias] if cases.alias and cases.from_file else [])})
     counted = calls.Cases(cases.count, names, cases.kept, cases.certain)
     pool = pools(program, scenario)

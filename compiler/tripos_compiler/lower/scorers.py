@@ -10,12 +10,14 @@ from tripos_compiler.lower.functions import free_name, lower_python_scorer
 from tripos_compiler.lower.losses import forget, lost_part
 from tripos_compiler.lower.parameters import Parameters, lower_parameters
 from tripos_compiler.lower.questions import keeps_secrets, lower_settings
-from tripos_compiler.lower.templates import FilledHole, lower_texts
+from tripos_compiler.lower.templates import FilledHole, Localised, lower_texts
+from tripos_compiler.lower.treatments import template_exprs
 from tripos_compiler.plan import MetricsType, NumberType, Scorer, Type
 from tripos_compiler.program import KINDS, FormulaScorer, Program
 from tripos_compiler.resolve import scorer_name
 from tripos_compiler.scope import Binding
 from tripos_compiler.semantics.library import shown
+from tripos_compiler.semantics.names import names_in
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import CallExpr, Name
 from tripos_compiler.types import read_type
@@ -132,6 +134,7 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         message = f"scorer `{name.text}` gives metrics, and no text tells the judge which"
         program.diagnostics.error("E0701", message, prompts[0].head, help=help_)
         return
+    _check_arguments_shown(program, name, parameters, prompt, system)
     program.index.define("scorer", name.text, name.span, detail=f"{parameters.shown(name.text)} -> {given.shown}")
     scorer = Scorer(
         name=name.text,
@@ -144,6 +147,25 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         settings=settings,
     )
     program.scorers.setdefault(name.text, scorer)
+
+
+def _check_arguments_shown(
+    program: Program, name: Name, parameters: Parameters, prompt: Localised, system: Localised | None
+) -> None:
+    """A judge that is not shown what it is given grades something else, such as a question without its reply."""
+    texts = [prompt.texts, *([system.texts] if system is not None else [])]
+    for parameter, binding in parameters.scope.items():
+        silent = [
+            language
+            for language in program.languages
+            if not any(parameter in names_in(expr) for each in texts for expr in template_exprs(each[language]))
+        ]
+        if not silent:
+            continue
+        where = "" if len(silent) == len(program.languages) else f" in {' and '.join(silent)}"
+        message = f"no text of scorer `{name.text}` shows `{parameter}`{where}"
+        help_ = f"put `{{{{ {parameter} }}}}` in its prompt, or remove the parameter"
+        program.diagnostics.warning("E1010", message, binding.span or name.span, help=help_)
 
 
 def _mentions_metrics(*groups: dict[str, tuple[FilledHole, ...]]) -> bool:

@@ -1,0 +1,112 @@
+"""What a report says of rows that make a figure mean less than it seems to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Command
+
+SPEC = """benchmark sums "1.0.0" { languages en }
+role candidate compared
+dataset item from "items.jsonl" { number integer, answer text secret }
+scenario sums {
+  over item
+  ask reply by candidate { prompt "{{ item.number }}"SAMPLES }
+  score right = contains(reply.text, item.answer)WHEN
+}
+measure accuracy = mean(right)
+"""
+ITEMS = 6
+
+Replies = Callable[[int, int], str]
+"""The reply to an item, and of which sample."""
+
+
+def remarks(
+    folder: Path, tripos: Command, replies: dict[str, Replies], when: str = "", samples: int = 1, cut: int = 0
+) -> list[tuple[str, str]]:
+    """The remarks of a report on replies that models gave elsewhere; `cut` of each were cut off."""
+    spec = SPEC.replace("SAMPLES", f", samples {samples}" if samples > 1 else "").replace("WHEN", when)
+    (folder / "sums.tripos").write_text(spec, "utf-8")
+    rows = ({"number": number, "answer": str(number)} for number in range(ITEMS))
+    (folder / "items.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    for model, reply in replies.items():
+        told = [
+            {"number": number, "reply": text, "finish_reason": "length" if number < cut else "stop"}
+            for number in range(ITEMS)
+            for sample in range(samples)
+            if (text := reply(number, sample))
+        ]
+        (folder / "replies.jsonl").write_text("\n".join(map(json.dumps, told)), "utf-8")
+        done = tripos("import", "samples", "replies.jsonl", "--spec", "sums.tripos", "--model", model)
+        assert done.code == 0, done.err
+    found = tripos("report", "--json").data["remarks"]
+    return [(each["kind"], each["text"]) for each in found]
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def half(number: int, sample: int) -> str:
+    return str(number) if number < ITEMS / 2 else f"I do not know {sample}"
+
+
+def test_nothing_is_remarked_of_what_is_sound(here: Path, tripos: Command) -> None:
+    assert remarks(here, tripos, {"lab/a": half}) == []
+
+
+def test_a_condition_on_replies_says_how_many_it_leaves_out(here: Path, tripos: Command) -> None:
+    found = remarks(here, tripos, {"lab/a": half}, when=" when words(reply.text) < 3")
+    assert found[0] == ("left_out", "`right` of lab/a leaves out 3 of 6 replies by a condition on what they say")
+
+
+def test_a_score_that_is_the_same_for_all_replies_tells_nothing_apart(here: Path, tripos: Command) -> None:
+    found = remarks(here, tripos, {"lab/a": lambda number, _: f"{number}!"})
+    assert found == [("one_value", "`right` is 1 for every one of 6 replies: it tells nothing apart")]
+
+
+def test_replies_that_were_cut_off_are_counted(here: Path, tripos: Command) -> None:
+    found = remarks(here, tripos, {"lab/a": half}, cut=2)
+    assert found == [("cut_off", "2 of 6 replies of lab/a were cut off: raise `max_tokens`")]
+
+
+def test_samples_that_are_one_reply_are_told(here: Path, tripos: Command) -> None:
+    found = remarks(here, tripos, {"lab/a": lambda number, _: half(number, 0)}, samples=3)
+    assert found == [("copies", "the 3 samples of lab/a are the same reply for every one of 6 items")]
+
+
+def test_a_report_in_text_shows_remarks(here: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    remarks(here, tripos, {"lab/a": half}, cut=2)
+    assert "note: 2 of 6 replies of lab/a were cut off: raise `max_tokens`\n" in tripos("report").out
+
+
+def test_a_run_of_some_items_says_of_how_many(quiz: Path, tripos: Command) -> None:
+    done = tripos("run", "quiz.tripos", "--model", "mock/careful", "--limit", "1")
+    assert done.code == 0, done.err
+    assert "note: on 2 of 5 items: --limit 1\n" in done.out
+
+
+def test_a_judge_that_gives_all_replies_one_grade_is_told(here: Path, tripos: Command) -> None:
+    judged = SPEC.replace("role candidate", "role judge\nrole candidate").replace(
+        "scenario sums {", 'scorer kind(text: text) by judge { prompt "Kind? {{ text }}", gives 1..5 }\nscenario sums {'
+    )
+    judged = judged.replace("SAMPLES", "").replace("WHEN", "\n  score kind = kind(reply.text)")
+    (here / "sums.tripos").write_text(judged, "utf-8")
+    rows = ({"number": number, "answer": str(number)} for number in range(ITEMS))
+    (here / "items.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
+    done = tripos("run", "sums.tripos", "--model", "mock/careful", "--role", "judge=mock/fair")
+    assert done.code == 0, done.err
+    grades = ({"number": number, "scorer": "kind", "metric": "kind", "value": 4} for number in range(ITEMS))
+    (here / "grades.jsonl").write_text("\n".join(map(json.dumps, grades)), "utf-8")
+    done = tripos("import", "scores", "grades.jsonl", "--evaluator", "human/ben", "--set", "model=mock/careful")
+    assert done.code == 0, done.err
+    found = [(each["kind"], each["text"]) for each in tripos("report", "--json").data["remarks"]]
+    assert ("one_grade", "human/ben gives 4 on `kind` to every one of 6 replies") in found

@@ -1,0 +1,176 @@
+"""Protocols that are well formed and measure something else: what is warned of, and what is not."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from compiling import compile_files
+
+QUESTIONS = (
+    ("Where does water boil at sea level?", ["90 °C", "100 °C", "110 °C"], "B"),
+    ("Which planet is nearest to the sun?", ["Venus", "Earth", "Mercury"], "C"),
+    ("How many sides has a hexagon?", ["six", "five", "seven"], "A"),
+    ("Which is the largest ocean?", ["Atlantic", "Pacific", "Arctic"], "B"),
+    ("Which metal is liquid in a warm room?", ["iron", "tin", "mercury"], "C"),
+    ("Which gas do plants take in?", ["carbon dioxide", "oxygen", "helium"], "A"),
+)
+EXAM = """benchmark exam "1.0.0" { languages en }
+role candidate compared
+dataset item from "items.jsonl" { number integer, question text, options list<text>, answer text secret }
+dataset worked from "worked.jsonl" like item
+scenario exam {
+  over item
+  ask reply by candidate {
+    shots 1 from worked { prompt "{{ worked.question }}", reply "{{ worked.answer }}" }
+    prompt "{{ item.question }}\\n{{ lettered(item.options) }}"
+  }
+  score right = chosen_option(reply.text, item.options) == item.answer
+}
+"""
+RIGHT = "chosen_option(reply.text, item.options) == item.answer"
+WORKED = {"number": 0, "question": "Which animal barks?", "options": ["cat", "dog"], "answer": "B"}
+
+
+def rows() -> list[dict[str, object]]:
+    return [
+        {"number": number, "question": question, "options": options, "answer": answer}
+        for number, (question, options, answer) in enumerate(QUESTIONS, 1)
+    ]
+
+
+def warned(
+    folder: Path, spec: str = EXAM, items: list[dict[str, object]] | None = None, worked: object = WORKED
+) -> list[str]:
+    files = {
+        "spec.tripos": spec,
+        "items.jsonl": "\n".join(map(json.dumps, rows() if items is None else items)),
+        "worked.jsonl": json.dumps(worked),
+    }
+    return [f"{item.code} {item.message}" for item in compile_files(folder, files).diagnostics]
+
+
+def test_a_sound_exam_is_not_warned_of(tmp_path: Path) -> None:
+    assert warned(tmp_path) == []
+
+
+@pytest.mark.parametrize(
+    ("score", "winner"),
+    [
+        ("contains(reply.text, item.answer)", "the reply `A B C D E F`"),
+        ('contains(reply.text, item.answer) or reply.text == ""', "an empty reply"),
+        ('contains(reply.text, nth(split(item.question, " "), 1))', "the question itself as the reply"),
+        ("not contains(reply.text, item.answer)", "an empty reply"),
+    ],
+)
+def test_a_reply_that_answers_nothing_and_is_right_is_named(tmp_path: Path, score: str, winner: str) -> None:
+    [message] = warned(tmp_path, EXAM.replace(RIGHT, score))
+    assert message == f"E1001 {winner} to every row gets 1.00 on `right`"
+
+
+def test_the_share_of_a_constant_is_that_of_all_rows(tmp_path: Path) -> None:
+    items = [
+        {**row, "answer": "B" if number < 9 else "A", "question": f"Question {number}?"}
+        for number in range(10)
+        for row in rows()[:1]
+    ]
+    assert warned(tmp_path, items=items) == ["E1001 the reply `B` to every row gets 0.90 on `right`"]
+
+
+def test_a_constant_that_is_right_for_half_of_the_rows_is_not_warned_of(tmp_path: Path) -> None:
+    items = [
+        {**row, "answer": "AB"[number % 2], "question": f"Question {number}?"}
+        for number in range(10)
+        for row in rows()[:1]
+    ]
+    assert warned(tmp_path, items=items) == []
+
+
+def test_a_constant_that_is_right_in_one_of_two_arms_is_not_warned_of(tmp_path: Path) -> None:
+    spec = """benchmark exam "1.0.0" { languages en }
+role candidate compared
+arm shown { true_one, false_one }
+dataset item from "items.jsonl" { question text, truth text, lie text }
+scenario facts {
+  over item
+  arms shown
+  ask holds by candidate {
+    prompt "{{ item.question }} {{ choose(shown == true_one, item.truth, item.lie) }}. Is that so?"
+    returns bool
+  }
+  score right = holds == (shown == true_one)
+}
+"""
+    items = [{"question": f"Question {number}?", "truth": f"t{number}", "lie": f"l{number}"} for number in range(6)]
+    found = compile_files(tmp_path, {"spec.tripos": spec, "items.jsonl": "\n".join(map(json.dumps, items))})
+    assert found.diagnostics == ()
+
+
+def test_what_looks_at_no_row_is_a_rule_of_form(tmp_path: Path) -> None:
+    assert warned(tmp_path, EXAM.replace(RIGHT, f"{RIGHT}\n  score short = words(reply.text) < 30")) == []
+
+
+def test_keys_that_are_the_texts_of_options_are_no_letters(tmp_path: Path) -> None:
+    items = [{**row, "answer": row["options"][0]} for row in rows()]  # type: ignore[index]
+    assert warned(tmp_path, items=items) == ["E1002 no reply gets `right` of row 1 of this scenario, nor of 5 more"]
+
+
+def test_one_key_in_another_form_than_all_others_is_found(tmp_path: Path) -> None:
+    spec = EXAM.replace(RIGHT, "upper(trim(reply.text)) == item.answer")
+    items = [*rows()[:5], {**rows()[5], "answer": "a"}]
+    assert warned(tmp_path, spec, items) == ["E1002 no reply gets `right` of row 6 of this scenario"]
+
+
+def test_a_key_beyond_the_options_of_its_row_is_found(tmp_path: Path) -> None:
+    items = [*rows()[:5], {**rows()[5], "answer": "D"}]
+    assert warned(tmp_path, items=items) == ["E1002 no reply gets `right` of row 6 of this scenario"]
+
+
+def test_a_question_under_another_number_counts_twice(tmp_path: Path) -> None:
+    items = [*rows(), {**rows()[0], "number": 7}]
+    assert warned(tmp_path, items=items) == ["E1003 rows 1 and 7 of this scenario ask the same"]
+
+
+def test_a_question_with_two_keys_is_right_for_nobody(tmp_path: Path) -> None:
+    items = [*rows(), {**rows()[0], "number": 7, "answer": "A"}]
+    assert warned(tmp_path, items=items) == [
+        "E1004 rows 1 and 7 of this scenario ask the same and want different answers"
+    ]
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Which planet is nearest to the sun?",
+        "which planet is NEAREST to the sun",
+        "Which planet is nearest to the sun ?!",
+    ],
+)
+def test_a_shot_that_is_a_question_of_the_exam_is_found(tmp_path: Path, question: str) -> None:
+    [message] = warned(tmp_path, worked={**WORKED, "question": question})
+    assert message.startswith("E1008 `worked` has the question of row 2 of this scenario")
+
+
+def test_a_scorer_that_hides_the_reply_in_one_language_is_found(tmp_path: Path) -> None:
+    spec = """benchmark exam "1.0.0" { languages en, de }
+role candidate compared
+role judge
+scorer kind(said: text) by judge {
+  prompt en "Is this kind? {{ said }}"
+  prompt de "Ist das freundlich?"
+  gives  bool
+}
+scenario talk {
+  context language
+  ask reply by candidate { prompt en "Say hello." de "Sag hallo." }
+  score kind = kind(reply.text)
+}
+"""
+    found = compile_files(tmp_path, {"spec.tripos": spec}).diagnostics
+    assert [f"{item.code} {item.message}" for item in found] == ["E1010 no text of scorer `kind` shows `said` in de"]
+
+
+def test_a_warning_can_be_silenced_with_a_reason(tmp_path: Path) -> None:
+    spec = EXAM.replace(RIGHT, "contains(reply.text, item.answer)  # allow E1001: it shows what a lax score gives")
+    assert warned(tmp_path, spec) == []
