@@ -94,7 +94,7 @@ def other_settings() -> list[Settings]:
 
 def _other_settings() -> Iterator[Settings]:
     for name in Settings.model_fields:
-        for value in (0.5, 7, ("x",), "low", True, {"x": 1}):
+        for value in (0.5, 7, ("x",), "low", [{"name": "x", "number": 1}]):
             try:
                 made = Settings.model_validate({name: value})
             except ValidationError:
@@ -123,6 +123,7 @@ OTHER: dict[str, Sequence[Any]] = {
     "prompt": [texts("When?"), texts("Why?", "何时")],
     "returns": [NumberType()],
     "samples": [4],
+    "draw": [1],
     "settings": other_settings(),
     "speakers": [(HELPER, CANDIDATE), *((CANDIDATE, each) for each in _each(HELPER, _SPEAKER))],
     "opens": ["candidate"],

@@ -27,6 +27,7 @@ from tripos_runtime.forecast import Forecast, forecast
 from tripos_runtime.making.outcomes import place_of
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
 from tripos_runtime.models.embeddings import MockEmbedding
+from tripos_runtime.statuses import NOT_ASKED
 
 Row = Mapping[str, Any]
 Where = tuple[str, str, str]
@@ -176,6 +177,8 @@ class Benchmark:
         """Of these rows those that are calls, with where they belong."""
         talks = {talk.fingerprint: talk.name for scenario in self.plan.scenarios for talk in scenario.talks}
         for table, row in rows:
+            if table in ("samples", "judgements") and row["status"] in NOT_ASKED:
+                continue
             if table == "judgements":
                 yield self._where(row["scenario"], row["fingerprint"], self.plan.scorer(row["scorer"]).role), row
             elif table == "turns":

@@ -164,14 +164,7 @@ def _recorded(call: RecordedCall, settings: Settings) -> Iterator[Recorded]:
     said = [(each["role"], each["content"]) for each in orjson.loads(call.messages)]
 
     def key(said: Sequence[tuple[str, str]]) -> bytes:
-        return request_key(
-            call.model,
-            said,
-            call.number,
-            temperature=settings.temperature,
-            max_tokens=settings.max_tokens,
-            stop=settings.stop,
-        )
+        return request_key(call.model, said, call.number, settings.of_sample(call.number))
 
     first, second = (call.reply, None) if call.draft is None else (call.draft, call.reply)
     if first is None:

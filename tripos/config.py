@@ -25,11 +25,12 @@ Cost = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 class EndpointConfig(BaseModel):
     """Where a model, or every model of a provider, is reached, and how hard. `api_key_env` names an environment
-    variable."""
+    variable; `name` says who answers there, and stays when that moves."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
     base_url: str
     api_key_env: str | None = None
+    name: str | None = Field(default=None, min_length=1)
     requests_per_minute: Rate | None = None
     tokens_per_minute: Rate | None = None
     max_connections: int | None = Field(default=None, ge=1, le=4096)

@@ -210,6 +210,7 @@ def run_row(
         "plan": plan.to_json(),
         "fingerprints": sorted(_fingerprints(plan)),
         "roles": json.dumps({role: list(models) for role, models in binding.models.items()}, sort_keys=True),
+        "identities": json.dumps(dict(binding.identities), sort_keys=True) if binding.identities else None,
         "compared_role": binding.compared,
         "models": list(binding.of(binding.compared)),
         "scenarios": list(scenarios),

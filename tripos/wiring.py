@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tripos.config import Config
+from tripos_runtime.binding import Binding
 from tripos_runtime.limits import Limits
 from tripos_runtime.models.base import Endpoint, Model, Price
+from tripos_runtime.models.identity import identity_of
 from tripos_runtime.models.rewards import BatchedReward
 
 TOKENS = 1_000_000
@@ -18,7 +20,14 @@ AT_HOME = ("mock/", "local/", "reward/", "baseline/")
 
 def endpoints_of(config: Config) -> dict[str, Endpoint]:
     """Where models are reached, by name of a model or a provider."""
-    return {name: Endpoint(each.base_url, each.api_key_env) for name, each in config.endpoints.items()}
+    return {name: Endpoint(each.base_url, each.api_key_env, each.name) for name, each in config.endpoints.items()}
+
+
+def identified(binding: Binding, config: Config) -> Binding:
+    """The binding with who answers under the name of each model, where the name does not say it."""
+    endpoints = endpoints_of(config)
+    found = {name: identity_of(name, endpoints) for name in binding.every}
+    return replace(binding, identities={name: by for name, by in found.items() if by != name})
 
 
 def prices_of(config: Config) -> dict[str, Price]:

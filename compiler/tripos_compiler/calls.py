@@ -20,8 +20,9 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.plugins import find_plugin
 from tripos_compiler.program import FormulaScorer
-from tripos_compiler.scope import Binding, Typed, Way, joined, secret_name
+from tripos_compiler.scope import Binding, May, Typed, Way, joined, lacking, secret_name
 from tripos_compiler.semantics.library import FUNCTIONS, Function, Parameter, shown
+from tripos_compiler.semantics.totality import lack_of
 from tripos_compiler.syntax.tree import Argument, CallExpr, Name
 from tripos_compiler.types import fits
 
@@ -160,7 +161,27 @@ def _library(elaborator: Elaborator, syntax: CallExpr, function: Function) -> Ty
         elaborator.error("E0303", wrong, syntax.span, help_)
         return None
     implied = {name: _literal(value) for name, value in function.implied(types).items()}
-    return Typed(_as_call(function.name, given, implied), returns, _told_by(elaborator, function, given))
+    expr = _as_call(function.name, given, implied)
+    may = _lacking(function, given)
+    own = lack_of(expr, {each.parameter.name: each.typed.type for each in given})
+    if own is not None:
+        may = (*may, May(own, syntax.span))
+    return Typed(expr, returns, _told_by(elaborator, function, given), may)
+
+
+def _lacking(function: Function, given: Sequence[Given]) -> tuple[May, ...]:
+    """What may be lacking in the arguments of a call; those of a lazy one are not all looked at."""
+    by_name = {each.parameter.name: each.typed for each in given}
+    match function.name:
+        case "choose":
+            condition = by_name["condition"]
+            chosen = by_name["this"].under(condition.expr), by_name["other"].under(condition.expr, held=False)
+            return (*condition.may, *chosen[0], *chosen[1])
+        case "default":
+            return by_name["fallback"].may
+        case "readable":
+            return ()
+    return lacking(each.typed for each in given)
 
 
 def _told_by(elaborator: Elaborator, function: Function, given: Sequence[Given]) -> Way:
@@ -196,7 +217,8 @@ def _plugged(elaborator: Elaborator, syntax: CallExpr, name: str, plugin: Plugin
     given = arguments(elaborator, syntax, parameters, shape)
     if given is None:
         return None
-    return Typed(_as_call(name, given, {}), plugin.returns, joined(*(each.typed.secret for each in given)))
+    secret = joined(*(each.typed.secret for each in given))
+    return Typed(_as_call(name, given, {}), plugin.returns, secret, lacking(each.typed for each in given))
 
 
 def _scorer(elaborator: Elaborator, syntax: CallExpr, name: str) -> Typed | None:
@@ -244,6 +266,7 @@ def _formula(elaborator: Elaborator, syntax: CallExpr, formula: FormulaScorer) -
             formula.params[each.parameter.name],
             (*each.typed.secret, takes) if each.typed.secret else (),
             value=each.typed.expr,
+            may=each.typed.may,
         )
         for each in given
     }

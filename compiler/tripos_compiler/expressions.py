@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from tripos_compiler.calls import call
@@ -28,8 +29,9 @@ from tripos_compiler.plan import (
     Unary,
 )
 from tripos_compiler.program import Program
-from tripos_compiler.scope import Binding, Scope, Typed, Way, joined
+from tripos_compiler.scope import Binding, May, Scope, Typed, Way, joined, lacking
 from tripos_compiler.semantics.library import shown
+from tripos_compiler.semantics.totality import lack_of
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import (
     Argument,
@@ -119,6 +121,7 @@ class Elaborator:
                     Unary(operator="not" if operator == "not" else "-", value=inner.expr),
                     BoolType() if operator == "not" else unbounded(inner.type),
                     inner.secret,
+                    inner.may,
                 )
             case BinaryExpr():
                 return self._binary(syntax)
@@ -162,7 +165,7 @@ class Elaborator:
                 self.error("E0301", message, span, f"for example `{text}.{example}`")
             return None
         self.program.index.use(span, binding.span, shown(binding.type))
-        return Typed(binding.value or Ref(path=binding.path), binding.type, binding.secret)
+        return Typed(binding.value or Ref(path=binding.path), binding.type, binding.secret, binding.may)
 
     def binding(self, syntax: Syntax) -> Binding | None:
         """The binding of a dotted name; None where it is not one."""
@@ -196,13 +199,13 @@ class Elaborator:
                 if syntax.name.text in of.fields:
                     inner = of.fields[syntax.name.text]
                     self.program.index.use(syntax.name.span, None, shown(inner))
-                    return Typed(Get(of=typed.expr, field=syntax.name.text), inner, typed.secret)
+                    return replace(typed, expr=Get(of=typed.expr, field=syntax.name.text), type=inner)
                 known += [name for name in of.fields if name not in known]
             elif of.kind == "list" and of.of.kind == "record":
                 if syntax.name.text in of.of.fields:  # of every record
                     inner = ListType(of=of.of.fields[syntax.name.text])
                     self.program.index.use(syntax.name.span, None, shown(inner))
-                    return Typed(Get(of=typed.expr, field=syntax.name.text), inner, typed.secret)
+                    return replace(typed, expr=Get(of=typed.expr, field=syntax.name.text), type=inner)
                 known += [name for name in of.of.fields if name not in known]
             elif of.kind == "optional" and of.of.kind == "record":
                 self.error("E0306", f"`{dotted(syntax.of)}` may be missing here", syntax.of.span)
@@ -217,7 +220,8 @@ class Elaborator:
     # --- lists and comparisons ---
 
     def _group(self, syntax: Syntax, arguments: tuple[Argument, ...], choice: Type | None = None) -> Typed | None:
-        if len(arguments) == 1 and arguments[0].name is None and len(arguments[0].elements) == 1 and choice is None:
+        alone = len(arguments) == 1 and arguments[0].name is None and len(arguments[0].elements) == 1
+        if alone and choice is None and not (isinstance(syntax, Group) and syntax.listed):
             return self.any(arguments[0].elements[0])
         items = [self._argument(argument, choice) for argument in arguments]
         known = [item for item in items if item is not None]
@@ -231,7 +235,7 @@ class Elaborator:
         if of is None:
             self.error("E0301", "the values of a list must be of one type", syntax.span)
             return None
-        return Typed(Items(values=tuple(item.expr for item in known)), ListType(of=of), _secret(known))
+        return Typed(Items(values=tuple(item.expr for item in known)), ListType(of=of), _secret(known), lacking(known))
 
     def _argument(self, argument: Argument, choice: Type | None) -> Typed | None:
         if argument.name is not None or len(argument.elements) != 1:
@@ -299,7 +303,12 @@ class Elaborator:
 
     def _operation(self, syntax: BinaryExpr, left: Typed, right: Typed, type_: Type) -> Typed:
         expr = Binary(operator=syntax.operator, left=left.expr, right=right.expr)
-        return Typed(expr, type_, joined(left.secret, right.secret))
+        lazy = syntax.operator in ("and", "or")
+        may = (*left.may, *(right.under(left.expr, syntax.operator == "and") if lazy else right.may))
+        own = lack_of(expr, {"right": right.type})
+        if own is not None:
+            may = (*may, May(own, syntax.span))
+        return Typed(expr, type_, joined(left.secret, right.secret), may)
 
     def _equality(self, syntax: BinaryExpr) -> Typed | None:
         left, right = self._pair(syntax.left, syntax.right)

@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.plan import Expr, Type
+from tripos_compiler.semantics.totality import Lack, unguarded
 from tripos_compiler.source import Span
+
+
+@dataclass(frozen=True)
+class May:
+    """A part of an expression that may have no value, and where it stands."""
+
+    lack: Lack
+    span: Span
+
 
 Way = tuple[Label, ...]
 """The way that a secret took, step by step from the field that is secret; empty where there is none."""
@@ -26,6 +36,8 @@ class Binding:
     fields: Mapping[str, Binding] = field(default_factory=dict)
     value: Expr | None = None
     span: Span | None = None
+    may: tuple[May, ...] = ()
+    """What may be lacking for it to have a value, where it stands for an expression."""
 
 
 Scope = Mapping[str, Binding]
@@ -33,17 +45,27 @@ Scope = Mapping[str, Binding]
 
 @dataclass(frozen=True)
 class Typed:
-    """A checked expression."""
+    """A checked expression. `may` says what may be lacking for it to have a value."""
 
     expr: Expr
     type: Type
     secret: Way = ()
+    may: tuple[May, ...] = ()
+
+    def under(self, condition: Expr, held: bool = True) -> tuple[May, ...]:
+        """What may still be lacking where a condition holds, or does not."""
+        return tuple(replace(each, lack=left) for each in self.may for left in unguarded([each.lack], condition, held))
 
 
 def secret_name(way: Way) -> str:
     """What the secret is called that a way starts from, which must not be empty."""
     named = re.match(r"`(.+?)`", way[0].text)
     return named[1] if named is not None else way[0].text
+
+
+def lacking(known: Iterable[Typed]) -> tuple[May, ...]:
+    """What may be lacking for all of these expressions to have a value."""
+    return tuple(may for each in known for may in each.may)
 
 
 def joined(*ways: Way) -> Way:

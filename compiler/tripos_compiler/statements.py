@@ -29,7 +29,10 @@ PLACES = {
     "file": "at the top of a file",
     "axis group": "in a `group` of an axis",
     "record": "in a record",
+    "extra": "in a record of `provider`",
 }
+MEANT = {"n": "samples"}
+"""Statements by what others call them."""
 
 
 def read_statements(
@@ -214,7 +217,7 @@ def _unknown(
         where = " or ".join(_place(place) for place in places)
         diagnostics.error("E0107", f"`{keyword}` does not belong {here}", first.span, help=f"it stands {where}")
         return
-    close = nearest(keyword, [word for word in table if word])
+    close = meant if (meant := MEANT.get(keyword)) in table else nearest(keyword, [word for word in table if word])
     known = ", ".join(f"`{word}`" for word in sorted(word for word in table if word))
     help_ = f"did you mean `{close}`?" if close else f"{here} there can be {known}"
     diagnostics.error("E0204", f"there is no statement `{keyword}`", first.span, help=help_)

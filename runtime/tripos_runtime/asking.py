@@ -65,16 +65,20 @@ class Question:
     schema: dict[str, Any] | None
     reader: Reader
 
-    def digest(self, model: str, sent: Sequence[Message]) -> str:
-        """The digest of a request that has these messages, where `model` is asked. The number of a sample is not in it,
-        for that is not sent; the schema is, whether or not the model is held to it."""
+    def digest(self, identity: str, sent: Sequence[Message], number: int = 0) -> str:
+        """The digest of a request that has these messages, to the model of that identity. The number of a sample is not
+        in it but for the seed that it has; the schema is, whether or not the model is held to it."""
         text = dumps([[message.role, message.content] for message in sent])
-        told = b"\0".join((model.encode(), self._told, text.encode("utf-8", "replace")))
+        about = self._told if self.settings.seed is None else self._about(self.settings.of_sample(number))
+        told = b"\0".join((identity.encode(), about, text.encode("utf-8", "replace")))
         return blake2b(told, digest_size=16).hexdigest()
 
     @cached_property
     def _told(self) -> bytes:
-        return canonical([self.settings.model_dump(mode="json"), self.schema])
+        return self._about(self.settings)
+
+    def _about(self, settings: Settings) -> bytes:
+        return canonical([settings.model_dump(mode="json"), self.schema])
 
     def repairs(self, outcome: Outcome) -> bool:
         """Whether a reply of which that came is asked for once more."""
@@ -220,9 +224,7 @@ class Asking:
         return Request(
             model=model.name,
             messages=sent,
-            temperature=settings.temperature,
-            max_tokens=settings.max_tokens,
-            stop=settings.stop,
+            settings=settings.of_sample(number),
             schema=self.question.schema if model.structured else None,
             samples=samples,
             number=number,

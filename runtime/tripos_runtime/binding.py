@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
@@ -27,10 +27,25 @@ class Binding:
 
     models: Mapping[str, tuple[str, ...]]
     compared: str
+    identities: Mapping[str, str] = field(default_factory=dict)
+    """Who answers under the name of a model, where the name alone does not say it: `models/identity.py`."""
 
     def of(self, role: str) -> tuple[str, ...]:
         """The models that fill a role."""
         return self.models[role]
+
+    def identity_of(self, model: str) -> str:
+        """What the replies of a model are named by."""
+        return self.identities.get(model, model)
+
+    def identity_beside(self, model: str) -> str | None:
+        """The identity of a model as a column beside its name: `None` where it is the name."""
+        return self.identities.get(model)
+
+    @property
+    def answering(self) -> dict[str, tuple[str, ...]]:
+        """What the replies of every role are named by, by the role's name."""
+        return {role: tuple(map(self.identity_of, models)) for role, models in self.models.items()}
 
     @property
     def every(self) -> tuple[str, ...]:

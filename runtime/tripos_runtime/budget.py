@@ -110,7 +110,8 @@ class Budget:
         sent = sum(_bytes(message.content) + AROUND_MESSAGE for message in request.messages)
         if request.schema is not None:
             sent += self._schema_bytes(request.schema)
-        most_out = request.max_tokens if request.max_tokens is not None else price.most_out if price else None
+        longest = request.settings.max_tokens
+        most_out = longest if longest is not None else price.most_out if price else None
         if most_out is None:
             if self.tokens is not None or (
                 price is not None and _dearest_usd(price, sent, 1) > price.cost_usd(sent, 0)

@@ -190,7 +190,8 @@ class _Usual:
 
     def tokens(self, request: Request) -> int:
         """How many tokens a request is thought to take."""
-        out = self._out if request.max_tokens is None else min(self._out, request.max_tokens)
+        longest = request.settings.max_tokens
+        out = self._out if longest is None else min(self._out, longest)
         return round(_size(request) * self._per_byte + out * request.samples)
 
     def learn(self, request: Request, reply: Reply) -> int | None:

@@ -26,9 +26,7 @@ class PairStepper(Stepper):
 
     def _reuse_pair(self, pair: Pair, shared: Shared) -> None:
         for call in pair.calls:
-            if shared.reuses(call.name):
-                self.tally.reused[call.role, pair.case.scenario.name] += 1
-                self._count_status(call.table, shared.kept[call.name])
+            self.reuse_call(call, pair.case.scenario.name, shared)
         outcomes = [name for name in pair.comparisons.values() if shared.first(name)]
         self.tally.comparisons.update(shared.kept[name] for name in outcomes)
         self.work.add([name for _, name in pair.results])
@@ -37,18 +35,20 @@ class PairStepper(Stepper):
         step, unit = pair.step, pair.first
         names = pair.names(shared.names[pair.first], shared.names[pair.second])
         question = self.questions.of(step)
-        status = names.holds(step)
+        against = names.against(step)
         sent: tuple[Message, ...] = ()
-        if status is None:
+        if against is None:
             try:
                 sent = grade_messages(step, question, pair.case, names.values, self.sources, ())
             except Unavailable as reason:
-                status = reason.status
+                against = reason
 
         async def judge(call: Call) -> None:
-            if status is not None:
-                self.skip(call.name, call.role, status, unit, shared)
-                self._keep_comparison(pair, call, None, (None, status), shared)
+            if against is not None:
+                self.skip(
+                    call, against, unit, shared, lambda call: self.judgement_row(unit, step, call.model, call.name)
+                )
+                self._keep_comparison(pair, call, None, (None, against.status), shared, against.reason)
                 return
 
             async def make(wanted: Sequence[str]) -> Mapping[str, Answer]:
@@ -65,7 +65,13 @@ class PairStepper(Stepper):
         await together([judge(call) for call in pair.calls])
 
     def _keep_comparison(
-        self, pair: Pair, call: Call, judgement: str | None, found: tuple[float | None, str], shared: Shared
+        self,
+        pair: Pair,
+        call: Call,
+        judgement: str | None,
+        found: tuple[float | None, str],
+        shared: Shared,
+        reason: str | None = None,
     ) -> None:
         """Keeps an outcome that the ledger has not yet."""
         step, name = pair.step, pair.comparisons[call.model]
@@ -90,5 +96,6 @@ class PairStepper(Stepper):
             "second_sample_id": pair.second.samples[step.of],
             "value": value,
             "status": status,
+            "error": reason,
         }
         self.ledger.keep({"comparisons": [row]})

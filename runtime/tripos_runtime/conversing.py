@@ -27,7 +27,7 @@ from tripos_runtime.shared import Shared
 from tripos_runtime.sources import Sources
 from tripos_runtime.statuses import AGAIN, OK
 from tripos_runtime.talks import LIMIT, SAID, Talk, ends, most_turns
-from tripos_runtime.units import Call
+from tripos_runtime.units import Call, is_told
 
 if TYPE_CHECKING:
     from tripos_runtime.stepping import Stepper
@@ -41,16 +41,16 @@ OF_TURN = ("status", "error", "finish_reason", "model_served", *SUMMED)
 async def converse(stepper: Stepper, unit: Unit, step: Converse, names: Names, shared: Shared) -> None:
     """Holds the conversation of a unit, unless that was done, and puts it among the names."""
     talk = unit.talks[step.name]
-    status = names.holds(step)
+    against = names.against(step)
     told: dict[str, str] = {}
-    if status is None and talk.name not in shared.answers:
+    if against is None and talk.name not in shared.answers:
         try:
             told = systems(step, unit.case, names.values, stepper.sources)
         except Unavailable as reason:
-            status = reason.status
-    if status is not None:
-        _skip(stepper, unit, talk, status, shared)
-        names.lacks(step, status)
+            against = reason
+    if against is not None:
+        _skip(stepper, unit, talk, against, shared)
+        names.lacks(step, against.status, against.reason)
         return
 
     async def make(wanted: Sequence[str]) -> Mapping[str, Answer]:
@@ -94,14 +94,19 @@ def count_kept(stepper: Stepper, unit: Unit, talk: Talk, shared: Shared) -> None
     stepper.work.add([talk.name])
 
 
-def _skip(stepper: Stepper, unit: Unit, talk: Talk, status: str, shared: Shared) -> None:
-    """Counts the turns of a conversation that is not held, once for all units."""
-    if status in AGAIN:  # no row may say so
+def _skip(stepper: Stepper, unit: Unit, talk: Talk, against: Unavailable, shared: Shared) -> None:
+    """Counts the turns of a conversation that is not held, once for all units; one in which a speaker cannot be told
+    what it is to be told is kept as a result."""
+    if against.status in AGAIN:  # no row may say so
         stepper.whole = False
     if shared.first(talk.name):
         shared.skipped.add(talk.name)
         for role, most in most_turns(talk.step):
             stepper.tally.skipped[role, unit.case.scenario.name] += most
+        if is_told(against):
+            stepper.tally.unasked[talk.step.opens, against.reason] += 1
+            if talk.name not in shared.kept:
+                _Holding(stepper, unit, talk, {}, shared).keep_unheld(against)
 
 
 @dataclass
@@ -169,7 +174,8 @@ class _Holding:
             return self.shared.rows[name]
         left_out = self.left_out.get(role, 0)
         asking = self._asking(role, left_out)
-        request = asking.question.digest(self.talk.models[role], asking.sent)
+        identity = self.unit.wiring.binding.identity_of(self.talk.models[role])
+        request = asking.question.digest(identity, asking.sent, self.talk.number)
         found = self._adopted(name, role, request)
         if found is not None:
             answer, left_out = await asking.adopt(found, lambda draft: None), found.row["left_out"]
@@ -254,6 +260,7 @@ class _Holding:
             "context": dict(self.unit.case.context),
             "role": role,
             "model": models[role],
+            "identity": self.unit.wiring.binding.identity_beside(models[role]),
             "sample_number": self.talk.number,
             **columns,
             "request_digest": None,
@@ -263,6 +270,10 @@ class _Holding:
         self.stepper.tally.samples[status] += 1
         self.stepper.settled([self.talk.name], status)
         return Answer(status, text, self.turns, "", columns)
+
+    def keep_unheld(self, against: Unavailable) -> None:
+        """Keeps that the conversation is not held, and why."""
+        self._keep(against.status, against.status, f"not held: {against.reason}")
 
     def _last(self) -> str:
         """Who spoke last, or would have."""

@@ -9,6 +9,7 @@ from contextlib import closing
 from typing import IO, Any
 
 from tripos_compiler.data import DataError
+from tripos_compiler.semantics.rows import EMPTY_CELL
 
 LONGEST_CELL = 2**31 - 1
 """The longest text that a cell may hold, in characters."""
@@ -45,7 +46,7 @@ def delimited_rows(opened: Opened, shown: str, delimiter: str | None = None) -> 
             surplus: Any = row.pop(None, [])  # what is over stands under no name
             if any(cell.strip() for cell in surplus):
                 raise _too_long(shown, begin, len(row), len(row) + len(surplus), mark)
-            yield row
+            yield {name: EMPTY_CELL if cell == "" else cell for name, cell in row.items()}
 
 
 def _text(opened: Opened) -> IO[str]:

@@ -133,9 +133,12 @@ def _texts(title: str, before: Texts | None, after: Texts | None) -> list[str]:
 
 
 def _settings(before: Settings, after: Settings) -> list[str]:
-    was, now = _plain(before), _plain(after)
-    names = [name for name in dict.fromkeys((*was, *now)) if was.get(name) != now.get(name)]
-    told = [f"{name} {_value(was.get(name))} → {_value(now.get(name))}" for name in names]
+    was, now = before.given, after.given
+    told = [
+        f"{name} {_value(was.get(name))} → {_value(now.get(name))}"
+        for name in Settings.model_fields
+        if was.get(name) != now.get(name)
+    ]
     return [f"settings ({', '.join(told)})"]
 
 
@@ -174,7 +177,7 @@ def _named(noun: str, names: Iterable[str]) -> str:
 
 
 def _value(value: Any) -> str:
-    if value is None or value == ():
+    if value is None:
         return "unset"
     text = value if isinstance(value, str) else dumps(value)
     return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"

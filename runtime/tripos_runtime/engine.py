@@ -80,7 +80,9 @@ class Engine:
         self.stepper = PairStepper(
             self.plan, self.source.sources, self.callers, self.ledger, self.tally, work, self.run_id, self.now
         )
-        self.stepper.encoder = Encoder(self.callers, self.ledger, self.tally, self.run_id, self.now)
+        self.stepper.encoder = Encoder(
+            self.callers, self.ledger, self.tally, self.run_id, self.now, self.binding.identities
+        )
         self.stepper.chooser.shelf = self.shelf
         live = Live(self.plan, lambda: self.source.cases(self.selection), self.lookup.units)
         self.stepper.adoption = Adoption(self.ledger, live)
@@ -235,7 +237,7 @@ def work_name(plan: Plan, binding: Binding, selection: Selection) -> str:
         chosen.append(selection.subset.model_dump(mode="json"))
     if plan.subsets:
         chosen.append("marked")  # items that were listed before they were marked are listed again
-    return digest([plan.digest, {role: list(models) for role, models in binding.models.items()}, chosen])
+    return digest([plan.digest, {role: list(models) for role, models in binding.answering.items()}, chosen])
 
 
 def new_run_id(now: datetime) -> str:

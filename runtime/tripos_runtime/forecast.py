@@ -200,7 +200,7 @@ class _Watcher:
         self.alike = {each.name: alike(self.lookup.wirings[each.name], held) for each in chosen}
         self.unmade_alike = {each.name: alike(self.lookup.wirings[each.name], ()) for each in chosen}
         """What was never made is not kept."""
-        self.vectors = ForeseenVectors(ledger)
+        self.vectors = ForeseenVectors(ledger, binding.identities)
         self.foresight = Foresight(plan, source.sources, vectors=self.vectors)
         self.reasons = Reasons(plan, history)
         self.arms = {scenario.name: arms_of(scenario) for scenario in chosen}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import ChainMap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import IntEnum
 from typing import Any, NamedTuple, cast
 
@@ -28,7 +28,7 @@ from tripos_runtime.retrieval.foreseen import ForeseenVectors
 from tripos_runtime.retrieval.indexes import Values
 from tripos_runtime.retrieval.retrieving import found
 from tripos_runtime.sizes import NO_SIZE, PENDING, Known, Size, can_be, is_pending, is_waiting
-from tripos_runtime.statuses import NOT_APPLICABLE, OK
+from tripos_runtime.statuses import NOT_APPLICABLE, NOT_ASKED, OK
 from tripos_runtime.talks import Talk, turns_so_far
 from tripos_runtime.units import Call, Names, Unit
 from tripos_runtime.verdicts import said
@@ -212,7 +212,7 @@ class _View:
         """What a step finds. Of one that needs vectors nothing is known but about how long it is."""
         status = self._status(step, at)
         if status not in (None, PENDING):
-            at.names.values[step.name] = Missing(step.name, str(status))
+            at.names.found(step, Missing(step.name, str(status)))
             return
         key = (step.fingerprint, str(status), *unit.upstream(step.needs))
         if key not in self.retrieved:
@@ -235,7 +235,7 @@ class _View:
         elif isinstance(seen, Missing) and seen.status == PENDING:
             at.known[(step.name,)] = is_waiting(step.name, f"what `{step.name}` finds")
             at.fates[step.name] = Fate.PERHAPS
-        at.names.values[step.name] = seen
+        at.names.found(step, seen)
 
     def _near(self, unit: Unit, step: Retrieve, at: _Walked) -> Mapping[int, Values] | None:
         """How near the elements are by vectors, where all of these are there. It matters to whoever adopts."""
@@ -257,7 +257,7 @@ class _View:
                 self._note(Foreseen(call, unit, Fate.RULED_OUT))
             at.names.lacks(step, str(status))
             return
-        self._adopt_turns(talk, at.names)
+        self._adopt_turns(talk, unit, at.names)
         if is_over(talk, self.kept, self.rows):
             self._over(talk, unit)
             row = self.rows.get(talk.name)
@@ -305,14 +305,14 @@ class _View:
     def _give(self, step: Verdict, calls: Sequence[Call], fate: Fate, size: Size | str, names: Names) -> None:
         """Puts a verdict among the names: its value, where every judgement that it is taken from is there."""
         if fate is Fate.RULED_OUT:
-            names.values[step.name] = Missing(step.name, str(size))
+            names.lacks(step, str(size))
             return
         question = self.foresight.questions.of(step)
         rows = [self.rows.get(call.name) for call in calls]
         answers = [answer_of(row, question.reader) for row in rows if row is not None]
         whole_ = fate is Fate.REUSED and len(answers) == len(calls)
         scorer = self.foresight.plan.scorer(step.scorer)
-        names.values[step.name] = said(step, scorer, answers) if whole_ else Missing(step.name, PENDING)
+        names.gave(step.name, said(step, scorer, answers) if whole_ else Missing(step.name, PENDING))
 
     def compare(self, pair: Pair) -> None:
         """What becomes of the calls of a pair, once its sides were gone through."""
@@ -348,6 +348,8 @@ class _View:
         self._note(Foreseen(call, unit, fate, own, awaits, said_by))
 
     def _note(self, seen: Foreseen) -> None:
+        if seen.fate is Fate.REUSED and self.kept.get(seen.call.name) in NOT_ASKED:  # nor is it asked now
+            seen = replace(seen, fate=Fate.RULED_OUT)
         before = self.found.get(seen.call.name)
         if before is None or before.fate < seen.fate:
             self.found[seen.call.name] = seen
@@ -383,7 +385,7 @@ class _View:
             return False
         return self._holds(call.name, self.adopting.reply(call, self.sent[key], unit))
 
-    def _adopt_turns(self, talk: Talk, names: Names) -> None:
+    def _adopt_turns(self, talk: Talk, unit: Unit, names: Names) -> None:
         """Takes over the turns that another conversation has after the same ones."""
         if talk.name in self.kept or not self.adopting.could(talk):
             return
@@ -394,7 +396,7 @@ class _View:
         while not is_over(talk, self.kept, self.rows):
             turns = turns_so_far(talk, self.rows, self.kept)
             before = [self.rows[name] for name in talk.turns[: len(turns)]]
-            if not self._holds(talk.turns[len(turns)], self.adopting.turn(talk, turns, before, told, self.case)):
+            if not self._holds(talk.turns[len(turns)], self.adopting.turn(talk, turns, before, told, unit)):
                 return
 
     def _holds(self, name: str, row: Row | None) -> bool:
@@ -425,6 +427,9 @@ class _View:
             row = self.rows.get(name)
             if row is None:  # another process is about to write it
                 names.skipped(step, PENDING)
+                return
+            if row["status"] in NOT_ASKED:
+                names.skipped(step, row["status"])
                 return
             answer = answer_of(row, self.foresight.questions.of(step).reader)
             self.answers[name] = (answer.text, answer.value, answer.status, answer.prompt)

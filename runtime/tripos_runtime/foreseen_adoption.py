@@ -10,7 +10,6 @@ from tripos_compiler.semantics.conversations import opening
 from tripos_compiler.semantics.library.kinds import Dialogue
 from tripos_runtime.adopting import Adoption, Here, Wanted
 from tripos_runtime.asking import Adopted, Question, reread, text_reader
-from tripos_runtime.cases import Case
 from tripos_runtime.conversing import said_to
 from tripos_runtime.ledger import Row
 from tripos_runtime.models.base import Message
@@ -42,22 +41,22 @@ class Adopting:
         question = self.questions.of(step)
         number = unit.number % step.samples if isinstance(step, Ask) else 0
         about = (unit.case.item_id, *unit.samples.values())
-        request = question.digest(call.model, sent)
+        request = question.digest(unit.wiring.binding.identity_of(call.model), sent, number)
         return self._row(Wanted(call.table, call.name, call.model, request, number, about), question)
 
     def turn(
-        self, talk: Talk, turns: Dialogue, before: Sequence[Row], told: Mapping[str, str], case: Case
+        self, talk: Talk, turns: Dialogue, before: Sequence[Row], told: Mapping[str, str], unit: Unit
     ) -> Row | None:
         """A row to be that of the next turn of a conversation, after those `before`."""
         number = len(turns) + 1
         role, step = talk.speaker(number), talk.step
         own = [row["left_out"] for place, row in enumerate(before, 1) if talk.speaker(place) == role]
-        begun = opening(case.language) if role == step.opens else None
+        begun = opening(unit.case.language) if role == step.opens else None
         sent = said_to(role, told, turns, begun, own[-1] if own else 0)
         settings = next(speaker.settings for speaker in step.speakers if speaker.role == role)
         question, model = Question(None, None, settings, None, text_reader), talk.models[role]
-        request = question.digest(model, sent)
-        wanted = Wanted("turns", talk.turns[number - 1], model, request, talk.number, (case.item_id,))
+        request = question.digest(unit.wiring.binding.identity_of(model), sent, talk.number)
+        wanted = Wanted("turns", talk.turns[number - 1], model, request, talk.number, (unit.case.item_id,))
         return self._row(wanted, question)
 
     def _row(self, wanted: Wanted, question: Question) -> Row | None:

@@ -23,6 +23,8 @@ class Earlier:
     scenarios: frozenset[str]
     """Those that were run."""
     whole: bool = True
+    identities: Mapping[str, str] = field(default_factory=dict)
+    """Who answered under the name of a model, where that does not say it."""
 
     @property
     def plan(self) -> Plan | None:

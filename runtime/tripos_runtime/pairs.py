@@ -28,11 +28,12 @@ class Pair:
         judges = self.wiring.binding.of(role)
         samples = [name for side in (first, second) for name in side.upstream(step.needs)]
         samples += self.wiring.makers[step.fingerprint]
+        by = self.wiring.binding.identity_of
         self.calls = [
-            Call("judgements", judgement_id(step.judgement, samples, judge), role, judge, step) for judge in judges
+            Call("judgements", judgement_id(step.judgement, samples, by(judge)), role, judge, step) for judge in judges
         ]
         """One call of every judge."""
-        self.comparisons = {judge: comparison_id(step.fingerprint, samples, judge) for judge in judges}
+        self.comparisons = {judge: comparison_id(step.fingerprint, samples, by(judge)) for judge in judges}
         """The names of the outcomes, by judge."""
 
     @property
@@ -46,7 +47,10 @@ class Pair:
     def names(self, first: Names, second: Names) -> Names:
         """The names that expressions see: those of each side below `first` and `second`. What both have in common
         stands there as it does in the case."""
-        return Names({**first.values, "first": first.values, "second": second.values})
+        names = Names(first.values)
+        names.gave("first", first.values)
+        names.gave("second", second.values)
+        return names
 
 
 class Split(NamedTuple):

@@ -7,7 +7,8 @@ from typing import Any
 
 from tripos_compiler.plan import Ask, Axis, Judging, Metric, Ref
 from tripos_compiler.semantics.conversations import leave_out, opening, seen_by
-from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.evaluate import REPLIES, Unavailable, evaluate
+from tripos_compiler.semantics.names import names_in
 from tripos_compiler.semantics.render import render
 from tripos_runtime.asking import Question
 from tripos_runtime.cases import Case
@@ -63,7 +64,9 @@ def grade_messages(
     """The messages to a judge, who sees the arguments of the step, and data sets and trees. Raises `Unavailable` as
     `ask_messages` does."""
     args = {param: evaluate(expr, names) for param, expr in step.args.items()}
-    return messages(question, {**sources.names, **args}, case.language, sources.axes, metrics)
+    replies = names.get(REPLIES, frozenset())
+    told = {param for param, expr in step.args.items() if not replies.isdisjoint(names_in(expr))}
+    return messages(question, {**sources.names, **args, REPLIES: told}, case.language, sources.axes, metrics)
 
 
 def messages(

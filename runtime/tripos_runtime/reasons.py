@@ -26,6 +26,7 @@ Kind = Literal[
     "version",
     "builds_on",
     "model",
+    "endpoint",
     "samples",
     "items",
     "rest",
@@ -75,6 +76,8 @@ class _Before:
 
     cause: Cause | None
     models: frozenset[str] = frozenset()
+    answering: frozenset[str] = frozenset()
+    """What the replies of those were named by."""
     samples: int = 0
     whole: bool = True
 
@@ -123,6 +126,9 @@ class Reasons:
             return before.cause
         if call.model not in before.models:
             return Cause("model", f"{call.role} {call.model}")
+        by = seen.unit.wiring.binding.identity_of(call.model)
+        if by not in before.answering:
+            return Cause("endpoint", by)
         if isinstance(call.step, Ask | Converse) and number % call.step.samples >= before.samples:
             return Cause("samples", f"{before.samples} → {call.step.samples}")
         if case.item_id not in self.history.items.get(scenario.name, ()):
@@ -169,6 +175,8 @@ class Reasons:
                 role, _, model = cause.detail.partition(" ")
                 compared = any(each.name == role and each.kind == "compared" for each in self.plan.roles)
                 return f"model new: {model}" if compared else f"{role} new: {model}"
+            case "endpoint":
+                return f"answered by another before: {cause.detail}"
             case "samples":
                 return f"more samples: {cause.detail}"
         return "left out or not reached by the earlier runs"
@@ -192,15 +200,18 @@ class Reasons:
 
     def _same(self, same: list[Earlier], step: Ask | Converse | Judging, role: str) -> _Before:
         models: set[str] = set()
+        answering: set[str] = set()
         for each in same:
             by_role = each.roles.get(role)
-            models.update(by_role if by_role is not None else (m for names in each.roles.values() for m in names))
+            names = by_role if by_role is not None else [m for names in each.roles.values() for m in names]
+            models.update(names)
+            answering.update(each.identities.get(name, name) for name in names)
         samples = 0
         if isinstance(step, Ask | Converse):
             plans = [each.plan for each in _by_plan(same)]
             counts = [ask.samples for plan in plans if plan is not None for ask in _steps(plan, step.fingerprint)]
             samples = max(counts, default=step.samples)
-        return _Before(None, frozenset(models), samples, all(each.whole for each in same))
+        return _Before(None, frozenset(models), frozenset(answering), samples, all(each.whole for each in same))
 
     def _new_scenario(self, scenario: Scenario) -> Cause:
         newest = next(iter(self.history.earlier), None)

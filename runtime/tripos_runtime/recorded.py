@@ -138,7 +138,7 @@ class _Stepper(Stepper):
             if isinstance(step, Score) and absent.isdisjoint((*step.needs, step.of)):
                 self._score(unit, step, names, shared)
             if isinstance(step, Retrieve):
-                names.values[step.name] = found(self.chooser, unit, step, names)
+                names.found(step, found(self.chooser, unit, step, names))
             if not isinstance(step, Ask):
                 continue
             name = unit.samples[step.name]

@@ -11,13 +11,12 @@ from itertools import islice
 from typing import Any
 
 from tripos_compiler.plan import Shots
-from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.evaluate import NoValue, Unavailable, evaluate
 from tripos_compiler.semantics.render import render
 from tripos_runtime.cases import Case
 from tripos_runtime.models.base import Message
 from tripos_runtime.retrieval.splitting import Split, holds
 from tripos_runtime.sources import SourceRow, Sources
-from tripos_runtime.statuses import NOT_APPLICABLE
 
 NONE = object()
 """The key of a row that has none: it is nobody else's."""
@@ -57,9 +56,7 @@ def _candidates(shots: Shots, where: Split, names: Mapping[str, Any], sources: S
     for same in where.same:
         try:
             value = evaluate(same.other, names)
-        except Unavailable as reason:
-            if reason.status != NOT_APPLICABLE or reason.step in names:
-                raise
+        except NoValue:
             return ()
         places = sources.places(shots.dataset, shots.alias, same, value)
         kept = places if kept is None else sorted(set(kept).intersection(places))

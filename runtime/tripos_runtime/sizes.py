@@ -22,7 +22,7 @@ from tripos_compiler.plan import (
     Template,
     Unary,
 )
-from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.evaluate import LAZY, Unavailable, evaluate
 from tripos_compiler.semantics.library import FUNCTIONS, json
 from tripos_compiler.semantics.render import rubric, show
 from tripos_runtime.models.base import Message
@@ -240,7 +240,7 @@ class Outline:
             return Size()
 
     def _call(self, function: str, args: Sequence[Expr], waited: Unavailable) -> Size:
-        size = sum_of(self._later(arg) if function == "choose" else self.expression(arg) for arg in args)
+        size = sum_of(self._later(arg) if function in LAZY else self.expression(arg) for arg in args)
         own = FUNCTIONS.get(function)
         if own is None:  # one of the user's, which is not called
             return size + is_waiting(f"the function `{function}`", f"the function `{function}`")

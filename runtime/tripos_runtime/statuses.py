@@ -9,13 +9,18 @@
 | `refused` | both | the model or its provider would not answer |
 | `provider_error` | both | no answer came; the next run asks again |
 | `function_error` | scores | a Python function failed; the next run calls it again |
-| `not_applicable` | scores | a condition ruled it out, or an expression has no value there |
+| `undefined` | both | an expression has no value because of a reply; of a call, it was not made for that reason |
+| `not_applicable` | both | a condition ruled it out, or an expression has no value because of what the item lacks |
+
+An `undefined` score is one that failed: it is counted like one that could not be read. One that is `not_applicable` is
+no score of the item at all.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
+from tripos_compiler.semantics import evaluate
 from tripos_runtime.plugins import FUNCTION_ERROR
 
 OK: Final = "ok"
@@ -24,10 +29,13 @@ PARSE_FAILURE: Final = "parse_failure"
 TRUNCATED: Final = "truncated"
 REFUSED: Final = "refused"
 FAILED: Final = "provider_error"
-NOT_APPLICABLE: Final = "not_applicable"
+UNDEFINED: Final = evaluate.UNDEFINED
+NOT_APPLICABLE: Final = evaluate.NOT_APPLICABLE
 
 AGAIN: Final = frozenset({FAILED, FUNCTION_ERROR})
 """What the next run tries again, and no other: an answer that is bad stays the answer."""
+NOT_ASKED: Final = frozenset({UNDEFINED, NOT_APPLICABLE})
+"""The statuses of calls that were not made, since what they were to ask has no value."""
 CUT: Final = frozenset({"length", "max_tokens", "MAX_TOKENS"})
 """How providers say that a reply was cut off."""
 

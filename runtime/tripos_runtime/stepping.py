@@ -22,7 +22,7 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_runtime.adopting import Adoption, Wanted
-from tripos_runtime.asking import Adopted, Answer, Asking, Draft, Question
+from tripos_runtime.asking import NOTHING, Adopted, Answer, Asking, Draft, Question, dumps
 from tripos_runtime.calling import Called, Caller
 from tripos_runtime.columns import kept_value
 from tripos_runtime.conversing import converse, count_kept
@@ -37,9 +37,9 @@ from tripos_runtime.retrieval.encoding import Encoder
 from tripos_runtime.retrieval.retrieving import Retriever, retrieve
 from tripos_runtime.shared import Shared, together
 from tripos_runtime.sources import Sources
-from tripos_runtime.statuses import AGAIN, SCORED
+from tripos_runtime.statuses import AGAIN, NOT_ASKED, SCORED
 from tripos_runtime.tally import Tally
-from tripos_runtime.units import Call, Names, Unit
+from tripos_runtime.units import Call, Names, Unit, is_told
 from tripos_runtime.verdicts import take_verdict
 
 
@@ -71,9 +71,7 @@ class Stepper:
     def reuse(self, unit: Unit, shared: Shared) -> None:
         """Counts a unit of which the ledger has everything."""
         for call in unit.calls:
-            if shared.reuses(call.name):
-                self.tally.reused[call.role, unit.case.scenario.name] += 1
-                self._count_status(call.table, shared.kept[call.name])
+            self.reuse_call(call, unit.case.scenario.name, shared)
         for talk in unit.talks.values():
             count_kept(self, unit, talk, shared)
         names = [call.name for call in unit.calls]
@@ -83,6 +81,18 @@ class Stepper:
                 continue
             self.tally.scores.update(shared.kept[name] for name in scores.values() if shared.first(name))
         self.work.add(names)
+
+    def reuse_call(self, call: Call, scenario: str, shared: Shared) -> None:
+        """Counts a call of which the ledger has the result; one that was not made then is not made now."""
+        if not shared.reuses(call.name):
+            return
+        status = shared.kept[call.name]
+        counter = self.tally.skipped if status in NOT_ASKED else self.tally.reused
+        counter[call.role, scenario] += 1
+        if status in NOT_ASKED:
+            self.tally.unasked[call.role, "what was to be asked has no value"] += 1
+        else:
+            self._count_status(call.table, status)
 
     async def go_through(self, unit: Unit, shared: Shared) -> None:
         """Takes a unit through all its steps."""
@@ -107,20 +117,23 @@ class Stepper:
 
     async def _ask(self, unit: Unit, step: Ask, names: Names, shared: Shared) -> None:
         name = unit.samples[step.name]
-        status = names.holds(step)
+        against = names.against(step)
         sent: tuple[Message, ...] = ()
         question = self.questions.of(step)
-        if status is None and name not in shared.answers:
+        if against is None and name not in shared.answers:
             try:
                 sent = self._sent(unit, step, question, names, shared)
             except Unavailable as reason:
-                status = reason.status
-        if status is not None:
-            self.skip(name, step.role, status, unit, shared)
-            names.skipped(step, status)
-            return
+                against = reason
         model = unit.wiring.model_of(step, unit.model)
-        several = self.callers[model].model.most_samples if step.samples > 1 else 1
+        if against is not None:
+            call, numbers = Call("samples", name, step.role, model, step), {name: unit.number % step.samples}
+            self.skip(call, against, unit, shared, lambda call: self._sample(unit, step, numbers, call.name))
+            names.skipped(step, against.status, against.reason)
+            return
+        # With a seed each sample is a request of its own, with the seed of its own.
+        together = step.samples > 1 and step.settings.seed is None
+        several = self.callers[model].model.most_samples if together else 1
         numbers = {name: unit.number % step.samples}
         if several > 1:
             numbers |= {each: number for number, each in unit.all_samples(step) if each not in shared.kept}
@@ -147,24 +160,25 @@ class Stepper:
         return shared.sent[key]
 
     async def _grade(self, unit: Unit, step: Grade, names: Names, shared: Shared) -> None:
-        status = names.holds(step)
+        against = names.against(step)
         sent: tuple[Message, ...] = ()
         question = self.questions.of(step)
-        if status is None:
+        if against is None:
             try:
-                sent = grade_messages(
-                    step, question, unit.case, names.values, self.sources, self.questions.metrics(step)
-                )
+                metrics = self.questions.metrics(step)
+                sent = grade_messages(step, question, unit.case, names.values, self.sources, metrics)
             except Unavailable as reason:
-                status = reason.status
+                against = reason
         titles = step.metrics or (step.name,)
 
         async def judge(call: Call) -> None:
             name, evaluator = call.name, call.model
-            if status is not None:
-                self.skip(name, call.role, status, unit, shared)
-                empty = dict.fromkeys(titles, (None, status))
-                self._keep_scores(unit, step, None, evaluator, empty, shared)
+            if against is not None:
+                self.skip(
+                    call, against, unit, shared, lambda call: self.judgement_row(unit, step, evaluator, call.name)
+                )
+                empty = dict.fromkeys(titles, (None, against.status))
+                self._keep_scores(unit, step, None, evaluator, empty, shared, reason=against.reason)
                 return
 
             async def make(wanted: Sequence[str]) -> Mapping[str, Answer]:
@@ -206,7 +220,10 @@ class Stepper:
         firsts: dict[str, Called | ModelError | Draft | Adopted] = {
             name: draft_of(shared.drafts[name]) for name in new if name in shared.drafts
         }
-        requests = {name: asking.question.digest(calls[name].model, asking.sent) for name in new}
+        binding, question = unit.wiring.binding, asking.question
+        requests = {
+            name: question.digest(binding.identity_of(calls[name].model), asking.sent, numbers[name]) for name in new
+        }
         for name in new:
             if name not in firsts and (
                 found := self._adopted(unit, calls[name], requests[name], numbers[name], shared)
@@ -262,13 +279,23 @@ class Stepper:
             self._count_status(call.table, answer.status)
             self.settled([call.name], answer.status)
 
-    def skip(self, name: str, role: str, status: str, unit: Unit, shared: Shared) -> None:
-        """Counts a call that is not made, once for all units."""
-        if status in AGAIN:  # no row may say so
+    def skip(
+        self, call: Call, against: Unavailable, unit: Unit, shared: Shared, row: Callable[[Call], dict[str, Any]]
+    ) -> None:
+        """Counts a call that is not made, once for all units. Where what it asks has no value, that is kept as a result
+        of its own: `row` gives the columns beside those that say why."""
+        if against.status in AGAIN:  # no row may say so
             self.whole = False
-        if shared.first(name):
-            shared.skipped.add(name)
-            self.tally.skipped[role, unit.case.scenario.name] += 1
+        if not shared.first(call.name):
+            return
+        shared.skipped.add(call.name)
+        self.tally.skipped[call.role, unit.case.scenario.name] += 1
+        if not is_told(against):
+            return
+        self.tally.unasked[call.role, against.reason] += 1
+        if call.name not in shared.kept:
+            self.ledger.keep({call.table: [{**row(call), **unasked(against)}]})
+        self.settled([call.name], against.status)
 
     def _keep_answer(self, call: Call, answer: Answer, row: dict[str, Any], asking: Asking) -> None:
         self.ledger.keep({call.table: [{**row, **answer.columns}]})
@@ -296,6 +323,7 @@ class Stepper:
             "context": dict(unit.case.context),
             "role": step.role,
             "model": unit.wiring.model_of(step, unit.model),
+            "identity": unit.wiring.binding.identity_beside(unit.wiring.model_of(step, unit.model)),
             "sample_number": numbers[name],
         }
 
@@ -308,6 +336,7 @@ class Stepper:
             **self.common(unit, step.judgement),
             "scorer": step.scorer,
             "evaluator": evaluator,
+            "identity": unit.wiring.binding.identity_beside(evaluator),
         }
 
     def common(self, unit: Unit, fingerprint: str) -> dict[str, Any]:
@@ -321,25 +350,38 @@ class Stepper:
         }
 
     def _score(self, unit: Unit, step: Score, names: Names, shared: Shared) -> None:
-        status = names.holds(step) or SCORED
+        against = names.against(step)
         value: float | None = None
-        if status == SCORED:
+        if against is None:
             try:
                 value = float(evaluate(step.value, names.values))
             except Unavailable as reason:
-                status = reason.status
-        self._keep_scores(unit, step, None, None, {step.name: (value, status)}, shared)
+                against = reason
+        self._keep_own(unit, step, value, against, shared)
 
     def _column(self, unit: Unit, step: Column, names: Names, shared: Shared) -> None:
-        status = names.holds(step) or SCORED
+        against = names.against(step)
         value: float | None = None
         given: str | None = None
-        if status == SCORED:
+        if against is None:
             try:
                 value, given = kept_value(evaluate(step.value, names.values))
             except Unavailable as reason:
-                status = reason.status
-        self._keep_scores(unit, step, None, None, {step.name: (value, status)}, shared, given)
+                against = reason
+        self._keep_own(unit, step, value, against, shared, given)
+
+    def _keep_own(
+        self,
+        unit: Unit,
+        step: Score | Column,
+        value: float | None,
+        against: Unavailable | None,
+        shared: Shared,
+        given: str | None = None,
+    ) -> None:
+        """Keeps the value of an expression, or why it has none."""
+        status, reason = (SCORED, None) if against is None else (against.status, against.reason)
+        self._keep_scores(unit, step, None, None, {step.name: (value, status)}, shared, given, reason)
 
     def _keep_scores(
         self,
@@ -350,6 +392,7 @@ class Stepper:
         values: Mapping[str, tuple[float | None, str]],
         shared: Shared,
         given: str | None = None,
+        reason: str | None = None,
     ) -> None:
         """Keeps the scores that the ledger has not yet."""
         names = unit.scores[step.fingerprint, evaluator]
@@ -378,6 +421,7 @@ class Stepper:
                     "given": given,
                     "judged_by": unit.judged_by(step),
                     "status": status,
+                    "error": reason,
                 }
             )
         if rows:
@@ -403,3 +447,8 @@ class Stepper:
 
     def _count_status(self, table: str, status: str) -> None:
         (self.tally.samples if table == "samples" else self.tally.judgements)[status] += 1
+
+
+def unasked(against: Unavailable) -> dict[str, Any]:
+    """The columns of a call that was not made, and why."""
+    return {"messages": dumps([]), **NOTHING, "status": against.status, "error": f"not asked: {against.reason}"}

@@ -36,6 +36,8 @@ class Tally:
     """Scores by status."""
     comparisons: Counter[str] = field(default_factory=Counter)
     """Comparisons of two replies by status."""
+    unasked: Counter[tuple[str, str]] = field(default_factory=Counter)
+    """Calls that were not made since what they were to ask has no value, by role and reason."""
     errors: Counter[str] = field(default_factory=Counter)
     """Failed calls by the code of their error."""
     repaired: int = 0
@@ -83,7 +85,8 @@ class Tally:
         ]
         statuses = {name: dict(getattr(self, name)) for name in KINDS}
         makings = {name: each.to_json() for name, each in self.makings.items()}
-        return {"calls": calls, **statuses, "makings": makings}
+        unasked = [[*key, count] for key, count in sorted(self.unasked.items())]
+        return {"calls": calls, **statuses, "makings": makings, "unasked": unasked}
 
     def reuse(self, summed: Mapping[str, Any]) -> None:
         """Counts everything of a finished run as reused."""
@@ -92,6 +95,8 @@ class Tally:
             self.planned[lane], self.skipped[lane], self.reused[lane] = planned, skipped, answered
         for name in KINDS:
             getattr(self, name).update(summed.get(name, {}))
+        for role, reason, count in summed.get("unasked", ()):
+            self.unasked[role, reason] += count
         for name, told in summed.get("makings", {}).items():
             self.making(name).add(told)
 

@@ -21,7 +21,7 @@ from tripos_compiler.plan import (
     Treatment,
     Verdict,
 )
-from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
+from tripos_compiler.semantics.evaluate import REPLIES, Missing, NoValue, Unavailable, evaluate
 from tripos_compiler.semantics.library.dialogues import transcript
 from tripos_compiler.semantics.library.kinds import Dialogue
 from tripos_runtime.binding import Binding
@@ -29,7 +29,7 @@ from tripos_runtime.cases import Case
 from tripos_runtime.ledger import conversation_id, judgement_id, sample_id, score_id
 from tripos_runtime.making.makers import made_by
 from tripos_runtime.models.embeddings import encoder_id
-from tripos_runtime.statuses import OK
+from tripos_runtime.statuses import NOT_APPLICABLE, OK, UNDEFINED
 from tripos_runtime.talks import Talk
 
 
@@ -75,7 +75,8 @@ class Wiring:
         """What names the result of every retrieving step beside its fingerprint and the row: the model that embeds, and
         who made what it looks through."""
         steps = [step for step in self.treatment.steps if isinstance(step, Retrieve)]
-        embedding = {name: tuple(map(encoder_id, models)) for name, models in self.retrieved.items()}
+        by = self.binding.identity_of
+        embedding = {name: tuple(encoder_id(by(model)) for model in models) for name, models in self.retrieved.items()}
         return {step.name: (*embedding[step.name], *self.makers[step.fingerprint]) for step in steps}
 
     @cached_property
@@ -83,7 +84,7 @@ class Wiring:
         """What names the result of every step beside its fingerprint and what it builds on: who made the data sets that
         it looks into. By fingerprint."""
         steps = self.treatment.steps
-        return {step.fingerprint: made_by(self.plan, step, self.binding.models) for step in steps}
+        return {step.fingerprint: made_by(self.plan, step, self.binding.answering) for step in steps}
 
     @cached_property
     def columns(self) -> frozenset[str]:
@@ -192,20 +193,25 @@ class Unit:
         titles = step.metrics or (step.name,)
         for evaluator in self.evaluators(step):
             self.calls.append(
-                Call("judgements", judgement_id(step.judgement, samples, evaluator), role, evaluator, step)
+                Call("judgements", judgement_id(step.judgement, samples, self._by(evaluator)), role, evaluator, step)
             )
-            names = {title: score_id(step.fingerprint, samples, title, evaluator) for title in titles}
+            names = {title: score_id(step.fingerprint, samples, title, self._by(evaluator)) for title in titles}
             self.scores[step.fingerprint, evaluator] = names
 
     def _sample(self, ask: Ask, model: str, number: int) -> str:
         """The name of a reply, which depends on the replies that the step builds on. A step asked once serves every
         sample of a later one."""
-        return sample_id(ask.fingerprint, self.case.item_id, model, number % ask.samples, self._built_on(ask))
+        by, number = self._by(model), number % ask.samples
+        return sample_id(ask.fingerprint, self.case.item_id, by, number, self._built_on(ask))
+
+    def _by(self, model: str) -> str:
+        return self.wiring.binding.identity_of(model)
 
     def _name_talk(self, step: Converse) -> None:
         models = {speaker.role: self.wiring.filling(speaker.role, self.model) for speaker in step.speakers}
         number, upstream = self.number % step.samples, self._built_on(step)
-        name = conversation_id(step.fingerprint, self.case.item_id, models, number, upstream)
+        by = {role: self._by(model) for role, model in models.items()}
+        name = conversation_id(step.fingerprint, self.case.item_id, by, number, upstream)
         self.samples[step.name] = name
         self.talks[step.name] = Talk(step, name, number, models)
 
@@ -215,7 +221,7 @@ class Unit:
         about = [*([] if replied else [self.case.item_id]), *self._built_on(step)]
         role, names = self.wiring.role_of(step), self.verdicts.setdefault(step.name, [])
         for evaluator in self.evaluators(step):
-            names.append(judgement_id(step.judgement, about, evaluator))
+            names.append(judgement_id(step.judgement, about, self._by(evaluator)))
             self.calls.append(Call("judgements", names[-1], role, evaluator, step))
 
     def _built_on(self, step: Ask | Converse | Score | Column | Judging) -> list[str]:
@@ -285,13 +291,40 @@ class Unit:
         return next(call.name for call in self.calls if call.step is step and call.model == evaluator)
 
 
+class RuledOut(Unavailable):
+    """The condition of a step does not hold, or has no value itself. It is no part of what names a reply, so another
+    treatment may ask for the same one."""
+
+
+def is_told(against: Unavailable) -> bool:
+    """Whether a call that is not made for that reason is a result of its own: what it was to ask has no value, and so
+    in every treatment that shares the reply."""
+    if isinstance(against, RuledOut):
+        return False
+    return isinstance(against, NoValue) or against.status == UNDEFINED
+
+
 class Names:
     """The names that a unit's expressions see, growing step by step."""
 
-    __slots__ = ("values",)
+    __slots__ = ("_replies", "values")
 
     def __init__(self, values: Mapping[str, Any]) -> None:
         self.values = dict(values)
+        self._replies: set[str] = set(values.get(REPLIES, ()))
+        self.values[REPLIES] = self._replies
+
+    def gave(self, name: str, value: Any) -> None:
+        """Adds what follows from what a model said."""
+        self._replies.add(name)
+        self.values[name] = value
+
+    def found(self, step: Retrieve, value: Any) -> None:
+        """Adds what a step retrieved, for what a model said or for what stands in the row."""
+        if self._replies.isdisjoint(step.needs):
+            self.values[step.name] = value
+        else:
+            self.gave(step.name, value)
 
     def answered(self, ask: Ask, text: str | None, value: Any, status: str, prompt: str) -> None:
         """Adds a reply. What it did not yield is `Missing`, with the reply's status."""
@@ -303,28 +336,34 @@ class Names:
                 fields |= {name: read.get(name, missing) for name in ask.returns.fields}
             else:
                 fields["value"] = missing if value is None else value
-        self.values[ask.name] = fields
+        self.gave(ask.name, fields)
 
     def talked(self, step: Converse, turns: Dialogue, status: str) -> None:
         """Adds a conversation. One that went wrong is `Missing`, with its status."""
         if status != OK:
             self.lacks(step, status)
             return
-        self.values[step.name] = {"turns": list(turns), "text": transcript(turns)}
+        self.gave(step.name, {"turns": list(turns), "text": transcript(turns)})
 
-    def lacks(self, step: Converse, status: str) -> None:
-        """Adds a conversation that is not there, and why."""
-        self.values[step.name] = Missing(step.name, status)
+    def lacks(self, step: Converse | Verdict, status: str, reason: str = "") -> None:
+        """Adds a conversation or a verdict that is not there, and why."""
+        self.gave(step.name, Missing(step.name, status, reason))
 
-    def skipped(self, ask: Ask, status: str) -> None:
+    def skipped(self, ask: Ask, status: str, reason: str = "") -> None:
         """Adds a step that was not asked, and why."""
-        self.values[ask.name] = Missing(ask.name, status)
+        self.gave(ask.name, Missing(ask.name, status, reason))
 
     def holds(self, step: Ask | Converse | Retrieve | Score | Column | Judging) -> str | None:
         """None where the step's condition holds, else the status of what is not done."""
+        reason = self.against(step)
+        return None if reason is None else reason.status
+
+    def against(self, step: Ask | Converse | Retrieve | Score | Column | Judging) -> Unavailable | None:
+        """Why a step is not done: its condition does not hold, or has no value. None where it is done."""
         if step.when is None:
             return None
         try:
-            return None if evaluate(step.when, self.values) else "not_applicable"
+            held = evaluate(step.when, self.values)
         except Unavailable as reason:
-            return reason.status
+            return RuledOut(step.name, reason.status, reason.reason)
+        return None if held else RuledOut(step.name, NOT_APPLICABLE, f"the condition of `{step.name}` does not hold")

@@ -27,18 +27,20 @@ async def take_verdict(stepper: Stepper, unit: Unit, step: Verdict, names: Names
     """Asks whoever fills the scorer's role, unless that was done, and puts the value among the names."""
     scorer = stepper.plan.scorer(step.scorer)
     calls = [call for call in unit.calls if call.step is step]
-    status = names.holds(step)
+    against = names.against(step)
     sent: tuple[Message, ...] = ()
     question = stepper.questions.of(step)
-    if status is None and any(call.name not in shared.answers for call in calls):
+    if against is None and any(call.name not in shared.answers for call in calls):
         try:
             sent = grade_messages(step, question, unit.case, names.values, stepper.sources, ())
         except Unavailable as reason:
-            status = reason.status
-    if status is not None:
+            against = reason
+    if against is not None:
         for call in calls:
-            stepper.skip(call.name, call.role, status, unit, shared)
-        names.values[step.name] = Missing(step.name, status)
+            stepper.skip(
+                call, against, unit, shared, lambda call: stepper.judgement_row(unit, step, call.model, call.name)
+            )
+        names.lacks(step, against.status, against.reason)
         return
     answers: dict[str, Answer] = {}
 
@@ -59,7 +61,7 @@ async def take_verdict(stepper: Stepper, unit: Unit, step: Verdict, names: Names
         answers[call.name] = await shared.once(call.name, [call.name], make)
 
     await together([judge(call) for call in calls])
-    names.values[step.name] = said(step, scorer, [answers[call.name] for call in calls])
+    names.gave(step.name, said(step, scorer, [answers[call.name] for call in calls]))
 
 
 def said(step: Verdict, scorer: Scorer, answers: Sequence[Answer]) -> Any:

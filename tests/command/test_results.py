@@ -170,7 +170,7 @@ def test_what_has_no_value_is_a_status_and_not_a_crash(folder: Folder, body: str
     body = body.replace("score q = 1 / item.n", "score q = length(reply.text) / item.n")
     folder.run(body)
     statuses = dict(folder.rows("select status, count(*) from quiz.scores group by all"))
-    assert statuses.get("not_applicable", 0) >= 1
+    assert statuses.get("undefined" if "1e308" in body else "not_applicable", 0) >= 1
     assert folder.rows("select count(*) from quiz.scores where value is not null and not isfinite(value)") == [(0,)]
 
 

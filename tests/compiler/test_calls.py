@@ -19,7 +19,7 @@ axis stage { early, late }
 dataset item from "items.jsonl" { question text, kind text, n integer }
 dataset pool from "pool.jsonl" { word text }
 scorer good(a: text) by panel_ { prompt "Good? {{ a }}", gives bool }
-scorer fine(a: text) by grader { prompt "Fine? {{ a }}", gives bool }
+scorer fine(a: text) by grader { prompt "Fine? {{ a }}", gives bool, temperature 0 }
 scorer better(a: text, b: text) by grader { prompt "{{ a }} or {{ b }}?", gives choice(x, y) }
 scenario s {
 """
@@ -166,11 +166,11 @@ def test_conditions_add_up_along_what_a_step_builds_on(tmp_path: Path) -> None:
     ]
 
 
-def test_asks_that_put_the_same_are_one(tmp_path: Path) -> None:
+def test_asks_that_put_the_same_and_leave_nothing_to_chance_are_one(tmp_path: Path) -> None:
     steps = """
       over item
-      ask a by candidate { prompt "{{ item.question }}" }
-      ask b by candidate { prompt "{{ item.question }}", samples 3 }
+      ask a by candidate { prompt "{{ item.question }}", temperature 0 }
+      ask b by candidate { prompt "{{ item.question }}", temperature 0, samples 3 }
       score right = contains(a.text, "4") or contains(b.text, "4")"""
     assert counted(tmp_path, steps) == {"a candidate": [(9, 9, 9, ("candidate",), 0)]}
 

@@ -7,6 +7,7 @@ import random
 import pytest
 
 from tripos_compiler.semantics.library import FUNCTIONS
+from tripos_compiler.semantics.library.partiality import Undefined
 
 best_bleu = FUNCTIONS["best_bleu"].python
 coverage = FUNCTIONS["coverage"].python
@@ -67,7 +68,7 @@ def test_lines_that_are_paired_otherwise_would_cover_less() -> None:
 
 
 def test_of_no_reference_there_is_no_coverage() -> None:
-    with pytest.raises(ValueError, match="no reference"):
+    with pytest.raises(Undefined, match="no reference"):
         coverage("a line", [])
 
 

@@ -20,6 +20,7 @@ import pytest
 from compiling import compile_files, plan_of
 
 from tripos_compiler.semantics.library import FUNCTIONS, Function, versions
+from tripos_compiler.semantics.library.partiality import Undefined
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "library.json"
 UPDATING = bool(os.environ.get("TRIPOS_UPDATE_GOLDEN"))
@@ -38,7 +39,7 @@ def gives(function: Function, source: str) -> Any:
     try:
         exec(compile(ast.Module(before, []), "before", "exec"), names)
         return plain(eval(compile(ast.Expression(last.value), "example", "eval"), names))
-    except (ValueError, ArithmeticError) as error:
+    except (Undefined, ArithmeticError) as error:
         return type(error).__name__
 
 

@@ -34,7 +34,7 @@ WORDS = ("42", "4.5", "7", "goodbye", "sun", "moon", "kind", "warm", "left", "ri
 
 def content_of(request: Request) -> str:
     """Everything that is sent, as one text: two requests are the same where this is."""
-    settings = [request.temperature, request.max_tokens, request.stop, request.seed]
+    settings = request.settings.given
     messages = [[message.role, message.content] for message in request.messages]
     return json.dumps([request.model, settings, messages, request.schema], ensure_ascii=False, sort_keys=True)
 

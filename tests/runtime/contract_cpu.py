@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable
 
+from tripos_compiler.plan import Settings
 from tripos_runtime.models import Endpoint, Message, Model, Request, open_model
 
 CALLS = {"bare": 20_000, "direct": 20_000, "translated": 8_000, "litellm": 1_000, "mock": 5_000}
@@ -20,7 +21,11 @@ PROMPT = "Explain why the sky is blue in about a hundred words, for a pupil of t
 
 
 def request(number: int) -> Request:
-    return Request("m", (Message("system", "be brief"), Message("user", f"{number} {PROMPT}")), 0.0, 200)
+    return Request(
+        "m",
+        (Message("system", "be brief"), Message("user", f"{number} {PROMPT}")),
+        Settings(temperature=0.0, max_tokens=200),
+    )
 
 
 def opened(way: str, address: str) -> Model:

@@ -8,13 +8,14 @@ import tomllib
 import pytest
 
 from tests.runtime.virtual_time import REQUEST, USUAL, Scripted, broken, callers_of, now, run
+from tripos_compiler.plan import Settings
 from tripos_runtime.budget import Budget, BudgetError, OutOfBudget, check_prices
 from tripos_runtime.calling import Called, Limits, Stopped
 from tripos_runtime.models.base import FREE, Message, ModelError, Price, Reply, Request
 from tripos_runtime.models.prices import Rates, Tariff
 
 PRICE = Price(1e-6, 4e-6)
-ASKED = Request("test/model", (Message("user", "x" * 984),), max_tokens=500)
+ASKED = Request("test/model", (Message("user", "x" * 984),), settings=Settings(max_tokens=500))
 """At most 1,000 tokens in and 500 out: 0.003 USD."""
 
 
@@ -72,7 +73,9 @@ def test_a_unit_is_given_once() -> None:
 
 def test_the_highest_cost_counts_bytes_messages_the_schema_and_the_longest_reply() -> None:
     budget, schema = Budget(usd=1.0), {"type": "object"}
-    request = Request("m", (Message("system", "é"), Message("user", "ab")), max_tokens=10, schema=schema)
+    request = Request(
+        "m", (Message("system", "é"), Message("user", "ab")), settings=Settings(max_tokens=10), schema=schema
+    )
     cost = budget.highest(request, Scripted([reply()], price=PRICE))
     sent = 2 + 16 + 2 + 16 + len('{"type":"object"}')
     assert (cost.tokens, cost.calls) == (sent + 10, 1)
@@ -82,7 +85,8 @@ def test_the_highest_cost_counts_bytes_messages_the_schema_and_the_longest_reply
 def test_the_highest_cost_is_that_of_all_samples() -> None:
     one = Budget(usd=1.0).highest(ASKED, Scripted([reply()], price=PRICE))
     three = Budget(usd=1.0).highest(
-        Request("test/model", ASKED.messages, max_tokens=500, samples=3), Scripted([reply()], price=PRICE)
+        Request("test/model", ASKED.messages, settings=Settings(max_tokens=500), samples=3),
+        Scripted([reply()], price=PRICE),
     )
     assert (three.pico_usd, three.tokens, three.calls) == (3 * one.pico_usd, 3 * one.tokens, 3)
 
@@ -210,7 +214,7 @@ def test_what_can_never_fit_is_refused_and_the_message_says_how_things_stand() -
 def test_a_call_that_fits_is_made_after_one_that_does_not_was_refused() -> None:
     budget = Budget(tokens=2000)
     model = Scripted([reply()], price=PRICE)
-    large = Request("test/model", (Message("user", "x" * 5000),), max_tokens=1)
+    large = Request("test/model", (Message("user", "x" * 5000),), settings=Settings(max_tokens=1))
 
     async def main() -> None:
         caller = callers_of(model, budget=budget)[model.name]
@@ -248,7 +252,10 @@ def test_a_call_that_waits_for_the_budget_can_be_cancelled() -> None:
 def test_a_large_call_that_waits_is_not_passed_by_a_small_one_that_would_fit() -> None:
     budget, small, large = (
         Budget(tokens=3000),
-        *(Request("test/model", (Message("user", "x" * size),), max_tokens=0) for size in (84, 2484)),
+        *(
+            Request("test/model", (Message("user", "x" * size),), settings=Settings(max_tokens=0))
+            for size in (84, 2484)
+        ),
     )
     model = Scripted([reply(0, 0)], price=PRICE, latency_s=1)
 

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.runtime.virtual_time import Scripted, callers_of, run
+from tripos_compiler.plan import Settings
 from tripos_runtime.budget import Budget, OutOfBudget
 from tripos_runtime.calling import Called, Limits, Stopped
 from tripos_runtime.models.base import Message, ModelError, Price, Reply, Request
@@ -65,7 +66,7 @@ class Fateful(Scripted):
         if fate.fails:
             raise ModelError("R0111", "status 500", "", retryable=True)
         sent = int(len(request.messages[0].content) * fate.share)
-        received = int((request.max_tokens or 0) * fate.share)
+        received = int((request.settings.max_tokens or 0) * fate.share)
         usage = (sent, received) if fate.tells else (None, None)
         others = tuple(Reply("", "m", "stop", 0, received, None) for _ in range(request.samples - 1))
         return Reply("", "m", "stop", *usage, None, others=others)
@@ -100,7 +101,9 @@ def test_no_more_is_spent_and_debited_than_the_budget_has(
         async def grant(wish: Wish) -> Called:
             await asyncio.sleep(wish.at)
             messages = (Message("user", "x" * wish.size),)
-            request = Request("test/model", messages, max_tokens=wish.max_tokens, samples=wish.samples)
+            request = Request(
+                "test/model", messages, settings=Settings(max_tokens=wish.max_tokens), samples=wish.samples
+            )
             async with asyncio.timeout(wish.cancelled_after):
                 return await caller.call(request)
 
@@ -130,7 +133,9 @@ def test_a_call_is_refused_only_where_it_could_cost_more_than_is_left(wishes: li
 
         async def grant(wish: Wish) -> None:
             await asyncio.sleep(wish.at)
-            request = Request("test/model", (Message("user", "x" * wish.size),), max_tokens=wish.max_tokens)
+            request = Request(
+                "test/model", (Message("user", "x" * wish.size),), settings=Settings(max_tokens=wish.max_tokens)
+            )
             try:
                 await caller.call(request)
             except OutOfBudget:

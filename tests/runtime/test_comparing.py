@@ -220,12 +220,12 @@ def test_a_forecast_says_what_a_run_then_asks(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.write(SPEC)
     models, judges = ("a", "b", "c"), ("j", "k")
-    assert calls(bench.foretell(models, judges))["judge", "j"] == (0, 12, 0)
+    assert calls(bench.foretell(models, judges))["judge", "j"] == (0, 0, 12)
     made = bench.run(longer_name, models, judges)
     assert made["judge", "j"] == made["judge", "k"] == 12
     more = bench.foretell((*models, "d"), judges)
-    assert calls(more)["judge", "j"] == (12, 12, 0)
-    assert calls(more)["candidate", "d"] == (0, 2, 0)
+    assert calls(more)["judge", "j"] == (12, 0, 12)
+    assert calls(more)["candidate", "d"] == (0, 2, 2)
     made = bench.run(longer_name, (*models, "d"), judges)
     assert (made["judge", "j"], made["candidate", "d"]) == (12, 2)
     assert bench.foretell((*models, "d"), judges).certain == 0

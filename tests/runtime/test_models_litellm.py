@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from tripos_compiler.plan import Settings
 from tripos_runtime.models import Endpoint, Message, ModelError, Reply, Request, open_model
 from tripos_runtime.models.litellm_errors import scrub
 
@@ -102,7 +103,7 @@ def test_what_the_server_does_not_tell_is_unknown_and_never_zero() -> None:
 
 def test_a_request_is_sent_as_it_is() -> None:
     messages = (Message("system", "be brief"), Message("user", "hi"))
-    request = Request("m", messages, temperature=0.0, max_tokens=9, stop=("END",), seed=3, schema=SCHEMA)
+    request = Request("m", messages, Settings(temperature=0.0, max_tokens=9, stop=("END",), seed=3), SCHEMA)
     _, asked = ask(answering(completion()), request=request)
     assert asked == [
         {

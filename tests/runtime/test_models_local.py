@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 
+from tripos_compiler.plan import Settings
 from tripos_runtime.models import Message, ModelError, Request, open_model
 from tripos_runtime.models.local import LocalModel
 
@@ -49,11 +50,16 @@ def test_a_local_model_answers_fits_a_schema_and_leaves_with_its_last_user() -> 
         async with opened() as other:
             async with opened() as model:
                 assert model.server.pid is None  # nothing runs before it is needed
-                short = await model.ask(Request(NAME, (Message("user", "Say hello."),), temperature=0.0, max_tokens=8))
+                short = await model.ask(
+                    Request(NAME, (Message("user", "Say hello."),), settings=Settings(temperature=0.0, max_tokens=8))
+                )
                 assert short.text and short.tokens_out and (short.model_served, short.cost_usd) == (NAME, 0.0)
 
                 judged = Request(
-                    NAME, (Message("user", "Judge `2+2=4`."),), temperature=0.0, max_tokens=200, schema=SCHEMA
+                    NAME,
+                    (Message("user", "Judge `2+2=4`."),),
+                    settings=Settings(temperature=0.0, max_tokens=200),
+                    schema=SCHEMA,
                 )
                 reply = await model.ask(judged)
                 assert 1 <= json.loads(reply.text)["score"] <= 10
@@ -101,7 +107,7 @@ def ended(pid: int, patience_s: float = 10.0) -> bool:
 @installed
 def test_a_server_that_died_is_started_again() -> None:
     async def go() -> tuple[int | None, int | None, str]:
-        request = Request(NAME, (Message("user", "Say hello."),), max_tokens=4)
+        request = Request(NAME, (Message("user", "Say hello."),), Settings(max_tokens=4))
         async with opened() as model:
             await model.ask(request)
             before = model.server.pid

@@ -9,6 +9,7 @@ from typing import Any
 import jsonschema
 import pytest
 
+from tripos_compiler.plan import Settings
 from tripos_runtime.models import Message, Model, ModelError, Reply, Request, open_model
 from tripos_runtime.models.mock_student import Student, right_option
 
@@ -58,7 +59,9 @@ def test_judges_of_different_names_differ() -> None:
 
 
 def test_samples_with_different_seeds_differ() -> None:
-    replies = {ask(open_model("mock/careful"), Request("m", request().messages, seed=seed)).text for seed in range(9)}
+    replies = {
+        ask(open_model("mock/careful"), Request("m", request().messages, Settings(seed=seed))).text for seed in range(9)
+    }
     assert len(replies) > 1
 
 

@@ -10,10 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import FREE, Message, Model, ModelError, Reply, Request
 from tripos_runtime.models.replay import ASSISTANT, ReplayModel, request_key
 
-QUESTION = Request("openai/gpt-4o", (Message("system", "Be brief."), Message("user", "Why is the sky blue?")), 0.0, 50)
+SET = Settings(temperature=0.0, max_tokens=50)
+QUESTION = Request("openai/gpt-4o", (Message("system", "Be brief."), Message("user", "Why is the sky blue?")), SET)
 REPLY = Reply("It scatters.", "gpt-4o-2024-11-20", "stop", 14, 3, 0.0)
 
 
@@ -29,14 +31,7 @@ class Spoken:
 
 def key_of(request: Request) -> bytes:
     said = [(message.role, message.content) for message in request.messages]
-    return request_key(
-        request.model,
-        said,
-        request.number,
-        temperature=request.temperature,
-        max_tokens=request.max_tokens,
-        stop=request.stop,
-    )
+    return request_key(request.model, said, request.number, request.settings)
 
 
 def recorded(replies: Mapping[bytes, Reply | ModelError]) -> ReplayModel:
@@ -53,10 +48,10 @@ def test_a_request_that_was_recorded_is_answered_as_it_was() -> None:
         replace(QUESTION, messages=(QUESTION.messages[0], Message("user", "Why is the sky red?"))),
         replace(QUESTION, messages=QUESTION.messages[1:]),
         replace(QUESTION, messages=(Message("user", "Be brief."), QUESTION.messages[1])),
-        replace(QUESTION, temperature=0.5),
-        replace(QUESTION, temperature=None),
-        replace(QUESTION, max_tokens=51),
-        replace(QUESTION, stop=("\n",)),
+        replace(QUESTION, settings=SET.model_copy(update={"temperature": 0.5})),
+        replace(QUESTION, settings=SET.model_copy(update={"temperature": None})),
+        replace(QUESTION, settings=SET.model_copy(update={"max_tokens": 51})),
+        replace(QUESTION, settings=SET.model_copy(update={"stop": ("\n",)})),
         replace(QUESTION, number=1),
         replace(QUESTION, model="openai/gpt-4o-mini"),
     ],
@@ -85,8 +80,7 @@ def test_a_refusal_is_refused_again() -> None:
 
 def test_what_was_asked_after_an_unreadable_reply_is_found_however_that_was_worded() -> None:
     said = [(message.role, message.content) for message in QUESTION.messages]
-    settings = {"temperature": 0.0, "max_tokens": 50}
-    key = request_key("openai/gpt-4o", [*said, (ASSISTANT, "{broken")], **settings)  # type: ignore[arg-type]
+    key = request_key("openai/gpt-4o", [*said, (ASSISTANT, "{broken")], settings=SET)
     model = recorded({key: REPLY})
     for note in ("That could not be used.", "请重新回复"):
         asked = replace(QUESTION, messages=(*QUESTION.messages, Message("assistant", "{broken"), Message("user", note)))
@@ -117,6 +111,4 @@ def test_texts_cannot_flow_into_one_another(one: list[str], other: list[str]) ->
 
 
 def test_a_lone_surrogate_counts_as_what_a_store_makes_of_it() -> None:
-    assert request_key("m", [("user", "a\udc80b")], stop=("\ud800",)) == request_key(
-        "m", [("user", "a\ufffdb")], stop=("\ufffd",)
-    )
+    assert request_key("m", [("user", "a\udc80b")]) == request_key("m", [("user", "a\ufffdb")])

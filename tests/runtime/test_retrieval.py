@@ -196,4 +196,4 @@ def test_a_judge_of_what_was_retrieved_is_asked_about_every_row(tmp_path: Path) 
 def test_what_is_sent_to_an_encoder_is_bounded_for_budgets(tmp_path: Path) -> None:
     step = "retrieve near from distinct(pool.title) as t { top 1 by similarity(q.stem, t) using encoder }"
     run = retrieving(tmp_path, step, script=lengths)
-    assert {(request.max_tokens, request.samples) for request in run.callers["e"].asked} == {(0, 1)}
+    assert {(request.settings.max_tokens, request.samples) for request in run.callers["e"].asked} == {(0, 1)}

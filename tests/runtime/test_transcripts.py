@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.runtime.contract_server import Sent, Server, answering, serving
+from tripos_compiler.plan import Settings
 from tripos_runtime.models import Message, ModelError, Reply, Request, open_model
 
 USAGE = {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}
@@ -27,11 +28,13 @@ TALK = (
 NAME = "text-completion-openai/ours"
 
 
-def asked(*messages: Message, name: str = NAME, said: dict[str, Any] = SAID, **more: Any) -> tuple[Reply, Sent]:
+def asked(
+    *messages: Message, name: str = NAME, said: dict[str, Any] = SAID, schema: Any = None, **more: Any
+) -> tuple[Reply, Sent]:
     async def use(server: Server) -> Reply:
         model = open_model(name, {name.partition("/")[0]: server.endpoint()}, timeout_s=20)
         try:
-            return await model.ask(Request(name, messages, **more))
+            return await model.ask(Request(name, messages, Settings(**more), schema))
         finally:
             await model.close()
 

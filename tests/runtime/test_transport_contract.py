@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.runtime.contract_server import Sent, Server, in_its_form, serving
+from tripos_compiler.plan import Settings
 from tripos_runtime.models import Endpoint, Message, Reply, Request, open_model
 from tripos_runtime.models.catalog import every_entry
 from tripos_runtime.models.direct import DirectModel
@@ -24,15 +25,18 @@ pytestmark = pytest.mark.filterwarnings(
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
 PLAIN = Request("m", (Message("user", "Why is the sky blue? 天空"),))
 TALK = (Message("system", "be brief"), Message("user", "hi"), Message("assistant", "yes?"), Message("user", "why"))
+ALL = Settings(
+    temperature=0.7, max_tokens=100, stop=("END",), seed=5, top_p=0.9, presence_penalty=0.5, frequency_penalty=0.25
+)
 REQUESTS = {
     "plain": PLAIN,
     "system": replace(PLAIN, messages=TALK),
-    "temperature": replace(PLAIN, temperature=0.0),
-    "max_tokens": replace(PLAIN, max_tokens=9),
-    "stop": replace(PLAIN, stop=("END", "\n\n")),
-    "seed": replace(PLAIN, seed=3),
+    "temperature": replace(PLAIN, settings=Settings(temperature=0.0)),
+    "max_tokens": replace(PLAIN, settings=Settings(max_tokens=9)),
+    "stop": replace(PLAIN, settings=Settings(stop=("END", "\n\n"))),
+    "seed": replace(PLAIN, settings=Settings(seed=3)),
     "schema": replace(PLAIN, schema=SCHEMA),
-    "all": Request("m", TALK, 0.7, 100, ("END",), 5, SCHEMA),
+    "all": Request("m", TALK, ALL, SCHEMA),
 }
 DIRECT = (
     "openai/gpt-4o", "openai/gpt-4.1-mini", "openai/a-school-model", "hosted_vllm/Qwen/Qwen3-8B",
@@ -138,15 +142,12 @@ def test_every_model_that_is_asked_directly_takes_the_settings_that_litellm_send
         expected = get_optional_params(
             model=model,
             custom_llm_provider=provider,
-            temperature=0.7,
-            max_tokens=100,
-            stop=["END"],
-            seed=5,
             drop_params=True,
+            **{name: value for name, value in ALL.given.items() if name not in opened.refuses(ALL)},
         )
         expected |= expected.pop("extra_body", None) or {}
         expected = {at: value for at, value in expected.items() if at not in {"max_retries", "stream"}}
-        request = Request(name, (), 0.7, 100, ("END",), 5)
+        request = Request(name, (), ALL)
         sent = parsed(b"{" + opened._tail(request)[1:])
         sent.pop("usage", None)  # OpenRouter's, added when litellm makes the body
         if sent != expected:

@@ -123,7 +123,7 @@ class Replies:
 
     def candidates(self) -> Iterator[Candidate]:
         """Every reply once, by scenario and item; some may turn out to have nothing to grade (`show`)."""
-        binding = Binding({**self.run.roles, self.role: (self.evaluator,)}, self.run.compared_role)
+        binding = Binding({**self.run.roles, self.role: (self.evaluator,)}, self.run.compared_role, self.run.identities)
         seen: set[str] = set()
         for scenario in self.plan.scenarios:
             wirings = [Wiring(scenario, treatment, self.plan, binding) for treatment in scenario.treatments]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from pathlib import Path
 
 from tripos.cassettes import Cassette, find_cassette
@@ -13,6 +14,7 @@ from tripos.command.denials import chosen_denials
 from tripos.config import Config
 from tripos.failure import Failure
 from tripos.releases.artefact_roles import artefact_folders, with_artefacts
+from tripos.wiring import identified
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.diagnostics.deny import EVERY
 from tripos_compiler.plan import Plan, Subset
@@ -20,10 +22,12 @@ from tripos_compiler.releases import FoundRelease
 from tripos_runtime.binding import Binding, BindingError, bind
 from tripos_runtime.cases import CaseSource, Selection
 from tripos_runtime.families import kin
+from tripos_runtime.models import Model
 from tripos_runtime.models.reward_artefact import pinned_name
+from tripos_runtime.untaken import untaken
 
-MOST_KIN = 4
-"""So many judges of their own family are named; the rest are counted."""
+MOST_SHOWN = 4
+"""So many cases of a warning are named; the rest are counted."""
 
 
 def chosen_binding(
@@ -56,9 +60,14 @@ def chosen_binding(
     by_hand = flags if cassette is None else others
     others = with_artefacts(getattr(options, "path", None), plan, extended, others, by_hand)
     try:
-        return bind(plan, models, others), cassette
+        binding = bind(plan, models, others)
     except BindingError as error:
         raise Failure(error.code, error.message, error.hint) from error
+    binding = identified(binding, config)
+    if cassette is not None:
+        own = {name: by for name, by in binding.identities.items() if name not in cassette.models}
+        binding = replace(binding, identities={**own, **cassette.run.identities})
+    return binding, cassette
 
 
 def artefacts_here(options: Namespace, config: Config, plan: Plan, extended: Sequence[FoundRelease]) -> dict[str, Path]:
@@ -70,18 +79,31 @@ def artefacts_here(options: Namespace, config: Config, plan: Plan, extended: Seq
 
 def warn_of_kin(plan: Plan, binding: Binding, options: Namespace, config: Config) -> None:
     """Warns of judges that would grade their own family, on standard error; `--deny R0205` makes it an error."""
-    found = kin(plan, binding)
-    if not found:
-        return
     hint = "give the role another model: --role NAME=PROVIDER/MODEL"
     message = "a judge would grade its own family, which judges favour"
-    if {"R0205", EVERY} & set(chosen_denials(options, config)):
-        raise Failure("R0205", message, f"{found[0].shown}; {hint}")
-    print(f"warning[R0205]: {message}", file=sys.stderr)
-    for each in found[:MOST_KIN]:
-        print(f"  = {each.shown}", file=sys.stderr)
-    if len(found) > MOST_KIN:
-        print(f"  = and {len(found) - MOST_KIN} more", file=sys.stderr)
+    _warn("R0205", message, hint, [each.shown for each in kin(plan, binding)], options, config)
+
+
+def warn_of_untaken(
+    plan: Plan, binding: Binding, models: Mapping[str, Model], options: Namespace, config: Config
+) -> None:
+    """Warns of settings that a model does not take, on standard error; `--deny R0209` makes it an error."""
+    hint = "take the setting out of the step, or give the role another model: --role NAME=PROVIDER/MODEL"
+    message = "a model does not take a setting, and is asked without it"
+    _warn("R0209", message, hint, [each.shown for each in untaken(plan, binding, models)], options, config)
+
+
+def _warn(code: str, message: str, hint: str, found: Sequence[str], options: Namespace, config: Config) -> None:
+    """Warns of everything that was found, where anything was. Raises `Failure` where that is denied."""
+    if not found:
+        return
+    if {code, EVERY} & set(chosen_denials(options, config)):
+        raise Failure(code, message, f"{found[0]}; {hint}")
+    print(f"warning[{code}]: {message}", file=sys.stderr)
+    for each in found[:MOST_SHOWN]:
+        print(f"  = {each}", file=sys.stderr)
+    if len(found) > MOST_SHOWN:
+        print(f"  = and {len(found) - MOST_SHOWN} more", file=sys.stderr)
     print(f"  = help: {hint}", file=sys.stderr)
 
 

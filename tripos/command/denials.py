@@ -19,8 +19,8 @@ def chosen_denials(options: Namespace, config: Config) -> dict[str, str]:
 
 
 def _known(code: str, by: str) -> str:
-    """A code as the catalogue has it. Warnings are the compiler's, and the one of judges when a run is bound."""
-    known = {EVERY, "R0205", *(each for each in CODES if each.startswith("E"))}
+    """A code as the catalogue has it: a warning of the compiler, or one of judges or settings when a run is bound."""
+    known = {EVERY, "R0205", "R0209", *(each for each in CODES if each.startswith("E"))}
     found = next((each for each in known if each.casefold() == code.casefold()), None)
     if found is None:
         close = nearest(code, known)

@@ -52,7 +52,7 @@ class _Reader:
         if self.files["run_ends"]:
             ended = dict(self._rows("select run_id, status from read_parquet($files)", "run_ends"))
         rows = self._rows(
-            """select run_id, plan_digest, fingerprints, roles, scenarios, options from read_parquet($files)
+            """select run_id, plan_digest, fingerprints, roles, identities, scenarios, options from read_parquet($files)
             where benchmark = $benchmark order by started_at desc, run_id desc""",
             "runs",
         )
@@ -65,8 +65,9 @@ class _Reader:
                 {role: tuple(models) for role, models in orjson.loads(roles).items()},
                 frozenset(scenarios),
                 whole=ended.get(run_id) == "finished" and not any(_chosen(options).values()),
+                identities=orjson.loads(identities or "{}"),
             )
-            for run_id, digest, fingerprints, roles, scenarios, options in rows
+            for run_id, digest, fingerprints, roles, identities, scenarios, options in rows
         )
 
     def _plans(self, digests: list[str]) -> dict[str, str]:

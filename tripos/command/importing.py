@@ -115,7 +115,7 @@ def _samples(options: Namespace) -> int:
     thaw_given(source, options.path, compilation.releases)
     folder = Path(compilation.sources[0].path).parent
     released = compilation.release_folders
-    made = record(table, plan, source, Path(config.store), role_flags(options.role), folder, released)
+    made = record(table, plan, source, config, role_flags(options.role), folder, released)
     told = made.told
     with _Telling(options, told, made.rejected):
         skip, rows = options.skip_rejected, len(table.records)

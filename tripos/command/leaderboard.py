@@ -27,7 +27,7 @@ NOTHING = "—"
 LETTERS = "ranks: = is shared; models that share a letter cannot be told apart (Holm, 5 %)"
 HEAD = (
     *("benchmark", "version", "measure", "rank", "tied", "letters", "model", "value", "low", "high"),
-    *("items", "coverage", "lower_is_better"),
+    *("items", "n", "total", "coverage", "lower_is_better"),
 )
 """The columns of CSV."""
 WIDEST_MODEL = 32
@@ -95,7 +95,13 @@ def _rows(board: Board) -> list[list[str]]:
 def _figures(board: Board, each: Standing) -> list[str]:
     show = _shower(board)
     interval = NOTHING if each.low is None or each.high is None else f"{show(each.low)} to {show(each.high)}"
-    return [show(each.value), interval, f"{each.items:,}"]
+    value = f"{show(each.value)} on {each.n:,} of {each.total:,}" if _is_short(each) else show(each.value)
+    return [value, interval, f"{each.items:,}"]
+
+
+def _is_short(each: Standing) -> bool:
+    """Whether so many scores lack a value that the figure does not stand for all of them."""
+    return each.coverage is not None and each.coverage < 0.995
 
 
 def _rank(each: Standing) -> str:
@@ -121,8 +127,11 @@ def _notes(board: Board) -> list[str]:
         notes.append(f"! not all were graded by the same, and those are not told apart: {told}")
     if len({each.items for each in board.standings}) > 1:
         notes.append("! not all have the same items; two are compared over those that both have")
-    short = [each for each in board.standings if each.coverage is not None and each.coverage < 0.995]
-    notes += [f"! {each.model}: only {each.coverage:.0%} of its scores have a value" for each in short]
+    short = [each for each in board.standings if _is_short(each)]
+    notes += [
+        f"! {each.model}: only {each.coverage:.0%} of its scores have a value, {each.n:,} of {each.total:,}"
+        for each in short
+    ]
     notes += [
         f"! left out: {model}, which ran under version {', '.join(versions)} only: scores mean something else there"
         for model, versions in board.left_out.items()
@@ -191,7 +200,7 @@ def _csv(boards: Sequence[Board]) -> str:
     for board in boards:
         for each in board.standings:
             place = [each.rank, str(each.tied).lower(), each.letters, each.model]
-            figures = [each.value, each.low, each.high, each.items, each.coverage]
+            figures = [each.value, each.low, each.high, each.items, each.n, each.total, each.coverage]
             lower = str(board.measure.lower_is_better).lower()
             writer.writerow([board.benchmark, board.version, board.measure.name, *place, *figures, lower])
     return out.getvalue()

@@ -19,6 +19,7 @@ from tripos.releases.thawing import thaw_given
 from tripos.settings import Chosen, chosen_settings
 from tripos_compiler.compile import Compilation
 from tripos_compiler.plan import Plan, Scenario
+from tripos_compiler.semantics.sharing import sharing
 from tripos_runtime.binding import Binding, BindingError
 from tripos_runtime.cases import CaseSource, Planned, Selection, planned_steps
 from tripos_runtime.datasets import DataFolders
@@ -126,6 +127,9 @@ def show_plan(
             console.print(f"`{span}`: at least {least} and at most {most}, as the replies will have it.")
         for line in walk_lines(plan, planned):
             console.print(line)
+        for scenario in plan.scenarios:
+            for shared in sharing(plan, scenario) if scenario.name in items else ():
+                console.print(f"{scenario.name}: {shared.shown}.")
         for line in design_lines(items, columns()):
             console.print(line)
         if plan.reveals:

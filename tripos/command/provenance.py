@@ -149,12 +149,12 @@ class Finder:
 
     def sample(self, row: Row, upon: bool = False) -> Reply:
         step = self.step(row["run_id"], row["fingerprint"])
-        settings = None if not isinstance(step, Ask) else step.settings.model_dump(mode="json")
-        stamp, model, number = row["fingerprint"], row["model"], row["sample_number"]
+        settings = None if not isinstance(step, Ask) else step.settings.given
+        stamp, by, number = row["fingerprint"], row["identity"] or row["model"], row["sample_number"]
         key = row["sample_id"]
         if isinstance(step, Converse):
             return self.conversation(row, step, upon)
-        before = self.before(key, row, row, step, lambda ids: sample_id(stamp, row["item_id"], model, number, ids))
+        before = self.before(key, row, row, step, lambda ids: sample_id(stamp, row["item_id"], by, number, ids))
         judgements = self.rows("judgements", "sample_id", [key]) if upon else []
         scores = self.rows("scores", "sample_id", [key]) if upon else []
         return Reply(
@@ -171,14 +171,15 @@ class Finder:
     def conversation(self, row: Row, step: Converse, upon: bool) -> Reply:
         """A conversation: what either side was told, and what was said."""
         stamp, number, key = row["fingerprint"], row["sample_number"], row["sample_id"]
-        models = orjson.loads(row["parsed"])["models"]
+        by = self.identities(row["run_id"])
+        models = {role: by.get(name, name) for role, name in orjson.loads(row["parsed"])["models"].items()}
         before = self.before(
             key, row, row, step, lambda ids: conversation_id(stamp, row["item_id"], models, number, ids)
         )
         settings = {
             f"{name} of {speaker.role}": value
             for speaker in step.speakers
-            for name, value in speaker.settings.model_dump(mode="json").items()
+            for name, value in speaker.settings.given.items()
         }
         judgements = self.rows("judgements", "sample_id", [key]) if upon else []
         scores = self.rows("scores", "sample_id", [key]) if upon else []
@@ -188,14 +189,15 @@ class Finder:
     def judgement(self, row: Row, upon: bool = False) -> Reply:
         plan = self.plan(row["run_id"])
         scorer = None if plan is None else next((each for each in plan.scorers if each.name == row["scorer"]), None)
-        settings = None if scorer is None else scorer.settings.model_dump(mode="json")
+        settings = None if scorer is None else scorer.settings.given
         step = self.step(row["run_id"], row["fingerprint"])
         samples = self.rows("samples", "sample_id", [row["sample_id"]])
-        stamp, evaluator, of = row["fingerprint"], row["evaluator"], step.of if isinstance(step, Grade) else ""
+        stamp, of = row["fingerprint"], step.of if isinstance(step, Grade) else ""
+        by = row["identity"] or row["evaluator"]
         key = row["judgement_id"]
         before: tuple[Reply, ...] = ()
         if samples:
-            before = self.before(key, row, samples[0], step, lambda ids: judgement_id(stamp, ids, evaluator), of)
+            before = self.before(key, row, samples[0], step, lambda ids: judgement_id(stamp, ids, by), of)
         scores = self.rows("scores", "judgement_id", [key]) if upon else []
         return Reply(
             "judgements",
@@ -230,7 +232,18 @@ class Finder:
         """Who made the data sets that a step looks into, which is part of the name of what it yields."""
         plan = self.plan(run_id)
         found = self.query("select roles from main.runs where run_id = ?", [run_id])
-        return made_by(plan, step, orjson.loads(found[0]["roles"])) if plan is not None and found else ()
+        if plan is None or not found:
+            return ()
+        by = self.identities(run_id)
+        roles = {
+            role: [by.get(name, name) for name in names] for role, names in orjson.loads(found[0]["roles"]).items()
+        }
+        return made_by(plan, step, roles)
+
+    def identities(self, run_id: str) -> dict[str, str]:
+        """Who answered under the name of a model in a run, where that does not say it."""
+        found = self.query("select identities from main.runs where run_id = ?", [run_id])
+        return dict(orjson.loads(found[0]["identities"] or "{}")) if found else {}
 
     def candidates(self, item: Row, step: Ask | Converse | Verdict) -> list[str]:
         """The names of all results of a step for an item."""

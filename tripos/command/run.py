@@ -21,7 +21,15 @@ from typing import Any
 from tripos.cassettes import Cassette
 from tripos.command.aside import aside, to_nowhere
 from tripos.command.check import compile_given
-from tripos.command.choices import artefacts_here, check_people, chosen_binding, chosen_cases, warn_of_kin, with_subset
+from tripos.command.choices import (
+    artefacts_here,
+    check_people,
+    chosen_binding,
+    chosen_cases,
+    warn_of_kin,
+    warn_of_untaken,
+    with_subset,
+)
 from tripos.command.events import Events
 from tripos.command.held import check_served_in, locked
 from tripos.command.progress import shown_progress
@@ -102,6 +110,7 @@ def run_compiled(
         functions = load_plugins(plan, Path(compilation.sources[0].path).parent, compilation.release_folders)
         warn_of_kin(plan, binding, options, config)
         models = _open_models(plan, binding, chosen, cassette, people, artefacts)
+        warn_of_untaken(plan, binding, models, options, config)
         check_prices(models.values(), budget)
         store = Store.open(Path(config.store), create=True)
     except (NotApproved, NoEmbedding, PluginError, BudgetError, BindingError, ModelError, StoreError) as error:

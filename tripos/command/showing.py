@@ -145,7 +145,7 @@ def _builds_on(finder: Finder, row: Row, ask: Ask, talk: str) -> bool:
     if len(ask.needs) > 1:
         return any(each.row.get("sample_id") == talk for each in finder.sample(row).builds_on)
     upon = [talk, *finder.made_by(row["run_id"], ask)]
-    name = sample_id(row["fingerprint"], row["item_id"], row["model"], row["sample_number"], upon)
+    name = sample_id(row["fingerprint"], row["item_id"], row["identity"] or row["model"], row["sample_number"], upon)
     return bool(name == row["sample_id"])
 
 
@@ -157,13 +157,14 @@ def _scores(finder: Finder, talk: Row, after: Sequence[Row]) -> dict[str, list[R
     rows = finder.rows("scores", "sample_id", [talk["sample_id"], *(row["sample_id"] for row in after)])
     steps = {row["fingerprint"]: finder.step(row["run_id"], row["fingerprint"]) for row in rows}
     kinds = {(row["fingerprint"], row["metric"], row["evaluator"]) for row in rows}
+    by = finder.identities(talk["run_id"])
     for reply in after:
         ids = {talk["step"]: talk["sample_id"], reply["step"]: reply["sample_id"]}
         for fingerprint, metric, evaluator in kinds:
             step = steps[fingerprint]
             if step is not None and reply["step"] in step.needs and ids.keys() >= set(step.needs):
                 names = [*(ids[need] for need in step.needs), *finder.made_by(talk["run_id"], step)]
-                by_name[score_id(fingerprint, names, metric, evaluator)] = reply["sample_id"]
+                by_name[score_id(fingerprint, names, metric, by.get(evaluator, evaluator))] = reply["sample_id"]
     found: dict[str, list[Row]] = {}
     for row in rows:
         found.setdefault(by_name.get(row["score_id"]) or row["sample_id"], []).append(row)

@@ -20,6 +20,8 @@ WIDTH = 80
 SHORT_S = 10.0
 """How long a run took is told only where it took longer than this."""
 KINDS = ("planned", "asked", "reused", "skipped", "failed")
+MOST_UNASKED = 3
+"""So many reasons are told why calls were not made."""
 OUT_OF_BUDGET = "R0402"
 GOOD = ("ok", "scored", "not_applicable")
 """Statuses that are no news where there is no other."""
@@ -99,6 +101,11 @@ def _details(ended: Ended) -> Iterator[tuple[str, str]]:
     for label, statuses in counted:
         if any(number and status not in GOOD for status, number in statuses.items()):
             yield label, shares(statuses)
+    for (role, reason), count in tally.unasked.most_common(MOST_UNASKED):
+        yield "unasked", f"{count:,} call{'' if count == 1 else 's'} of {role}: {reason}"
+    if len(tally.unasked) > MOST_UNASKED:
+        left = tally.unasked.total() - sum(count for _, count in tally.unasked.most_common(MOST_UNASKED))
+        yield "unasked", f"{left:,} more, for other reasons: tripos report"
     if tally.repaired:
         replies = f"{tally.repaired:,} {'reply' if tally.repaired == 1 else 'replies'}"
         yield (
@@ -183,6 +190,9 @@ def summary(ended: Ended) -> dict[str, Any]:
         "scores": dict(sorted(tally.scores.items())),
         "comparisons": dict(sorted(tally.comparisons.items())),
         "made": {name: making.to_json() for name, making in tally.makings.items()},
+        "unasked": [
+            {"role": role, "reason": reason, "calls": count} for (role, reason), count in sorted(tally.unasked.items())
+        ],
         "errors": dict(sorted(tally.errors.items())),
         "repaired": tally.repaired,
         "functions": [without_keys(text) for text in ended.functions],

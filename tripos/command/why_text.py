@@ -86,7 +86,8 @@ class _View:
     def score(self, told: Told) -> Iterator[str]:
         score, metric = told.score or {}, told.metric
         value = "none" if score["value"] is None else f"{score['value']:g}"
-        yield from self.line("value", f"{value} ({score['status']})")
+        why = f": {score['error']}" if score["error"] else ""
+        yield from self.line("value", f"{value} ({score['status']}{why})")
         title = "" if metric is None else f" ({metric.title.get('en') or next(iter(metric.title.values()))})"
         by = f" by {score['evaluator']}" if score["evaluator"] else ""
         yield from self.line("metric", f"{score['metric']}{title}, scorer {score['scorer']}{by}")
@@ -97,7 +98,8 @@ class _View:
 
     def compared(self, row: Row) -> Iterator[str]:
         value = {None: "none", 1.0: "the first is better", 0.0: "the second is better"}.get(row["value"], "neither")
-        yield from self.line("value", f"{value} ({row['status']})")
+        why = f": {row['error']}" if row["error"] else ""
+        yield from self.line("value", f"{value} ({row['status']}{why})")
         yield from self.line("first", f"{row['first_model']}, sample {row['first_sample_id']}")
         yield from self.line("second", f"{row['second_model']}, sample {row['second_sample_id']}")
         yield from self.line("of", f"{row['step']} in {row['scenario']} of {row['benchmark']}")
@@ -201,7 +203,7 @@ def is_conversation(row: Row) -> bool:
 def _settings(settings: Row | None) -> str:
     if settings is None:
         return "unknown: the plan of the run cannot be read"
-    told = [f"{name} {value}" for name, value in settings.items() if value not in (None, [], ())]
+    told = [f"{name} {value}" for name, value in settings.items()]
     return ", ".join(told) or "the model's own"
 
 

@@ -15,6 +15,7 @@ from tripos.failure import Failure
 from tripos.health.checks import Check, ok, problem, warning
 from tripos.health.reaching import Answer, look_at
 from tripos.wiring import AT_HOME, endpoints_of, prices_of
+from tripos_compiler.plan import Settings
 from tripos_runtime.models import Message, Model, ModelError, Request, open_model
 from tripos_runtime.models.baseline import MAJORITY
 from tripos_runtime.models.catalog import entry_of
@@ -188,7 +189,7 @@ def _reached_checks(opened: Opened, answer: Answer, config: Config) -> Iterator[
 
 
 async def _asked_check(model: Model, clock: Callable[[], float]) -> Check:
-    request = Request(model.name, (Message("user", QUESTION),), max_tokens=ASK_TOKENS)
+    request = Request(model.name, (Message("user", QUESTION),), Settings(max_tokens=ASK_TOKENS))
     started = clock()
     try:
         reply = await model.ask(request)

@@ -10,11 +10,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from tripos.config import Config
 from tripos.failure import Failure
 from tripos.importing.records import Table
 from tripos.importing.rejections import Rejection
 from tripos.importing.samples import CaseReplies, Replies, read_replies
 from tripos.running import run_row
+from tripos.wiring import identified
 from tripos_compiler.data import DataError
 from tripos_compiler.plan import Ask, Plan
 from tripos_compiler.semantics.evaluate import calling
@@ -77,12 +79,12 @@ def record(
     table: Table,
     plan: Plan,
     source: CaseSource,
-    root: Path,
+    config: Config,
     roles: Mapping[str, str],
     folder: Path,
     releases: Mapping[str, str] = NOTHING,
 ) -> Recorded:
-    """What the replies of a file come to in the store at `root`, without anything being written. `folder` is that of
+    """What the replies of a file come to in the store of `config`, without anything being written. `folder` is that of
     the spec, and `releases` those of releases that it extends, for their Python functions.
 
     Raises `Failure`, also where the plan has parts that are not run, and `StoreError` where the store cannot be read.
@@ -91,9 +93,9 @@ def record(
         replies = read_replies(table, plan, source)
         check_recordable(replies.scenarios)
         functions = load_plugins(plan, folder, releases)
-        binding = _binding(plan, replies, roles)
+        binding = identified(_binding(plan, replies, roles), config)
         with calling(functions):
-            return _record(table, plan, source, root, replies, binding)
+            return _record(table, plan, source, Path(config.store), replies, binding)
     except DataError as error:
         raise Failure("E0307", error.message, error.help) from error
     except (NotRunnable, PluginError) as error:

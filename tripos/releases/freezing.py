@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shutil
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -42,7 +42,8 @@ def gather(
     try:
         kept = Store.open(store, create=False)
         with connect(kept) as connection:
-            query = "select roles, models, fingerprints from main.runs where benchmark = ? order by started_at desc"
+            told = "roles, models, identities, fingerprints"
+            query = f"select {told} from main.runs where benchmark = ? order by started_at desc"
             runs = connection.execute(query, [plan.benchmark.name]).fetchall()
             query = "select dataset, item_id, max(created_at) from main.slots where item_id is not null group by all"
             times: dict[str, dict[str, datetime]] = {}
@@ -51,22 +52,22 @@ def gather(
     except StoreError as error:
         raise Failure("W0854", f"the items are made by models: {error.message}", _HINT) from error
     needed = set().union(*(each.fingerprints for each in made))
-    found = next(((roles, models) for roles, models, prints in runs if needed <= set(prints)), None)
+    found = next((told for *told, prints in runs if needed <= set(prints)), None)
     if found is None:
         raise Failure("W0854", f"the items are made by models, and no run in `{store}` made them", _HINT)
-    _make(plan, source, _binding(plan, found[0], found[1]), kept, releases)
+    _make(plan, source, _binding(plan, *found), kept, releases)
     return times
 
 
 _HINT = "run the benchmark first, and give its store with --store DIR"
 
 
-def _binding(plan: Plan, roles: str, models: list[str]) -> Binding:
+def _binding(plan: Plan, roles: str, models: list[str], identities: str | None) -> Binding:
     known = {role.name for role in plan.roles}
     compared = next(role.name for role in plan.roles if role.kind == "compared")
     others = {name: tuple(each) for name, each in orjson.loads(roles).items() if name in known and name != compared}
     try:
-        return bind(plan, tuple(models), others)
+        return replace(bind(plan, tuple(models), others), identities=orjson.loads(identities or "{}"))
     except BindingError as error:
         raise Failure("W0854", f"the run that made the items does not fit: {error.message}", _HINT) from error
 

@@ -32,18 +32,19 @@ from tripos_warehouse.treatments import arm_columns, baselines, join_arms, shows
 
 _SCORES = """
   {context},
-  score.model, {metric}, {dimension}, score.evaluator, score.round, score.value, score.status,
+  score.model, {metric}, {dimension}, score.evaluator, score.round, score.value, score.status, score.error,
   {low}, {high},
   score.item_id, score.sample_id, score.judgement_id, score.score_id, score.scorer, score.judged_by, score.run_id,
   score.fingerprint, score.created_at
 """
 _COLUMNS = """
   {context},
-  score.model, score.metric, score.value, score.given, score.status,
+  score.model, score.metric, score.value, score.given, score.status, score.error,
   score.item_id, score.sample_id, score.score_id, score.judged_by, score.run_id, score.fingerprint, score.created_at
 """
 _AFTER_VALUE = (
-    "status, low, high, item_id, sample_id, judgement_id, score_id, scorer, judged_by, run_id, fingerprint, created_at"
+    "status, error, low, high, item_id, sample_id, judgement_id, score_id, scorer, judged_by, run_id, fingerprint, "
+    "created_at"
 )
 # Looked up for each score, so that whoever wants few has only the judgements of these read.
 _ENTRY = "'$.\"' || score.metric || '\"'"
@@ -70,7 +71,7 @@ _JUDGEMENTS = """
 _COMPARISONS = """
   {context},
   comparison.step, comparison.first_model, comparison.second_model, comparison.evaluator, comparison.round,
-  comparison.value, comparison.status,
+  comparison.value, comparison.status, comparison.error,
   comparison.item_id, comparison.first_sample_id, comparison.second_sample_id, comparison.judgement_id,
   comparison.comparison_id, comparison.scorer, comparison.run_id, comparison.fingerprint, comparison.created_at
 """

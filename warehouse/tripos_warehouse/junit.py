@@ -1,6 +1,7 @@
 """A report as JUnit XML, which GitLab, Jenkins and the actions of GitHub show among the results of tests.
 
-There is a test case for every expectation, model and cell, and one that is in error where replies did not arrive.
+There is a test case for every expectation, model and cell, one that is in error where replies did not arrive, and one
+that fails where scores are undefined.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ def junit(report: Report) -> str:
     run = report.run
     cases = [_case(report, gate, outcome) for gate in report.gates for outcome in gate.outcomes]
     cases.append(_replies(report))
+    if report.gaps:
+        cases.append(_gaps(report))
     counts = {
         "tests": str(len(cases)),
         "failures": str(sum(case.find("failure") is not None for case in cases)),
@@ -76,6 +79,15 @@ def _replies(report: Report) -> ElementTree.Element:
     if told:
         error = ElementTree.SubElement(case, "error", {"message": told, "type": "replies"})
         error.text = f"{told}; the next run tries them again"
+    return case
+
+
+def _gaps(report: Report) -> ElementTree.Element:
+    """What a reply left undefined, and what was not asked for that."""
+    case = _new(report, "scores", "every score has a value")
+    told = [f"{gap.kind}: {gap.shown}" for gap in report.gaps]
+    failure = ElementTree.SubElement(case, "failure", {"message": _legal(told[0]), "type": "undefined"})
+    failure.text = _legal("\n".join(told))
     return case
 
 

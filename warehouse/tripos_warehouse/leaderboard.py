@@ -36,14 +36,16 @@ OTHER_GRADERS = "others graded it"
 class Standing:
     """Where a model stands in a benchmark: its value, the 95 % interval, the items behind it.
 
-    `rank` is 1 and one more for each model that is better, and significantly so; models that share one of the `letters`
-    cannot be told apart. `coverage` is the share of the scores that should count and do."""
+    `n` scores count of the `total` that should, and `coverage` is their share. `rank` is 1 and one more for each model
+    that is better, and significantly so; models that share one of the `letters` cannot be told apart."""
 
     model: str
     value: float
     low: float | None
     high: float | None
     items: int
+    n: int
+    total: int
     coverage: float | None
     rank: int
     tied: bool
@@ -88,6 +90,8 @@ class Board:
                     "low": each.low,
                     "high": each.high,
                     "items": each.items,
+                    "n": each.n,
+                    "total": each.total,
                     "coverage": each.coverage,
                     "graders": list(each.graders),
                     "reason": each.reason,
@@ -201,7 +205,18 @@ def _board(
         of_it = graders.get(each.model, ())
         tied = often.count(each.rank) > 1
         standing = Standing(
-            each.model, row.value, *ends, row.items, row.coverage, each.rank, tied, each.letters, of_it, row.reason
+            each.model,
+            row.value,
+            *ends,
+            row.items,
+            row.n,
+            row.total,
+            row.coverage,
+            each.rank,
+            tied,
+            each.letters,
+            of_it,
+            row.reason,
         )
         standings.append(standing)
     return Board(

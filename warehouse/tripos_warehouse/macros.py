@@ -166,11 +166,12 @@ select call.what, call.role, call.model, count(*) as calls, sum(call.tokens_in):
   count(*) - count(call.cost_usd) as unpriced, median(call.latency_s) as median_s
 from (
   select distinct 'reply' as what, sample.role, sample.model, sample.sample_id, sample.tokens_in, sample.tokens_out,
-    sample.cost_usd, sample.latency_s from {source}.samples as sample {where_sample}
+    sample.cost_usd, sample.latency_s, sample.status from {source}.samples as sample {where_sample}
   union all
   select distinct 'judgement', judgement.scorer, judgement.evaluator, judgement.judgement_id, judgement.tokens_in,
-    judgement.tokens_out, judgement.cost_usd, judgement.latency_s
+    judgement.tokens_out, judgement.cost_usd, judgement.latency_s, judgement.status
   from {source}.judgements as judgement {where_judgement}) as call
+where call.status not in ('undefined', 'not_applicable')
 group by all order by cost_usd desc nulls last, calls desc, call.what, call.role, call.model"""
 
 _UNPAIRED = """

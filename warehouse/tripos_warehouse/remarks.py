@@ -13,13 +13,14 @@ from tripos_compiler.plan import Ask, Converse, Grade, Plan, Score
 from tripos_compiler.semantics.names import names_in
 from tripos_warehouse import sql
 from tripos_warehouse.runs import Run
+from tripos_warehouse.snapshots import several_snapshots
 
 FEWEST = 5
 """Fewer items than that may be alike by chance."""
 CUT = ("length", "max_tokens", "MAX_TOKENS")
 """How providers say that a reply was cut off."""
 
-Kind = Literal["selection", "left_out", "cut_off", "uneven", "one_value", "one_grade", "copies"]
+Kind = Literal["selection", "left_out", "cut_off", "uneven", "one_value", "one_grade", "copies", "snapshots"]
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ def find_remarks(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) ->
             _uneven(connection, schema),
             _one_value(connection, schema),
             _copies(connection, run, schema),
+            _snapshots(connection, schema),
         )
         for remark in found
     )
@@ -152,3 +154,10 @@ def _copies(connection: duckdb.DuckDBPyConnection, run: Run, schema: str) -> Ite
     for model, samples, count in counts:
         told = f"the {samples:,} samples of {model} are the same reply for every one of {count:,} items"
         yield Remark("copies", told)
+
+
+def _snapshots(connection: duckdb.DuckDBPyConnection, schema: str) -> Iterator[Remark]:
+    """Models whose replies came from more than one snapshot, as their endpoint reports it."""
+    for model, counts in several_snapshots(connection, schema).items():
+        told = ", ".join(f"{count:,} by {served}" for served, count in counts.items())
+        yield Remark("snapshots", f"replies of {model} by {len(counts)} snapshots, which the figures mix: {told}")

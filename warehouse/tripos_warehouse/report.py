@@ -14,6 +14,7 @@ from tripos_warehouse import sql
 from tripos_warehouse.acceptance import Acceptance, acceptances
 from tripos_warehouse.baselines import matched
 from tripos_warehouse.expectations import Gate, expected
+from tripos_warehouse.gaps import Gap, find_gaps
 from tripos_warehouse.measures import MeasureTable, evaluate_or_tell, sql_of
 from tripos_warehouse.remarks import Remark, find_remarks
 from tripos_warehouse.report_text import render
@@ -45,6 +46,8 @@ class Report:
     comparisons: Mapping[str, int] = field(default_factory=dict)
     made: tuple[Acceptance, ...] = ()
     """Of data sets that were made: how much of what was written was accepted."""
+    gaps: tuple[Gap, ...] = ()
+    """Scores that are undefined, and calls that could not be made, each with its reason."""
     unworked: Mapping[str, str] = field(default_factory=dict)
     """Of measures without rows: why, where the run has not worked out what they look at, by the measure's name."""
     remarks: tuple[Remark, ...] = ()
@@ -87,6 +90,7 @@ class Report:
             "samples": self.samples,
             "scores": self.scores,
             "comparisons": dict(self.comparisons),
+            "gaps": [gap.to_json() for gap in self.gaps],
             "people": dict(self.people),
             "remarks": [remark.to_json() for remark in self.remarks],
             "only_proves_the_pipeline": self.only_proves_the_pipeline,
@@ -153,6 +157,7 @@ def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Repor
         gates=tuple(expected(connection, plan, each, run.models) for each in plan.expectations),
         comparisons=_by_status(connection, f"{schema}.comparisons", "comparison_id" if several else None, "scored"),
         made=acceptances(connection, plan, run),
+        gaps=find_gaps(connection, run.benchmark),
         unworked=_unworked(connection, plan, run, tables),
         remarks=find_remarks(connection, plan, run),
     )

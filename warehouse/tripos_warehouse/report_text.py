@@ -29,6 +29,8 @@ CAUTION = "These figures show that the pipeline works. They say nothing about an
 NO_SCORES = "no scores"
 LONGEST_ERROR = 240
 REPORT_IT = "please report it with the spec; the other measures do not rest on it"
+MOST_GAPS = 3
+"""So many reasons are told of what is undefined, and of what was not asked; `--json` has all."""
 
 
 def render(report: Report, width: int = 80, sql: bool = False, where: str = "") -> Text:
@@ -40,6 +42,8 @@ def render(report: Report, width: int = 80, sql: bool = False, where: str = "") 
     text = Text()
     for line in _header(report, width):
         text.append(line + "\n")
+    for line in _gaps(report, width):
+        text.append(line + "\n", style="yellow")
     if report.only_proves_the_pipeline:
         text.append("\n" + wrapped(CAUTION, width) + "\n", style="yellow")
     for remark in report.remarks:
@@ -100,6 +104,18 @@ def _header(report: Report, width: int) -> list[str]:
         indent = " " * (room + len(GAP))
         begin = name + indent[cell_len(name) :]
         lines.append((begin + wrapped(value, width - len(indent)).replace("\n", "\n" + indent)).rstrip())
+    return lines
+
+
+def _gaps(report: Report, width: int) -> list[str]:
+    """What is undefined and what was not asked: the most frequent reasons of each."""
+    lines: list[str] = []
+    for kind in dict.fromkeys(gap.kind for gap in report.gaps):
+        own = [gap for gap in report.gaps if gap.kind == kind]
+        lines += [wrapped(f"! {kind}: {gap.shown}", width) for gap in own[:MOST_GAPS]]
+        if len(own) > MOST_GAPS:
+            left = sum(gap.count for gap in own[MOST_GAPS:])
+            lines.append(wrapped(f"! {kind}: {left:,} more, for {len(own) - MOST_GAPS:,} other reasons", width))
     return lines
 
 

@@ -18,7 +18,7 @@ from tripos_warehouse.schemas import HUMAN
 from tripos_warehouse.treatments import baselines
 
 _COLUMNS = (
-    "run_id, benchmark, version, plan_digest, roles, compared_role, models, scenarios, status, message,"
+    "run_id, benchmark, version, plan_digest, roles, identities, compared_role, models, scenarios, status, message,"
     " asked, reused, failed, cost_usd, started_at, finished_at"
 )
 
@@ -38,6 +38,8 @@ class Run:
     version: str
     plan_digest: str
     roles: dict[str, tuple[str, ...]]
+    identities: dict[str, str]
+    """Who answered under the name of a model, where that does not say it."""
     compared_role: str
     models: tuple[str, ...]
     scenarios: tuple[str, ...]
@@ -49,6 +51,11 @@ class Run:
     cost_usd: float | None
     started_at: datetime
     finished_at: datetime | None
+
+    @property
+    def answering(self) -> frozenset[str]:
+        """What the replies of its models are named by."""
+        return frozenset(self.identities.get(name, name) for names in self.roles.values() for name in names)
 
     @property
     def evaluators(self) -> dict[str, tuple[str, ...]]:
@@ -166,6 +173,7 @@ def all_runs(connection: duckdb.DuckDBPyConnection) -> list[Run]:
 
 
 def _run(row: tuple[Any, ...]) -> Run:
-    run_id, benchmark, version, plan_digest, roles, compared, models, scenarios, *end = row
+    run_id, benchmark, version, plan_digest, roles, identities, compared, models, scenarios, *end = row
     filling = {role: tuple(names) for role, names in orjson.loads(roles).items()}
-    return Run(run_id, benchmark, version, plan_digest, filling, compared, tuple(models), tuple(scenarios), *end)
+    by = orjson.loads(identities or "{}")
+    return Run(run_id, benchmark, version, plan_digest, filling, by, compared, tuple(models), tuple(scenarios), *end)

@@ -99,7 +99,7 @@ _RELEASE = _may(RELEASE, pa.string())
 
 RUNS = _table(
     "runs",
-    3,
+    4,
     "run_id",
     "items_of benchmark version plan_digest compared_role tool_version",
     _need("run_id", pa.string()),
@@ -110,6 +110,7 @@ RUNS = _table(
     _need("plan", pa.string()),  # JSON
     _need("fingerprints", TEXTS),
     _need("roles", pa.string()),  # JSON, {"candidate": ["m1", "m2"], "judge": ["m3"]}
+    _may("identities", pa.string()),  # JSON, who answers under the name of a model where that does not say it
     _need("compared_role", pa.string()),
     _need("models", TEXTS),
     _need("scenarios", TEXTS),
@@ -194,7 +195,7 @@ SAMPLES = _table(
     "samples",
     4,
     "sample_id",
-    "run_id benchmark scenario step fingerprint item_id role model model_served messages status finish_reason "
+    "run_id benchmark scenario step fingerprint item_id role model identity model_served messages status finish_reason "
     + _CONTEXT_LEAVES,
     _need("sample_id", pa.string()),
     _need("run_id", pa.string()),  # the run that made it, not every run that uses it
@@ -206,6 +207,7 @@ SAMPLES = _table(
     _need("context", CONTEXT),
     _need("role", pa.string()),
     _need("model", pa.string()),
+    _may("identity", pa.string()),  # who answers under that name, where it does not say it
     _may("model_served", pa.string()),
     _need("sample_number", pa.int64()),
     _need("messages", pa.string()),  # JSON
@@ -222,7 +224,8 @@ TURNS = _table(
     "turns",
     3,
     "turn_id",
-    "conversation_id run_id benchmark scenario step fingerprint item_id role model model_served status finish_reason",
+    "conversation_id run_id benchmark scenario step fingerprint item_id role model identity model_served status "
+    "finish_reason",
     _need("turn_id", pa.string()),
     _need("conversation_id", pa.string()),
     _need("run_id", pa.string()),
@@ -235,6 +238,7 @@ TURNS = _table(
     _need("number", pa.int64()),  # which of its turns, from 1
     _need("role", pa.string()),
     _need("model", pa.string()),
+    _may("identity", pa.string()),  # who answers under that name, where it does not say it
     _may("model_served", pa.string()),
     _may("text", pa.string()),
     _need("left_out", pa.int64()),  # turns that were not shown to the model, since they would have passed its context
@@ -248,7 +252,7 @@ JUDGEMENTS = _table(
     "judgements",
     6,
     "judgement_id",
-    "run_id benchmark scenario scorer fingerprint evaluator source model_served status finish_reason",
+    "run_id benchmark scenario scorer fingerprint evaluator identity source model_served status finish_reason",
     _need("judgement_id", pa.string()),
     _may("sample_id", pa.string()),  # none where what was judged is not a reply, but stands in the item
     _may("item_id", pa.string()),
@@ -258,6 +262,7 @@ JUDGEMENTS = _table(
     _need("scorer", pa.string()),
     _need("fingerprint", pa.string()),
     _need("evaluator", pa.string()),  # a model; or, of what was imported, whoever judged, such as human/NAME
+    _may("identity", pa.string()),  # who answers under that name, where it does not say it
     _may("round", pa.int64()),
     _may("source", pa.string()),  # the file that it was imported from, and the beginning of its SHA-256
     _may("model_served", pa.string()),
@@ -294,9 +299,9 @@ DRAFTS = _table(
 
 SCORES = _table(
     "scores",
-    4,
+    5,
     "score_id",
-    "sample_id judgement_id run_id benchmark scenario item_id model scorer metric evaluator status fingerprint",
+    "sample_id judgement_id run_id benchmark scenario item_id model scorer metric evaluator status error fingerprint",
     _need("score_id", pa.string()),
     _need("sample_id", pa.string()),
     _may("judgement_id", pa.string()),
@@ -313,6 +318,7 @@ SCORES = _table(
     _may("given", pa.string()),  # JSON: the value of a column that is no number
     _may("judged_by", TEXTS),  # who judged inside the expression, in order of name; null where nobody did
     _need("status", pa.string()),  # as runtime/tripos_runtime/statuses.py has them
+    _may("error", pa.string()),  # why an expression has no value, or a judge was not asked
     _need("fingerprint", pa.string()),
     _need("created_at", TIMESTAMP),
     _RELEASE,
@@ -321,13 +327,14 @@ SCORES = _table(
 # A text as an embedding model sees it. It is named by the model and the text alone, so every run may use it.
 VECTORS = _table(
     "vectors",
-    1,
+    2,
     "vector_id",
-    "run_id role model model_served status finish_reason",
+    "run_id role model identity model_served status finish_reason",
     _need("vector_id", pa.string()),
     _need("run_id", pa.string()),
     _need("role", pa.string()),
     _need("model", pa.string()),
+    _may("identity", pa.string()),  # who answers under that name, where it does not say it
     _may("model_served", pa.string()),
     _need("text", pa.string()),
     _may("vector", pa.string()),  # base64 of 32-bit numbers, the least significant byte first
@@ -337,10 +344,10 @@ VECTORS = _table(
 # What a judge said of two replies that it saw side by side, once for either order.
 COMPARISONS = _table(
     "comparisons",
-    2,
+    3,
     "comparison_id",
     "judgement_id run_id benchmark scenario item_id step scorer evaluator first_model second_model first_sample_id "
-    "second_sample_id status fingerprint",
+    "second_sample_id status error fingerprint",
     _need("comparison_id", pa.string()),
     _may("judgement_id", pa.string()),
     _need("run_id", pa.string()),
@@ -357,6 +364,7 @@ COMPARISONS = _table(
     _may("round", pa.int64()),
     _may("value", pa.float64()),  # what it is worth to the first: 1 it is better, 0 the second is, 0.5 neither
     _need("status", pa.string()),
+    _may("error", pa.string()),
     _need("fingerprint", pa.string()),
     _need("created_at", TIMESTAMP),
     _RELEASE,

@@ -78,6 +78,7 @@ PLACES = {
     "axis group": "in a `group` of an `axis`",
     "made": "in a `dataset` that is [made](made.md)",
     "record": "in a record",
+    "extra": "in a record of `provider`",
 }
 """Where a body is, where its construct's name does not say it."""
 

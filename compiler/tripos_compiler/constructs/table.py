@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
+from tripos_compiler.constructs.settings import SETTINGS
 from tripos_compiler.constructs.signature import Signature
 
 
@@ -200,9 +201,25 @@ CONSTRUCTS: tuple[Construct, ...] = (
         once=True,
     ),
     Construct("samples", ("ask",), "samples COUNT", "replies for each row", once=True),
-    Construct("temperature", SETTLED, "temperature NUMBER", "sampling temperature", once=True),
-    Construct("max_tokens", SETTLED, "max_tokens COUNT", "longest reply, in tokens", once=True),
-    Construct("stop", SETTLED, "stop STRING", "text at which the reply ends"),
+    *(
+        Construct(
+            name,
+            SETTLED,
+            f"{name} {each.written}",
+            each.summary,
+            body=name if each.written == "BLOCK" else None,
+            once=each.written != "STRING",
+        )
+        for name, each in SETTINGS.items()
+    ),
+    Construct(
+        "extra",
+        ("provider", "extra"),
+        "NAME [VALUE] [BLOCK]",
+        "a field: a text, a number, `true` or `false`; a block is a record",
+        body="extra",
+        keyword="",
+    ),
     Construct(
         "record_field",
         ("record",),
@@ -244,7 +261,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct(
         "spread", ("subset",), "spread over DIMS...", "over what the items of a stratum are spread evenly", once=True
     ),
-    Construct("seed", ("subset",), "seed COUNT", "the seed of the draw", once=True),
+    Construct("subset_seed", ("subset",), "seed COUNT", "the seed of the draw", keyword="seed", once=True),
     Construct("withheld", ("subset",), "withheld", "the items are kept out of public releases", once=True),
     Construct(
         "export",

@@ -42,6 +42,7 @@ CODES: dict[str, str] = {
     "E0313": "scorer and function disagree",
     "E0314": "function called too early",
     "E0315": "tree out of shape",
+    "E0320": "may be undefined",
     "E0398": "no such branch",
     "E0399": "tree not approved",
     # E04 prompts
@@ -127,6 +128,7 @@ CODES: dict[str, str] = {
     "R0206": "language server not installed",
     "R0207": "key in the settings",
     "R0208": "unknown variable",
+    "R0209": "setting not taken",
     "R0231": "no reward model",
     "R0232": "a reward model writes no text",
     "R0233": "not a reward",

@@ -167,7 +167,8 @@ class Layout:
                 before, broken = token, True
                 continue
             following = tokens[index + 1] if index + 1 < len(tokens) else None
-            if token.text == "," and following is not None and following.text in (")", "]"):
+            closing = following.start if following is not None and following.text in (")", "]") else None
+            if token.text == "," and closing is not None and closing not in self.scan.listing:
                 continue
             empty = closes and before is not None and before.kind == "sign" and before.text in ("(", "[")
             if broken and not empty:

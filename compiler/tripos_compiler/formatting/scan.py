@@ -15,6 +15,7 @@ from tripos_compiler.syntax.tree import (
     Block,
     CallExpr,
     Generic,
+    Group,
     Index,
     Node,
     Number,
@@ -55,6 +56,8 @@ class Scan:
         """Signs of one operand and the `<` of types: what follows touches them."""
         self.closing: set[int] = set()
         """The `>` of types: it touches what stands before it."""
+        self.listing: set[int] = set()
+        """The brackets that close a list of one in round brackets: the comma before them makes it one."""
         self.records: dict[int, Block] = {}
         """The blocks that stand where a type does, by the place of their brace."""
         atoms: dict[int, tuple[Kind, int]] = {}
@@ -72,6 +75,8 @@ class Scan:
                     self.tight.add(name.span.end)
                     self.hugging.add(name.span.end)
                     self.closing.add(span.end - 1)
+                case Group(span=span, listed=True) if text[span.start] in "(（":
+                    self.listing.add(span.end - 1)
                 case UnaryExpr(span=span, operator="-"):
                     self.hugging.add(span.start)
                 case Record(block=block):

@@ -11,6 +11,7 @@ from tripos_compiler.lower.losses import lost_part
 from tripos_compiler.lower.questions import Question, leak, lower_question, unrevealed
 from tripos_compiler.lower.shots import lower_shots
 from tripos_compiler.lower.steps import Steps, through
+from tripos_compiler.lower.undefined import NOT_ASKED, warn_unasked, warn_undefined
 from tripos_compiler.plan import Ask, Converse, DialogueType, Expr, TextType, Type
 from tripos_compiler.scope import Binding, Typed, Way, joined
 from tripos_compiler.semantics.names import names_in
@@ -68,6 +69,10 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
         when=when.expr if isinstance(when, Typed) else None,
         fingerprint="",
     )
+    asked_when = when if isinstance(when, Typed) else None
+    warn_unasked(steps, question, asked_when)
+    if isinstance(chat, Typed):
+        warn_undefined(steps, chat, NOT_ASKED, asked_when)
     steps.lowered.append(ask)
     steps.wholes[name.text] = name
     _bind(steps, statement, ask, joined(question.secret, chat_way, talk_way, shots[1]), told)

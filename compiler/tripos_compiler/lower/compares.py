@@ -10,6 +10,7 @@ from tripos_compiler.expressions import Elaborator
 from tripos_compiler.lower.folding import mapped
 from tripos_compiler.lower.grades import free, told
 from tripos_compiler.lower.steps import Steps
+from tripos_compiler.lower.undefined import NOT_JUDGED, warn_undefined
 from tripos_compiler.plan import Ask, Compare, Expr, Ref
 from tripos_compiler.scope import Binding, Scope, Typed
 from tripos_compiler.semantics.names import names_in
@@ -47,6 +48,8 @@ def lower_compare(steps: Steps, statement: Statement) -> bool:
     args = scorer_arguments(elaborator, call, scorer)
     if args is None or not told(steps, scorer, args, when if isinstance(when, Typed) else None, call.span):
         return False
+    for argument in args.values():
+        warn_undefined(steps, argument, NOT_JUDGED, when if isinstance(when, Typed) else None)
     exprs = {key: typed.expr for key, typed in args.items()}
     sides = _sides(exprs.values())
     if sides != {"first", "second"}:
@@ -108,7 +111,7 @@ def _depends(steps: Steps, binding: Binding) -> bool:
 def _below(side: str, binding: Binding, whose: Collection[str]) -> Binding:
     fields = {key: _below(side, inner, whose) for key, inner in binding.fields.items()}
     value = _moved(binding.value, side, whose) if binding.value is not None else None
-    return Binding((side, *binding.path), binding.type, binding.secret, fields, value, binding.span)
+    return Binding((side, *binding.path), binding.type, binding.secret, fields, value, binding.span, binding.may)
 
 
 def _moved(expr: Expr, side: str, whose: Collection[str]) -> Expr:

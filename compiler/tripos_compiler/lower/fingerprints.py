@@ -23,6 +23,7 @@ from tripos_compiler.plan import (
     Retrieve,
     Score,
     Scorer,
+    Settings,
     Shots,
     Step,
     Verdict,
@@ -40,31 +41,42 @@ class Prints:
     """The fingerprints of the steps of one treatment, each of those that it builds on. `key` is that of the rows;
     `kind` says what `scenario` names."""
 
-    def __init__(self, program: Program, scenario: str, key: Expr | None = None, kind: str = "scenario") -> None:
+    def __init__(
+        self,
+        program: Program,
+        scenario: str,
+        key: Expr | None = None,
+        kind: str = "scenario",
+        draws: dict[str, list[str]] | None = None,
+    ) -> None:
         self.program = program
+        self.draws = {} if draws is None else draws
+        """The steps whose replies are left to chance, by what they send. The treatments of a scenario share it, since a
+        step is one draw under every arm."""
         self.key = key
         self.place = (program.home(kind, scenario), scenario)
         self.done: dict[str, Any] = {}
 
     def of(self, step: Step) -> Step:
         """The step with its fingerprint. Those that it needs must have come before."""
-        update: dict[str, str] = {}
+        update: dict[str, Any] = {}
         match step:
             case Ask():
-                update["fingerprint"] = self._ask(step)
+                update |= self._drawn("fingerprint", self._ask(step), step.name, step.settings)
             case Converse():
-                update["fingerprint"] = self._converse(step)
+                both = [speaker.settings for speaker in step.speakers]
+                update |= self._drawn("fingerprint", self._converse(step), step.name, *both)
             case Retrieve():
                 update["fingerprint"] = self._retrieve(step)
             case Verdict():
                 update["judgement"] = self._judgement(step)
                 update["fingerprint"] = self._value(step.name, update["judgement"], step.when, step.needs)
             case Grade():
-                update["judgement"] = self._judgement(step)
+                update |= self._drawn("judgement", self._judgement(step), step.name, *self._judging(step.scorer))
                 title = f"{step.scorer} {step.name}"
                 update["fingerprint"] = self._value(title, update["judgement"], step.when, step.needs)
             case Compare():
-                update["judgement"] = self._judgement(step)
+                update |= self._drawn("judgement", self._judgement(step), step.name, *self._judging(step.scorer))
                 update["fingerprint"] = self._value(step.name, update["judgement"], step.when, step.needs)
             case Score():
                 update["fingerprint"] = self._value(step.name, self._own(step), step.when, step.needs)
@@ -74,6 +86,21 @@ class Prints:
         finished = step.model_copy(update=update)
         self.done[step.name] = finished
         return finished
+
+    def _drawn(self, where: str, content: str, name: str, *settings: Settings) -> dict[str, Any]:
+        """The fingerprint of a reply to `content`: with the number of the draw, where it is left to chance and others
+        send the same. A step is known by its place and not by its name, so that one may be renamed."""
+        if not any(each.drawn for each in settings):
+            return {where: content, "draw": 0}
+        steps = self.draws.setdefault(content, [])
+        if name not in steps:
+            steps.append(name)
+        draw = steps.index(name)
+        return {where: digest([content, "draw", draw]) if draw else content, "draw": draw}
+
+    def _judging(self, scorer: str) -> list[Settings]:
+        declared: Scorer = self.program.scorers[scorer]
+        return [] if declared.reward else [declared.settings]
 
     def _needed(self, needs: Iterable[str]) -> list[str]:
         return [self.done[name].fingerprint for name in sorted(needs)]

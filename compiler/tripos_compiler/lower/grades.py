@@ -9,10 +9,11 @@ from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.lower.questions import unrevealed
 from tripos_compiler.lower.steps import Steps, through
+from tripos_compiler.lower.undefined import NOT_JUDGED, warn_undefined
 from tripos_compiler.plan import Column, Expr, Grade, Ref, Retrieve, Score, Scorer, Type, Verdict
 from tripos_compiler.program import NamedColumn, Program
 from tripos_compiler.resolve import scorer_name
-from tripos_compiler.scope import Typed, joined
+from tripos_compiler.scope import Typed, joined, lacking
 from tripos_compiler.semantics.names import names_in
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import CallExpr, Name, Syntax
@@ -50,7 +51,8 @@ class Judging:
                 fingerprint="",
             )
             self.steps.lowered.append(found)
-        return Typed(Ref(path=(found.name,)), scorer.gives, joined(*(typed.secret for typed in given.values())))
+        secret = joined(*(typed.secret for typed in given.values()))
+        return Typed(Ref(path=(found.name,)), scorer.gives, secret, lacking(given.values()))
 
 
 def told(steps: Steps, scorer: Scorer, given: dict[str, Typed], when: Typed | None, span: Span) -> bool:
@@ -93,6 +95,7 @@ def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax)
         steps.baselines.append((name, value.span))
     elif not answers(steps, value.span, condition, typed.expr):
         return False
+    warn_undefined(steps, typed, "this score may be undefined", when if isinstance(when, Typed) else None)
     steps.lowered.append(
         Score(
             name=name.text,
@@ -206,6 +209,8 @@ def lower_grade(steps: Steps, statement: Statement, name: Name | None) -> bool:
     exprs = {key: typed.expr for key, typed in args.items()}
     if metrics is None or not kept or not answers(steps, call.span, condition, *exprs.values()):
         return False
+    for argument in args.values():
+        warn_undefined(steps, argument, NOT_JUDGED, when if isinstance(when, Typed) else None)
     weights = program.weights.get(scorer.name, {}).get(steps.scenario, ()) if metrics else ()
     steps.lowered.append(
         Grade(
@@ -267,6 +272,7 @@ def lower_column(steps: Steps, hint: str, syntax: Syntax) -> NamedColumn | None:
     if not answers_or_data(steps, typed.expr):
         answers(steps, syntax.span, typed.expr)
         return None
+    warn_undefined(steps, typed, "what this measure looks at may be undefined")
     known = [step for step in steps.lowered if isinstance(step, Column)]
     found = next((step for step in known if step.value == typed.expr), None)
     if found is None:

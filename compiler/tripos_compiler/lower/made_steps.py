@@ -16,6 +16,7 @@ from tripos_compiler.plan import (
     ListType,
     PathType,
     RecordType,
+    Settings,
     SetType,
     TextType,
     Type,
@@ -27,7 +28,7 @@ from tripos_compiler.semantics.names import names_in
 from tripos_compiler.syntax.tree import Name
 from tripos_compiler.types import is_secret
 
-ASKED = ("prompt", "system", "returns", "temperature", "max_tokens", "stop")
+ASKED = ("prompt", "system", "returns", *Settings.model_fields)
 """What is said to a role that writes rows."""
 BRANCHES = ListType(of=TextType())
 CHOSEN = SetType(of=TextType())

@@ -32,7 +32,7 @@ from tripos_compiler.plan import (
     Unary,
     Verdict,
 )
-from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.evaluate import LAZY, Unavailable, evaluate
 from tripos_compiler.semantics.library import FUNCTIONS
 from tripos_compiler.semantics.names import names_in, parts_of
 
@@ -45,11 +45,6 @@ VOID: Final = "void"
 """It has no value."""
 OPEN: Final = frozenset((YES, NO))
 UNSURE: Final = frozenset((YES, NO, VOID))
-PARTIAL: Final = frozenset((
-    "after", "best_bleu", "bleu", "chrf", "coverage", "drawn", "each_before", "echoed", "first", "last", "log",
-    "matches", "nth", "power", "rank", "readable", "replace", "rouge", "split", "sqrt",
-))  # fmt: skip
-"""The functions of the library that have no value for some arguments."""
 
 
 def may_be_undefined(expr: Expr) -> bool:
@@ -124,7 +119,7 @@ class Places:
                     yield _lacks(self._value(expr, case))
 
     def _asks_nothing(self, step: Ask, chat: Expr, case: Case) -> bool | None:
-        """Whether nothing is sent, where a dialogue without a turn is all that there is; None where that is not known."""
+        """Whether nothing is sent, where a dialogue without a turn is all there is; None where that is not known."""
         if step.prompt is not None:
             return False
         if not self._decided(chat):
@@ -187,6 +182,8 @@ class Places:
                 after = self._value(right, case) if first - {ends, VOID} else frozenset[str]()
                 return (first & {ends, VOID}) | after
         parts = [self._value(part, case) for part in _inside(expr)]
+        if isinstance(expr, Call) and expr.function in LAZY:  # what has no value may not be looked at
+            return UNSURE if any(VOID in part for part in parts) or _is_partial(expr) else OPEN
         if any(part == {VOID} for part in parts):
             return frozenset((VOID,))
         return UNSURE if _is_partial(expr) or any(VOID in part for part in parts) else OPEN
@@ -256,7 +253,7 @@ def _is_partial(part: Expr) -> bool:
                 return len(columns) > 1 or "" in columns
             if function in ("examples_for", "siblings"):
                 return len(args) + len(named) > 2  # a field that rows lack
-            return function in PARTIAL or function not in FUNCTIONS
+            return function == "readable" or function not in FUNCTIONS or FUNCTIONS[function].partial is not None
     return False
 
 

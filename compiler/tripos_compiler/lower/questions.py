@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.lower.losses import forget, lost_part
+from tripos_compiler.lower.settings import lower_settings
 from tripos_compiler.lower.templates import FilledHole, Localised, lower_texts
 from tripos_compiler.plan import RecordType, Settings, Type
 from tripos_compiler.program import Program
 from tripos_compiler.scope import Scope, Way, joined, secret_name
 from tripos_compiler.source import Span
-from tripos_compiler.syntax.tree import Name, Number
+from tripos_compiler.syntax.tree import Name
 from tripos_compiler.types import read_type, record_type
 
 
@@ -114,21 +115,3 @@ def returned_record(program: Program, statement: Statement, returns: Type | None
     message = "rows need fields, and this returns none"
     program.diagnostics.error("E0206", message, where, help=help_, lacking=lacking)
     return None
-
-
-def lower_settings(program: Program, statement: Statement) -> Settings:
-    """The sampling settings in a block. What no model takes is reported."""
-    for least, what in ((0, "temperature"), (1, "max_tokens"), (1, "samples")):
-        written = statement.one_of(what)
-        number = (written.find("number") or written.find("count")) if written else None
-        if isinstance(number, Number) and number.value < least:
-            message = f"`{what}` must be {least} or more"
-            program.diagnostics.error("E0301", message, number.span, help=f"write `{what} {least}`, or leave it out")
-    temperature, tokens = statement.one_of("temperature"), statement.one_of("max_tokens")
-    heat = temperature.syntax("number") if temperature else None
-    limit = tokens.syntax("count") if tokens else None
-    return Settings(
-        temperature=float(heat.value) if isinstance(heat, Number) else None,
-        max_tokens=int(limit.value) if isinstance(limit, Number) else None,
-        stop=tuple(stop.text("string").value for stop in statement.of("stop")),
-    )

@@ -9,10 +9,11 @@ from tripos_compiler.lower.formulas import late_formulas, lower_formula, lower_f
 from tripos_compiler.lower.functions import free_name, lower_python_scorer
 from tripos_compiler.lower.losses import forget, lost_part
 from tripos_compiler.lower.parameters import Parameters, lower_parameters
-from tripos_compiler.lower.questions import keeps_secrets, lower_settings
+from tripos_compiler.lower.questions import keeps_secrets
+from tripos_compiler.lower.settings import lower_settings
 from tripos_compiler.lower.templates import FilledHole, Localised, lower_texts
 from tripos_compiler.lower.treatments import template_exprs
-from tripos_compiler.plan import MetricsType, NumberType, Scorer, Type
+from tripos_compiler.plan import MetricsType, NumberType, Scorer, Settings, Type
 from tripos_compiler.program import KINDS, FormulaScorer, Program
 from tripos_compiler.resolve import scorer_name
 from tripos_compiler.scope import Binding
@@ -28,8 +29,6 @@ WRITTEN = {
     "named": "let NAME(stem: text) = VALUE",
     "python_scorer": 'scorer NAME(response: text) -> TYPE from "file.py:function"',
 }
-WRITES_TEXT = ("temperature", "max_tokens", "stop")
-"""Settings of a reply, which a reward model does not write."""
 
 
 @dataclass(frozen=True)
@@ -224,7 +223,7 @@ def _fair(program: Program, statement: Statement, role: Name, gives: Gives) -> b
         help_ = "declare a role for the reward model: `role critic`"
         program.diagnostics.error("E0705", message, role.span, help=help_)
         return False
-    settings = [each for each in statement.body if each.construct in WRITES_TEXT]
+    settings = [each for each in statement.body if each.construct in Settings.model_fields]
     for each in settings:
         message = f"a reward model writes no text, so `{each.construct}` changes nothing"
         program.diagnostics.error("E0705", message, each.head, help="remove it")

@@ -194,7 +194,7 @@ def _for_the_row(steps: Steps, loaded: LoadedDataset, alias: Name, row: Binding)
         name = let.name()
         typed = Elaborator(steps.program, scope, place=(steps.scenario, name.text)).expression(let.syntax("value"))
         if typed is not None:
-            scope[name.text] = Binding((name.text,), typed.type, typed.secret, value=typed.expr, span=name.span)
+            scope[name.text] = Binding((name.text,), typed.type, typed.secret, {}, typed.expr, name.span, typed.may)
     del items[mark:]  # what has no value for such a row is wrong only where the prompt names it
     return scope
 

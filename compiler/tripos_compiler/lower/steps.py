@@ -11,7 +11,8 @@ from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.expressions import Elaborator, Judge
 from tripos_compiler.lower.splits import Splits
-from tripos_compiler.plan import Ask, Expr, Step, Type
+from tripos_compiler.lower.undefined import warn_undefined
+from tripos_compiler.plan import Ask, Converse, Expr, Step, Type, Verdict
 from tripos_compiler.program import Program
 from tripos_compiler.scope import Binding, Typed, Way
 from tripos_compiler.semantics.names import names_in
@@ -78,7 +79,11 @@ class Steps:
         if condition is None:
             return None
         self.program.index.scopes.append((condition.span, dict(self.scope)))
-        return self.elaborator(step).condition(condition) or False
+        typed = self.elaborator(step).condition(condition)
+        if typed is None:
+            return False
+        warn_undefined(self, typed, "this condition may have no value, and what it decides on is undefined then")
+        return typed
 
     def let(self, statement: Statement) -> bool:
         """`let NAME = VALUE`."""
@@ -92,9 +97,8 @@ class Steps:
             return False
         self.lets.append(statement)
         self.define("let", name, typed.type)
-        self.scope[name.text] = Binding(
-            (name.text,), typed.type, through(typed.secret, name, "holds it"), value=typed.expr, span=name.span
-        )
+        secret = through(typed.secret, name, "holds it")
+        self.scope[name.text] = Binding((name.text,), typed.type, secret, {}, typed.expr, name.span, typed.may)
         return True
 
     def define(self, kind: str, name: Name, type_: Type | None, detail: str = "") -> None:
@@ -124,6 +128,13 @@ class Steps:
 
         found = depends(self.lowered, self.uses(*exprs))
         return any(self.kind(role) == "compared" for step in self.lowered if step.name in found for role in roles(step))
+
+    def replied(self, *exprs: Expr) -> bool:
+        """Whether expressions depend on what a model says, whichever it is."""
+        from tripos_compiler.lower.treatments import depends
+
+        found = depends(self.lowered, self.uses(*exprs))
+        return any(step.name in found for step in self.lowered if isinstance(step, Ask | Converse | Verdict))
 
 
 def through(way: Way, name: Name, text: str) -> Way:

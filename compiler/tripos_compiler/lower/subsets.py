@@ -27,7 +27,7 @@ def lower_subsets(program: Program) -> None:
 
 def _subset(program: Program, statement: Statement) -> Subset | None:
     name = statement.name().text
-    take, spread, seed = (statement.one_of(word) for word in ("take", "spread", "seed"))
+    take, spread, seed = (statement.one_of(word) for word in ("take", "spread", "subset_seed"))
     if take is None:
         lacking = statement.block.span if statement.block is not None else None
         message = f"subset `{name}` does not say how many items it takes"

@@ -7,6 +7,7 @@ from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.lower.asks import may_answer
 from tripos_compiler.lower.questions import Question, leak, lower_question, unrevealed
 from tripos_compiler.lower.steps import Steps, through
+from tripos_compiler.lower.undefined import warn_unasked
 from tripos_compiler.plan import Converse, DialogueType, Speaker, TextType, Until
 from tripos_compiler.scope import Binding, Typed, Way, joined
 from tripos_compiler.semantics.names import names_in
@@ -41,6 +42,8 @@ def lower_converse(steps: Steps, statement: Statement) -> bool:
         Speaker(role=role.text, system=question.system.texts if question.system else None, settings=question.settings)
         for role, question in known
     )
+    for _, question in known:
+        warn_unasked(steps, question, when if isinstance(when, Typed) else None)
     steps.lowered.append(
         Converse(
             name=name.text,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tripos_compiler.constructs.signature import Labels, Statement
 from tripos_compiler.expressions import Elaborator, Scope, Typed
@@ -109,6 +109,7 @@ def _group(
         if when is not None and group.condition is not None:
             plain = tuple(part for part in template.parts if not isinstance(part, Passage))
             template = Template(parts=(Passage(when=when.expr, parts=plain),))
+            holes = tuple(replace(hole, typed=replace(hole.typed, may=hole.typed.under(when.expr))) for hole in holes)
             holes = (*holes, FilledHole(when, group.condition.span, condition=True))
         found[language] = (template, holes)
     return Localised(

@@ -38,10 +38,11 @@ def treatments(steps: Steps, arms: Sequence[Arm]) -> tuple[Treatment, ...]:
     """
     found: list[Treatment] = []
     reported: set[tuple[str, str]] = set()
+    draws: dict[str, list[str]] = {}
     for values in product(*(arm.values for arm in arms)):
         chosen = {arm.name: value.name for arm, value in zip(arms, values, strict=True)}
         labels = {arm.name: value.labels for arm, value in zip(arms, values, strict=True)}
-        found.append(Treatment(arms=chosen, steps=tuple(_under(steps, chosen, labels, reported))))
+        found.append(Treatment(arms=chosen, steps=tuple(_under(steps, chosen, labels, reported, draws))))
     return tuple(found)
 
 
@@ -119,12 +120,13 @@ def _under(
     chosen: Mapping[str, str],
     labels: Mapping[str, Mapping[str, str]],
     reported: set[tuple[str, str]],
+    draws: dict[str, list[str]],
 ) -> Iterator[Step]:
     """The steps under one combination, with what they build on and their fingerprints."""
     kept: list[Step] = []
     gone: set[str] = set()
     samples: dict[str, int] = {}
-    prints = Prints(steps.program, steps.scenario, steps.key)
+    prints = Prints(steps.program, steps.scenario, steps.key, draws=draws)
     for step in steps.lowered:
         folded = _fold(step, chosen, labels)
         if folded is None:

@@ -74,6 +74,7 @@ from tripos_compiler.plan.scenarios import (
     Scorer,
     Treatment,
 )
+from tripos_compiler.plan.settings import Extra, Settings
 from tripos_compiler.plan.steps import (
     Ask,
     Column,
@@ -83,7 +84,6 @@ from tripos_compiler.plan.steps import (
     Judging,
     Retrieve,
     Score,
-    Settings,
     Shots,
     Speaker,
     Step,
@@ -144,6 +144,7 @@ __all__ = [
     "Export",
     "Expr",
     "Extended",
+    "Extra",
     "Figure",
     "Formula",
     "Get",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from functools import cache
 from typing import Any, Literal, Protocol, TypeVar, get_args, get_origin
 
@@ -16,7 +17,11 @@ def canonical(value: Any) -> bytes:
     >>> canonical({"b": 1, "a": "é"}).decode()
     '{"a":"é","b":1}'
     """
-    return orjson.dumps(value, default=_plain, option=orjson.OPT_SORT_KEYS)
+    try:
+        return orjson.dumps(value, default=_plain, option=orjson.OPT_SORT_KEYS)
+    except TypeError:  # half a character, or an integer of more than 64 bits
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True, default=_plain)
+        return text.encode("utf-8", "surrogatepass")
 
 
 def _plain(value: Any) -> Any:

@@ -6,7 +6,8 @@ from functools import cached_property
 
 from tripos_compiler.plan.base import Part, named
 from tripos_compiler.plan.expressions import Expr, Texts
-from tripos_compiler.plan.steps import Ask, Converse, Judging, Settings, Step
+from tripos_compiler.plan.settings import Settings
+from tripos_compiler.plan.steps import Ask, Converse, Judging, Step
 from tripos_compiler.plan.types import Type
 
 

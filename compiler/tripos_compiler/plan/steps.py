@@ -8,15 +8,8 @@ from pydantic import Field
 
 from tripos_compiler.plan.base import Part
 from tripos_compiler.plan.expressions import Expr, Texts
+from tripos_compiler.plan.settings import Settings
 from tripos_compiler.plan.types import Type
-
-
-class Settings(Part):
-    """What is sent with a request. `None` leaves it to the model."""
-
-    temperature: float | None = None
-    max_tokens: int | None = None
-    stop: tuple[str, ...] = ()
 
 
 class Shots(Part):
@@ -52,6 +45,9 @@ class Ask(Part):
     when: Expr | None = None
     needs: tuple[str, ...] = ()
     """Every earlier step that calls a model and that it builds on, those that these build on included."""
+    draw: int = 0
+    """Of steps that send the same, where the settings leave the reply to chance: how many of the scenario come before
+    this one. It is in the fingerprint, so that each has a reply of its own."""
     fingerprint: str
 
 
@@ -83,6 +79,8 @@ class Converse(Part):
     repeat: int = 1
     when: Expr | None = None
     needs: tuple[str, ...] = ()
+    draw: int = 0
+    """As that of an `Ask`."""
     fingerprint: str
 
     @property
@@ -171,6 +169,8 @@ class Grade(Part):
     weights: tuple[float, ...] = ()
     """What each metric counts in a mean over metrics; empty where all count alike."""
     when: Expr | None = None
+    draw: int = 0
+    """As that of an `Ask`; of calls inside expressions, which are values, all are the first."""
     judgement: str
     """The fingerprint of the judge's reply; `fingerprint` is that of the scores taken from it."""
     fingerprint: str
@@ -188,6 +188,8 @@ class Compare(Part):
     of: str
     needs: tuple[str, ...]
     when: Expr | None = None
+    draw: int = 0
+    """As that of a `Grade`."""
     judgement: str
     fingerprint: str
 

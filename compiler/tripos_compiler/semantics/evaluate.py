@@ -1,24 +1,33 @@
-"""Evaluates the expressions of a plan."""
+"""Evaluates the expressions of a plan.
+
+Only what a function or an operator declares as partial becomes a status. Where it depends on a reply, the status is
+`undefined`: the model is the reason, and the score counts as one that failed. Where it follows from the item alone, it
+is `not_applicable`. Any other exception is a bug of ours, and a `Fault`.
+"""
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from contextvars import ContextVar
 from types import MappingProxyType
-from typing import Any, assert_never
+from typing import Any, Final, Literal, assert_never
 
 from tripos_compiler.plan import Binary, Branches, Call, Data, Expr, Get, Items, Literal_, Ref, Unary
 from tripos_compiler.semantics.library import FUNCTIONS
-from tripos_compiler.semantics.library.choices import Unread
+from tripos_compiler.semantics.library.partiality import LARGEST, Undefined
+from tripos_compiler.semantics.names import names_in
 
 DATA = "@data"
 """The name under which `evaluate` finds the rows of every data set that is used as a value, by its name."""
 TREES = "@trees"
 """The name under which `evaluate` finds every tree that is used as a value, by its name."""
+REPLIES = "@replies"
+"""The name under which `evaluate` finds the names whose values follow from what a model said."""
+
+UNDEFINED: Final = "undefined"
+NOT_APPLICABLE: Final = "not_applicable"
 
 
 class Unavailable(Exception):
@@ -29,13 +38,31 @@ class Unavailable(Exception):
         self.step = step
         self.status = status
 
+    @property
+    def reason(self) -> str:
+        """Why there is no value, in a line without the texts of replies and items."""
+        return str(self)
+
+
+class NoValue(Unavailable):
+    """An expression that has no value, though all that it looks up is there: `undefined` where that is because of a
+    reply, else `not_applicable`."""
+
+    def __init__(self, status: str, reason: str) -> None:
+        super().__init__("the expression", status, reason)
+
+
+class Fault(Exception):
+    """A function or an operator of ours that failed in a way that it does not declare."""
+
 
 class Missing:
     """Stands in a record for what a step did not yield; reading it raises `Unavailable`."""
 
-    def __init__(self, step: str, status: str) -> None:
+    def __init__(self, step: str, status: str, reason: str = "") -> None:
         self.step = step
         self.status = status
+        self.reason = reason
 
 
 _plugins: ContextVar[Mapping[str, Callable[..., Any]]] = ContextVar("plugins", default=MappingProxyType({}))
@@ -60,44 +87,34 @@ def calling(functions: Mapping[str, Callable[..., Any]]) -> Iterator[None]:
 def evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
     """The value of an expression.
 
-    Raises `Unavailable` where it needs what a step did not yield, and where it has no value: a division by zero, a
-    pattern that is none, a number past all bounds, an answer that could not be read.
+    Raises `Unavailable` where it needs what a step did not yield, and where it has no value (`NoValue`): a division by
+    zero, an item that a list does not have, a number past all bounds, an answer that could not be read. Raises `Fault`
+    where a function fails in any other way.
 
     >>> evaluate(Binary(operator="+", left=Literal_(value=1), right=Ref(path=("item", "n"))), {"item": {"n": 2}})
     3
     """
-    try:
-        value = _evaluate(expr, names)
-    except Unread as error:
-        raise Unavailable("the expression", "parse_failure", str(error)) from error
-    except (ArithmeticError, TypeError, ValueError, re.error) as error:
-        raise Unavailable("the expression", "not_applicable", str(error)) from error
-    if isinstance(value, float) and not math.isfinite(value):
-        raise Unavailable("the expression", "not_applicable", "it is no finite number")
-    return value
-
-
-def _evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
     match expr:
         case Literal_(value=value):
-            return value
+            return _bounded(value, expr, names)
         case Ref(path=path):
-            return _look_up(path, names)
+            return _bounded(_look_up(path, names), expr, names)
         case Items(values=values):
-            return [_evaluate(value, names) for value in values]
+            return [evaluate(value, names) for value in values]
         case Unary(operator=operator, value=value):
-            inner = _evaluate(value, names)
+            inner = evaluate(value, names)
             return -inner if operator == "-" else not inner
-        case Call(function=function, args=args, named=named):
-            arguments = [_evaluate(arg, names) for arg in args]
-            keywords = {name: _evaluate(arg, names) for name, arg in named.items()}
-            python = _plugins.get().get(function) or FUNCTIONS[function].python
-            return python(*arguments, **keywords)
+        case Call(function=function) if function in LAZY and function not in _plugins.get():
+            return _lazy(expr, names)
+        case Call():
+            return _call(expr, names)
         case Binary():
             return _binary(expr, names)
         case Get(of=of, field=field):
-            record = _evaluate(of, names)
-            return [each[field] for each in record] if isinstance(record, list) else record[field]
+            record = evaluate(of, names)
+            if isinstance(record, list):
+                return [each[field] for each in record]
+            return _bounded(record[field], expr, names)
         case Data(dataset=dataset, field=field):
             rows = names[DATA][dataset]
             return [row if field is None else row[field] for row in rows]
@@ -106,23 +123,120 @@ def _evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
     assert_never(expr)
 
 
+@contextmanager
+def decided_by(condition: Expr, names: Mapping[str, Any]) -> Iterator[None]:
+    """For what is looked at because a condition holds, or does not: where that depends on a reply, what has no value
+    there is `undefined`, since a model that replies otherwise is not asked for it."""
+    try:
+        yield
+    except Unavailable as error:
+        if error.status != NOT_APPLICABLE or _status(condition, names) != UNDEFINED:
+            raise
+        if isinstance(error, NoValue):
+            raise NoValue(UNDEFINED, error.reason) from error
+        raise Unavailable(error.step, UNDEFINED, error.reason) from error
+
+
+def _status(expr: Expr, names: Mapping[str, Any]) -> str:
+    """The status of an expression that has no value."""
+    replies: AbstractSet[str] = names.get(REPLIES, frozenset())
+    return UNDEFINED if replies and not replies.isdisjoint(names_in(expr)) else NOT_APPLICABLE
+
+
+def _status_of_call(expr: Call, names: Mapping[str, Any]) -> str:
+    """The status of a call that has no value, by the arguments that are the reason."""
+    function = FUNCTIONS[expr.function]
+    if function.partial is None:
+        return _status(expr, names)
+    given = dict(zip((each.name for each in function.parameters), expr.args, strict=False)) | dict(expr.named)
+    reasons = [_status(given[name], names) for name in function.partial.of if name in given]
+    return UNDEFINED if UNDEFINED in reasons else NOT_APPLICABLE
+
+
+LAZY: Final = ("choose", "default", "readable")
+"""The functions that do not need all their arguments: what is not chosen is not looked at."""
+
+
+def _lazy(expr: Call, names: Mapping[str, Any]) -> Any:
+    given = dict(zip((each.name for each in FUNCTIONS[expr.function].parameters), expr.args, strict=False))
+    given |= expr.named
+    if expr.function == "choose":
+        condition = given["condition"]
+        return _under(condition, given["this" if evaluate(condition, names) else "other"], names)
+    first = given["value"]
+    try:
+        value = evaluate(first, names)
+    except NoValue as error:
+        if expr.function == "readable" and error.status == UNDEFINED:
+            raise Unavailable("the expression", "parse_failure", str(error)) from error
+        if expr.function == "readable":
+            raise
+        if error.status == NOT_APPLICABLE:
+            return evaluate(given["fallback"], names)
+        value = None
+    if value is not None:
+        return value
+    if expr.function == "readable":
+        raise Unavailable("the expression", "parse_failure", "nothing that could be read")
+    return _under(first, given["fallback"], names)
+
+
+def _under(condition: Expr, branch: Expr, names: Mapping[str, Any]) -> Any:
+    """The value of what is looked at because of how a condition came out."""
+    with decided_by(condition, names):
+        return evaluate(branch, names)
+
+
+def _call(expr: Call, names: Mapping[str, Any]) -> Any:
+    arguments = [evaluate(arg, names) for arg in expr.args]
+    keywords = {name: evaluate(arg, names) for name, arg in expr.named.items()}
+    plugin = _plugins.get().get(expr.function)
+    if plugin is not None:
+        return plugin(*arguments, **keywords)
+    try:
+        value = FUNCTIONS[expr.function](*arguments, **keywords)
+    except (Undefined, OverflowError) as error:
+        told = str(error) if isinstance(error, Undefined) else "it is past all bounds"
+        raise NoValue(_status_of_call(expr, names), f"`{expr.function}` has no value: {told}") from error
+    except Exception as error:
+        raise Fault(f"the function `{expr.function}` failed: {type(error).__name__}: {error}") from error
+    return _bounded(value, expr, names)
+
+
+def _bounded(value: Any, expr: Expr, names: Mapping[str, Any]) -> Any:
+    """The value; a number must be finite, and one that a column of figures can hold."""
+    if isinstance(value, int | float) and not -LARGEST <= value <= LARGEST:
+        raise NoValue(_status(expr, names), f"{_called(expr)} has no value: it is past all bounds")
+    return value
+
+
+def _called(expr: Expr) -> str:
+    """An expression as a reason names it: by its function or operator, without what anybody said."""
+    match expr:
+        case Call(function=function):
+            return f"`{function}`"
+        case Binary(operator=operator):
+            return f"`{operator}`"
+    return "the expression"
+
+
 def _look_up(path: tuple[str, ...], names: Mapping[str, Any]) -> Any:
     value: Any = names
     for part in path:
         value = value[part]
         if isinstance(value, Missing):
-            raise Unavailable(value.step, value.status)
+            raise Unavailable(value.step, value.status, value.reason)
     return value
 
 
 def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
-    left = _evaluate(expr.left, names)
+    left = evaluate(expr.left, names)
     match expr.operator:
         case "and":
-            return bool(left) and bool(_evaluate(expr.right, names))
+            return bool(left) and bool(_under(expr.left, expr.right, names))
         case "or":
-            return bool(left) or bool(_evaluate(expr.right, names))
-    right = _evaluate(expr.right, names)
+            return bool(left) or bool(_under(expr.left, expr.right, names))
+    right = evaluate(expr.right, names)
     match expr.operator:
         case "==":
             return equal(left, right)
@@ -132,14 +246,6 @@ def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
             return left in right
         case "not in":
             return left not in right
-        case "+":
-            return left + right
-        case "-":
-            return left - right
-        case "*":
-            return left * right
-        case "/":
-            return left / right
         case "<":
             return left < right
         case "<=":
@@ -148,14 +254,30 @@ def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
             return left > right
         case ">=":
             return left >= right
-    assert_never(expr.operator)
+    try:
+        return _bounded(_computed(expr.operator, left, right), expr, names)
+    except ZeroDivisionError as error:
+        raise NoValue(_status(expr.right, names), "`/` has no value: division by zero") from error
+    except OverflowError as error:
+        reason = f"`{expr.operator}` has no value: it is past all bounds"
+        raise NoValue(_status(expr, names), reason) from error
+
+
+def _computed(operator: Literal["+", "-", "*", "/"], left: Any, right: Any) -> Any:
+    match operator:
+        case "+":
+            return left + right
+        case "-":
+            return left - right
+        case "*":
+            return left * right
+        case "/":
+            return left / right
+    assert_never(operator)
 
 
 def equal(left: Any, right: Any) -> bool:
     """Equality; of a set and a list, that of what they hold."""
     if isinstance(left, AbstractSet) != isinstance(right, AbstractSet):
-        try:
-            return set(left) == set(right)
-        except TypeError:
-            return False
+        return left is not None and right is not None and set(left) == set(right)
     return bool(left == right)

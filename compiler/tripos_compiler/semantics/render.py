@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 from tripos_compiler.plan import Axis, Hole, Metric, Passage, Template, Type
-from tripos_compiler.semantics.evaluate import evaluate
+from tripos_compiler.semantics.evaluate import decided_by, evaluate
 from tripos_compiler.semantics.library import json
 
 LEVEL_WORDS = {"zh": ("分", "：")}
@@ -24,9 +24,18 @@ def render(
     passages = [part for part in template.parts if isinstance(part, Passage)]
     if passages:
         held = [part for part in passages if part.when is None or evaluate(part.when, names)]
-        return "\n\n".join(_printed(part.parts, names, language, axes, metrics) for part in held)
+        return "\n\n".join(_passage(part, names, language, axes, metrics) for part in held)
     plain = [part for part in template.parts if not isinstance(part, Passage)]
     return _printed(plain, names, language, axes, metrics)
+
+
+def _passage(
+    passage: Passage, names: Mapping[str, Any], language: str, axes: Mapping[str, Axis], metrics: Sequence[Metric]
+) -> str:
+    if passage.when is None:
+        return _printed(passage.parts, names, language, axes, metrics)
+    with decided_by(passage.when, names):
+        return _printed(passage.parts, names, language, axes, metrics)
 
 
 def _printed(

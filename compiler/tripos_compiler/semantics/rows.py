@@ -29,6 +29,15 @@ class Misfit:
     expected: str
 
 
+class EmptyCell(str):
+    """An empty cell of a file that has no other word for a value that is missing, such as CSV."""
+
+    __slots__ = ()
+
+
+EMPTY_CELL = EmptyCell()
+
+
 class DoesNotFit(Exception):
     """A value cannot be read as a type."""
 
@@ -59,8 +68,8 @@ def read_value(type_: Type, value: Any, axes: Mapping[str, Axis]) -> Any:
 
     Numbers are also read from text, as CSV has them, values of an axis also by label, lists, sets and records also from
     JSON text, a path also from the list of its names, a list of records also from an object of objects, whose names are
-    read as the field `name`. A text in several parts, a list or record of texts, is read as
-    its lines: some data sets have a few such rows.
+    read as the field `name`. A text in several parts, a list or record of texts, is read as its lines: some data sets
+    have a few such rows. An empty text is missing where no text is meant, and an empty cell in any case.
 
     >>> from tripos_compiler.plan import IntegerType, ListType, TextType
     >>> read_value(IntegerType(low=1, high=5), "4", {})
@@ -73,7 +82,8 @@ def read_value(type_: Type, value: Any, axes: Mapping[str, Axis]) -> Any:
     B. 2
     """
     if type_.kind == "optional":
-        return None if value is None or value == "" else read_value(type_.of, value, axes)
+        is_missing = value is None or isinstance(value, EmptyCell) or (value == "" and type_.of.kind != "text")
+        return None if is_missing else read_value(type_.of, value, axes)
     match type_.kind:
         case "text":
             return value if isinstance(value, str) else _lines(value)

@@ -87,7 +87,9 @@ class Builder:
             case "generic":
                 return Generic(span, self._name(children[0]), self.expression(children[1]))
             case "group" | "items":
-                return Group(span, self._arguments(children))
+                arguments = self._arguments(children)
+                listed = node.rule == "items" or _has_trailing(children)
+                return Group(span, arguments, len(arguments) == 1 and listed)
             case "record":
                 return Record(span, Block(span, self._lines(_branch(children[0]).children)))
         raise AssertionError(f"no such rule: {node.rule}")
@@ -141,11 +143,18 @@ class Builder:
         arguments: list[Argument] = []
         for args in children:
             for arg in _branch(args).branches():
+                if arg.rule == "trailing":
+                    continue
                 parts = arg.children
                 name = self._name(parts[0]) if arg.rule == "named_arg" else None
                 elements = tuple(self.expression(part) for part in parts[0 if name is None else 1 :])
                 arguments.append(Argument(self._span(arg), name, elements))
         return tuple(arguments)
+
+
+def _has_trailing(children: Sequence[Branch | Token]) -> bool:
+    """Whether a comma stands after the last argument."""
+    return any(arg.rule == "trailing" for args in children for arg in _branch(args).branches())
 
 
 def _branch(node: Branch | Token) -> Branch:

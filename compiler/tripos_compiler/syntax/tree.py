@@ -104,9 +104,11 @@ class RangeExpr(Node):
 
 @dataclass(frozen=True)
 class Group(Node):
-    """`(a, b)` or `[a, b]`; a group of one is that one thing in brackets."""
+    """`(a, b)` or `[a, b]`; `(a)` is that one thing in brackets, and `(a,)` and `[a]` are a list of it."""
 
     arguments: tuple[Argument, ...]
+    listed: bool = False
+    """Whether it is a list of one."""
 
 
 @dataclass(frozen=True)

@@ -34,7 +34,8 @@ class Found:
 @dataclass(frozen=True)
 class MadeCall:
     """A call that is made for the slot at a place of a data set, by its `author` or by another role: `item` names what
-    it is about, `number` counts the attempts from 0, `upstream` are the names of what it builds on."""
+    it is about, `number` counts the attempts from 0, `identity` is that of the `model`, `upstream` are the names of
+    what it builds on."""
 
     slot: int
     step: Ask
@@ -46,12 +47,13 @@ class MadeCall:
     language: str
     number: int
     model: str
+    identity: str
     upstream: tuple[str, ...]
 
     @property
     def name(self) -> str:
         """The name of the reply."""
-        return sample_id(self.step.fingerprint, self.item, self.model, self.number, self.upstream)
+        return sample_id(self.step.fingerprint, self.item, self.identity, self.number, self.upstream)
 
     @property
     def title(self) -> str:
@@ -107,7 +109,7 @@ class Asker:
             if self.on_reused is not None:
                 self.on_reused(call)
             return self._kept(answer_of(found.rows[name], question.reader), call)
-        request = question.digest(call.model, sent)
+        request = question.digest(call.identity, sent, call.number)
         adopted = None if name in found.drafts else self._adopted(call, request)
         if self.callers is None:
             if adopted is not None and (answer := _foreseen(adopted, question, sent)) is not None:
@@ -178,6 +180,7 @@ class Asker:
             "context": {"language": call.language, **call.context},
             "role": call.step.role,
             "model": call.model,
+            "identity": call.identity if call.identity != call.model else None,
             "sample_number": call.number,
         }
 

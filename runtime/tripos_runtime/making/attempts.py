@@ -90,7 +90,7 @@ class Attempts:
     @cached_property
     def makers(self) -> tuple[str, ...]:
         """Who made the data sets that are looked into, which is part of the name of every reply."""
-        return makers_of(self.sources.plan, looked_into(self.made), self.binding.models)
+        return makers_of(self.sources.plan, looked_into(self.made), self.binding.answering)
 
     def language(self, slot: Slot) -> str:
         """The language in which those who make the row are asked."""
@@ -142,6 +142,7 @@ class Attempts:
             self.language(slot),
             number,
             model,
+            self.binding.identity_of(model),
             (*upstream, *self.makers),
         )
 

@@ -259,7 +259,7 @@ class _MadeSet:
         row = {name: Missing(self.made.name, PENDING) for name in (each.name for each in self.made.fields)}
         row |= attempts.first_row(slot)
         names = attempts.names_at(slot, row)
-        known = {
+        known: dict[tuple[str, ...], Size] = {
             (attempts.own, each.name): is_waiting(self.made.name, _rows_of(self.made.name))
             for each in self.made.fields
             if each.name not in _written(self.made)

@@ -112,7 +112,7 @@ class Maker:
             ours.append(group)
         if keys and self._asks and self.asker.callers is not None:
             self.asker.ledger.refresh()
-        models = [self.attempts.binding.of(ask.role)[0] for ask in self.attempts.asks]
+        models = [self.attempts.binding.answering[ask.role][0] for ask in self.attempts.asks]
         slots = [slot for group in ours for slot in group]
         stands = standing(self.asker.ledger, self.made, models, slots) if self._asks else {}
         block = _Block({group[0].group: _Pools(self.attempts, len(group) > 1) for group in ours})

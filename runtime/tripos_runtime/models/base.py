@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
+
+from tripos_compiler.plan import Settings
+from tripos_compiler.plan.settings import LEFT
 
 
 @dataclass(frozen=True)
@@ -17,18 +20,15 @@ class Message:
 
 @dataclass(frozen=True)
 class Request:
-    """Everything that is sent. `None` leaves a setting to the model.
+    """Everything that is sent.
 
-    >>> Request("mock/careful", (Message("user", "Why is the sky blue?"),)).temperature is None
-    True
+    >>> Request("mock/careful", (Message("user", "Why is the sky blue?"),)).settings.given
+    {}
     """
 
     model: str
     messages: tuple[Message, ...]
-    temperature: float | None = None
-    max_tokens: int | None = None
-    stop: tuple[str, ...] = ()
-    seed: int | None = None
+    settings: Settings = LEFT
     schema: dict[str, Any] | None = None
     """JSON Schema that the reply should fit. Only models with `structured` are held to it."""
     samples: int = 1
@@ -81,10 +81,11 @@ FREE = Price(0.0, 0.0)
 @dataclass(frozen=True)
 class Endpoint:
     """Where a model is reached in place of its provider's own address. `api_key_env` names the environment variable
-    that holds the key; `None` sends none."""
+    that holds the key; `None` sends none. `name` stays when the model moves to another address."""
 
     base_url: str
     api_key_env: str | None = None
+    name: str | None = None
 
 
 class ModelError(Exception):
@@ -155,3 +156,17 @@ class Model(Protocol):
     async def close(self) -> None:
         """Lets go of connections and processes. The model must not be asked again."""
         ...
+
+
+@runtime_checkable
+class Choosy(Protocol):
+    """A model that is known not to take some settings."""
+
+    def refuses(self, settings: Settings) -> tuple[str, ...]:
+        """The names of the settings that a request would go without."""
+        ...
+
+
+def refused(model: Model, settings: Settings) -> tuple[str, ...]:
+    """The names of the settings that a model is known not to take, of those that are given."""
+    return model.refuses(settings) if isinstance(model, Choosy) else ()

@@ -10,8 +10,9 @@ from urllib.parse import urlsplit
 import aiohttp
 import orjson
 
+from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Endpoint, ModelError, Price, Reply, Request
-from tripos_runtime.models.catalog import allows
+from tripos_runtime.models.catalog import allows, entry_of
 from tripos_runtime.models.connections import Line, headers_of
 from tripos_runtime.models.litellm_errors import Place, answer_error, model_error
 from tripos_runtime.models.messages import as_json, without_system
@@ -55,6 +56,7 @@ class DirectModel:
         self.structured = is_here(endpoint) or bool(known)
         self.most_samples = self._provider.samples if _bills_once(provider_name, base_url) else 1
         self._folds_system = allows(provider_name, model, "supports_system_messages") is False
+        self._lacking = lacking(provider_name, self._provider, self._model, base_url)
         self._place = Place(name, base_url, variable, (key,))
         url = base_url if base_url.endswith("/chat/completions") else f"{base_url}/chat/completions"
         self._line = Line(url, openai_headers(self._provider, key), timeout_s, (key,))
@@ -81,31 +83,44 @@ class DirectModel:
         """Lets go of the connections."""
         await self._line.close()
 
+    def refuses(self, settings: Settings) -> tuple[str, ...]:
+        """The names of the settings that a request would go without."""
+        return tuple(name for name in settings.given if name in self._lacking)
+
     def _tail(self, request: Request) -> bytes:
         """Everything of the body after the messages, made once for the same settings."""
         schema = None if request.schema is None or not self.structured else orjson.dumps(request.schema)
         samples = min(request.samples, self.most_samples)
-        key = (request.temperature, request.max_tokens, request.stop, request.seed, samples, schema)
+        key = (request.settings, samples, schema)
         tail = self._tails.get(key)
         if tail is None:
-            settings: dict[str, Any] = {
-                "temperature": request.temperature,
-                "max_tokens": request.max_tokens,
-                "stop": list(request.stop) or None,
-                self._provider.seed: request.seed,
-                "n": samples if samples > 1 else None,
-                "response_format": None if schema is None else format_of(request.schema),
-            }
-            without_stop = self._provider.without_stop
-            if without_stop is not None and without_stop.search(self._model):
-                del settings["stop"]
-            settings |= self._provider.body
-            told = {name: value for name, value in settings.items() if value is not None}
+            told = request.settings.given
+            for name in self.refuses(request.settings):
+                del told[name]
+            own = told.pop("provider", {})
+            if "seed" in told:
+                told[self._provider.seed] = told.pop("seed")
+            told |= {"n": samples} if samples > 1 else {}
+            told |= {} if schema is None else {"response_format": format_of(request.schema)}
+            told |= {**self._provider.body, **own}
             tail = b"," + orjson.dumps(told)[1:] if told else b"}"
             if len(self._tails) >= MOST_SKELETONS:
                 self._tails.clear()
             self._tails[key] = tail
         return tail
+
+
+def lacking(provider_name: str, provider: Provider, model: str, base_url: str) -> frozenset[str]:
+    """The settings that a model is known not to take: by its name, and by its provider where it is reached there, since
+    of any other server nothing is known."""
+    found: frozenset[str] = frozenset()
+    if provider.base_url is not None and urlsplit(base_url).hostname == urlsplit(provider.base_url).hostname:
+        entry = entry_of(provider_name, model)
+        thinks = entry is None or entry.get("supports_reasoning")
+        found |= provider.lacks | (frozenset() if thinks else frozenset({"reasoning_effort"}))
+    if provider.without is not None and provider.without[0].search(model):
+        found |= provider.without[1]
+    return found
 
 
 def format_of(schema: Any) -> dict[str, Any]:

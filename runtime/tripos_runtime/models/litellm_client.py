@@ -8,9 +8,11 @@ import gc
 import logging
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Endpoint, ModelError, Price, Reply, Request
 from tripos_runtime.models.connections import SHORTEST_KEY
 from tripos_runtime.models.direct import format_of
@@ -109,6 +111,17 @@ class LitellmModel:
         key = self._key or os.environ.get(self._key_variables, "")
         return without_key(reply, key) if len(key) >= SHORTEST_KEY else reply
 
+    def refuses(self, settings: Settings) -> tuple[str, ...]:
+        """The names of the settings that a request would go without."""
+        litellm = library()
+        from litellm.utils import get_optional_params
+
+        model, provider, _, _ = litellm.get_llm_provider(self._asked_as)
+        return without_effect(
+            settings,
+            lambda told: get_optional_params(model=model, custom_llm_provider=provider, drop_params=True, **told),
+        )
+
     async def close(self) -> None:
         """Closes litellm's connections once the last model is closed."""
         if self._closed:
@@ -134,15 +147,23 @@ def without_key(reply: Reply, key: str) -> Reply:
 
 def settings_of(request: Request, *, structured: bool) -> dict[str, Any]:
     """The settings of a request by litellm's names, without those that are left to the model."""
-    settings: dict[str, Any] = {
-        "temperature": request.temperature,
-        "max_tokens": request.max_tokens,
-        "seed": request.seed,
-        "stop": list(request.stop) or None,
-    }
+    settings = request.settings.given
+    settings |= settings.pop("provider", {})
     if request.schema is not None and structured:
         settings["response_format"] = format_of(request.schema)
-    return {name: value for name, value in settings.items() if value is not None}
+    return settings
+
+
+def without_effect(settings: Settings, translate: Callable[[dict[str, Any]], Any]) -> tuple[str, ...]:
+    """The settings that a translation leaves out: without each of them it says the same."""
+    request = Request("", (), settings)
+    whole = translate(settings_of(request, structured=False))
+    found = []
+    for name in settings.given:
+        less = settings.without({name})
+        if translate(settings_of(replace(request, settings=less), structured=False)) == whole:
+            found.append(name)
+    return tuple(found)
 
 
 def read_response(response: Any, name: str, price: Price | None, *, own_price: bool) -> Reply:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import FREE, Endpoint, Message, ModelError, Price, Reply, Request
 from tripos_runtime.models.direct import DirectModel
 from tripos_runtime.models.local_process import LocalProcess
@@ -49,6 +50,10 @@ class LocalModel:
                 await stale.close()
         return replace(await self._client.ask(_fitted(request)), model_served=self.name)
 
+    def refuses(self, settings: Settings) -> tuple[str, ...]:
+        """The names of the settings that a request would go without."""
+        return tuple(name for name in settings.given if name == "reasoning_effort")
+
     async def close(self) -> None:
         """Gives the server back; the last model to do so stops it."""
         if self._closed:
@@ -69,21 +74,28 @@ def weights_of(which: str) -> Path:
     """The model file that a name means: one of those known here, or the path of a GGUF file."""
     if importlib.util.find_spec("xllamacpp") is None:
         raise ModelError("R0105", f"`local/{which}` needs xllamacpp", INSTALL, fatal=True)
-    if which.endswith(".gguf"):
-        path = Path(which).expanduser()
-        if not path.is_file():
-            raise ModelError("R0106", f"there is no file `{which}`", "check the path after `local/`", fatal=True)
+    if (path := find_weights(which)) is not None:
         return path
+    if which.endswith(".gguf"):
+        raise ModelError("R0106", f"there is no file `{which}`", "check the path after `local/`", fatal=True)
     if which not in WEIGHTS:
         hint = f"the local models are {', '.join(WEIGHTS)} and `local/PATH.gguf`"
         raise ModelError("R0103", f"there is no model `local/{which}`", hint, fatal=True)
-    package, file = WEIGHTS[which]
+    raise ModelError("R0105", f"the weights of `local/{which}` are not installed", INSTALL, fatal=True)
+
+
+def find_weights(which: str) -> Path | None:
+    """The model file that a name means, if it is here."""
+    if which.endswith(".gguf"):
+        path = Path(which).expanduser()
+        return path if path.is_file() else None
+    package, file = WEIGHTS.get(which, ("", ""))
     # The package is a plugin of another program and drags in its engine: it is located and never imported.
-    spec = importlib.util.find_spec(package)
+    spec = importlib.util.find_spec(package) if package else None
     for folder in (spec.submodule_search_locations if spec is not None else None) or ():
         if (Path(folder) / file).is_file():
             return Path(folder) / file
-    raise ModelError("R0105", f"the weights of `local/{which}` are not installed", INSTALL, fatal=True)
+    return None
 
 
 def _fitted(request: Request) -> Request:
@@ -92,7 +104,8 @@ def _fitted(request: Request) -> Request:
     if not any(message.role == "system" for message in messages):
         messages = (SYSTEM, *messages)
     schema = None if request.schema is None else _bounded(request.schema)
-    return replace(request, messages=messages, schema=schema, max_tokens=request.max_tokens or MOST_TOKENS)
+    settings = request.settings.model_copy(update={"max_tokens": request.settings.max_tokens or MOST_TOKENS})
+    return replace(request, messages=messages, schema=schema, settings=settings)
 
 
 def _bounded(schema: Any) -> Any:

@@ -149,7 +149,7 @@ def open_mock(which: str, sleep: Callable[[float], Awaitable[None]]) -> MockMode
 
 
 def _key(name: str, request: Request) -> str:
-    asked: list[Any] = [name, request.seed, request.schema]
+    asked: list[Any] = [name, request.settings.seed, request.schema]
     asked += [[message.role, message.content] for message in request.messages]
     return SORTED.encode(asked)
 

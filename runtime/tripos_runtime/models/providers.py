@@ -33,8 +33,10 @@ class Provider:
     """What every request has besides."""
     headers: tuple[tuple[str, str, str | None], ...] = ()
     """Further headers: the name, the environment variable of the value, and the value where that is not set."""
-    without_stop: re.Pattern[str] | None = None
-    """The models that take no `stop`."""
+    lacks: frozenset[str] = frozenset()
+    """The settings that it takes for none of its models; a server of one's own with its form may."""
+    without: tuple[re.Pattern[str], frozenset[str]] | None = None
+    """The models, by a part of their names, that take these settings nowhere."""
     structured: bool = False
     """Whether every model of it holds its replies to a schema; else litellm's map says which do."""
     samples: int = 1
@@ -51,6 +53,7 @@ PROVIDERS: Mapping[str, Provider] = {
             ("OpenAI-Organization", "OPENAI_ORG_ID", None),
             ("OpenAI-Project", "OPENAI_PROJECT_ID", None),
         ),
+        lacks=frozenset({"top_k"}),
         samples=SAMPLES,
     ),
     "hosted_vllm": Provider(
@@ -67,9 +70,18 @@ PROVIDERS: Mapping[str, Provider] = {
         ("MISTRAL_AZURE_API_BASE",),
         ends_with="/v1",
         seed="random_seed",
+        lacks=frozenset({"top_k"}),
+        without=(re.compile(""), frozenset({"presence_penalty", "frequency_penalty"})),
     ),
-    "deepseek": Provider("https://api.deepseek.com/beta", ("DEEPSEEK_API_KEY",), ("DEEPSEEK_API_BASE",)),
-    "groq": Provider("https://api.groq.com/openai/v1", ("GROQ_API_KEY",), ("GROQ_API_BASE",)),
+    "deepseek": Provider(
+        "https://api.deepseek.com/beta",
+        ("DEEPSEEK_API_KEY",),
+        ("DEEPSEEK_API_BASE",),
+        lacks=frozenset({"top_k"}),
+    ),
+    "groq": Provider(
+        "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), ("GROQ_API_BASE",), lacks=frozenset({"top_k"})
+    ),
     "together_ai": Provider(
         "https://api.together.ai/v1",
         ("TOGETHER_API_KEY", "TOGETHER_AI_API_KEY", "TOGETHERAI_API_KEY", "TOGETHER_AI_TOKEN"),
@@ -86,7 +98,8 @@ PROVIDERS: Mapping[str, Provider] = {
         "https://api.x.ai/v1",
         ("XAI_API_KEY",),
         ("XAI_API_BASE",),
-        without_stop=re.compile(r"grok-3-mini|grok-4|grok-code-fast"),
+        without=(re.compile(r"grok-3-mini|grok-4|grok-code-fast"), frozenset({"stop", "frequency_penalty"})),
+        lacks=frozenset({"top_k"}),
     ),
 }
 

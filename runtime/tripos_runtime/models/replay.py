@@ -5,10 +5,13 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import orjson
 
+from tripos_compiler.plan import Settings, digest
+from tripos_compiler.plan.settings import LEFT
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
 
 ENDPOINT = "replay"
@@ -29,10 +32,7 @@ def request_key(
     model: str,
     said: Iterable[Said],
     number: int = 0,
-    *,
-    temperature: float | None = None,
-    max_tokens: int | None = None,
-    stop: tuple[str, ...] = (),
+    settings: Settings = LEFT,
 ) -> bytes:
     """The 16 bytes that a request is looked up by: whom it is sent to, with what settings, what is said, and which of
     several samples it asks for. A lone surrogate counts as U+FFFD, since that is what a store makes of it.
@@ -46,12 +46,12 @@ def request_key(
     >>> request_key("m", [("user", "\\ud800")]) == request_key("m", [("user", "\\ufffd")])
     True
     """
-    settings = [number, None if temperature is None else float(temperature), max_tokens]
-    texts = [[model, *stop], *(list(each) for each in said)]
+    sent = [model, _settings_digest(settings)]
+    texts = [list(each) for each in said]
     try:
-        asked = orjson.dumps([settings, texts])
+        asked = orjson.dumps([number, sent, texts])
     except TypeError:
-        asked = orjson.dumps([settings, [[_whole(text) for text in each] for each in texts]])
+        asked = orjson.dumps([number, sent, [[_whole(text) for text in each] for each in texts]])
     return hashlib.blake2b(asked, digest_size=16).digest()
 
 
@@ -105,14 +105,12 @@ class ReplayModel:
 
 
 def _key(request: Request, said: Iterable[Said]) -> bytes:
-    return request_key(
-        request.model,
-        said,
-        request.number,
-        temperature=request.temperature,
-        max_tokens=request.max_tokens,
-        stop=request.stop,
-    )
+    return request_key(request.model, said, request.number, request.settings)
+
+
+@lru_cache(maxsize=256)
+def _settings_digest(settings: Settings) -> str:
+    return digest(settings.given)
 
 
 def _whole(text: str) -> str:

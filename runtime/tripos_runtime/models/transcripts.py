@@ -60,14 +60,15 @@ def as_transcript(messages: Sequence[Message]) -> str:
 def transcribed(request: Request) -> Request:
     """The request with one message, the transcript, which ends where the other side would speak. It has no schema:
     nothing holds a continuation to one."""
-    text = as_transcript(request.messages)
+    text, stop, longest = as_transcript(request.messages), request.settings.stop, request.settings.max_tokens
     alone = len(request.messages) == 1 and text == request.messages[0].content
-    ends = () if alone else tuple(each for each in (f"\n{LABELS['user']}:",) if len(request.stop) < MOST_STOPS)
+    ends = () if alone else tuple(each for each in (f"\n{LABELS['user']}:",) if len(stop) < MOST_STOPS)
     return replace(
         request,
         messages=(Message("user", text),),
-        stop=(*request.stop, *ends),
-        max_tokens=MOST_TOKENS if request.max_tokens is None else request.max_tokens,
+        settings=request.settings.model_copy(
+            update={"stop": (*stop, *ends), "max_tokens": MOST_TOKENS if longest is None else longest}
+        ),
         schema=None,
     )
 

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
 
+from tripos_compiler.plan import Settings
 from tripos_runtime.models.base import Endpoint, Message, ModelError, Price, Reply, Request
 from tripos_runtime.models.catalog import allows
 from tripos_runtime.models.connections import Line, headers_of
-from tripos_runtime.models.direct import base_url_of, key_of
-from tripos_runtime.models.litellm_client import known_price, library, settings_of
+from tripos_runtime.models.direct import base_url_of, key_of, lacking
+from tripos_runtime.models.litellm_client import known_price, library, settings_of, without_effect
 from tripos_runtime.models.litellm_errors import Place, answer_error, model_error
 from tripos_runtime.models.messages import without_system
 from tripos_runtime.models.providers import FOREIGN, PARTICULAR, PROVIDERS
@@ -67,6 +68,7 @@ class TranslatedModel:
         reasons = allows(provider_name, model, "supports_reasoning") is not False or PARTICULAR.search(model)
         self.most_samples = provider.samples if provider_name == "azure" and not reasons else 1
         self._folds_system = allows(provider_name, model, "supports_system_messages") is False
+        self._lacking = lacking(provider_name, provider, model, base_url)
         self._place = Place(name, base_url, variable, (key,))
         self._form = FORMS[provider_name](provider_name, model, key, self._place)
         self._skeletons: dict[tuple[object, ...], _Skeleton] = {}
@@ -98,6 +100,15 @@ class TranslatedModel:
         for line in self._lines.values():
             await line.close()
 
+    def refuses(self, settings: Settings) -> tuple[str, ...]:
+        """The names of the settings that a request would go without."""
+        unknown = tuple(name for name in settings.given if name in self._lacking)
+        return (*unknown, *without_effect(self._sent(settings), lambda told: self._form.parameters(told, 1)))
+
+    def _sent(self, settings: Settings) -> Settings:
+        """The settings without those that the provider takes for no model."""
+        return settings.without(self._lacking)
+
     def _messages(self, messages: tuple[Message, ...]) -> list[dict[str, Any]]:
         folded = without_system(messages) if self._folds_system else messages
         return [{"role": message.role, "content": whole(message.content)} for message in folded]
@@ -105,21 +116,22 @@ class TranslatedModel:
     def _skeleton(self, request: Request) -> _Skeleton:
         schema = None if request.schema is None or not self.structured else orjson.dumps(request.schema)
         samples = min(request.samples, self.most_samples)
-        key = (request.temperature, request.max_tokens, request.stop, request.seed, samples, schema)
+        key = (request.settings, samples, schema)
         skeleton = self._skeletons.get(key)
         if skeleton is None:
-            parameters = self._form.parameters(settings_of(request, structured=self.structured), samples)
+            told = replace(request, settings=self._sent(request.settings))
+            parameters = self._form.parameters(settings_of(told, structured=self.structured), samples)
             url, headers = self._form.target(copy.deepcopy(parameters))
             try:
-                told, kept = orjson.dumps(parameters), None
+                plain, kept = orjson.dumps(parameters), None
             except TypeError:
-                told, kept = b"", parameters
+                plain, kept = b"", parameters
             line = self._lines.setdefault(
                 f"{url} {sorted(headers.items())}", Line(url, headers, self._timeout_s, self._place.secrets)
             )
             if len(self._skeletons) >= MOST_SKELETONS:
                 self._skeletons.clear()
-            skeleton = self._skeletons[key] = _Skeleton(told, kept, line, headers)
+            skeleton = self._skeletons[key] = _Skeleton(plain, kept, line, headers)
         return skeleton
 
 

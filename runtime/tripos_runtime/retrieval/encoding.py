@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from tripos_compiler.plan import digest
+from tripos_compiler.plan import Settings, digest
 from tripos_runtime.asking import NOTHING, UNUSED, Answer, Lane
 from tripos_runtime.calling import Caller
 from tripos_runtime.models.base import Message, ModelError, Reply, Request
@@ -53,7 +53,7 @@ class NoVector(Exception):
 
 
 def vector_id(model: str, text: str) -> str:
-    """The name of a vector: who embeds what."""
+    """The name of a vector: who embeds what, by its identity."""
     return digest(["vector", encoder_id(model), text.encode("utf-8", "replace").decode("utf-8")])
 
 
@@ -75,6 +75,8 @@ class Encoder:
     tally: Tally
     run_id: str
     now: Callable[[], datetime]
+    identities: Mapping[str, str] = field(default_factory=dict)
+    """Who answers under the name of a model, as a `Binding` has it."""
     _known: OrderedDict[str, Vector] = field(default_factory=OrderedDict)
     _futures: dict[str, asyncio.Future[Vector]] = field(default_factory=dict)
     _waiting: dict[str, _Waiting] = field(default_factory=dict)
@@ -85,10 +87,11 @@ class Encoder:
         """The vectors of texts, in their order. Raises `NoVector` where one could not be had, and what the model's
         caller raises where nothing more can be had of it."""
         found: dict[str, Vector] = {}
+        by = self.identities.get(model, model)
         for start in range(0, len(texts), LOOKED_UP):
-            some = {vector_id(model, text): text for text in texts[start : start + LOOKED_UP]}
+            some = {vector_id(by, text): text for text in texts[start : start + LOOKED_UP]}
             found |= await self._of(model, some, lane)
-        return [found[vector_id(model, text)] for text in texts]
+        return [found[vector_id(by, text)] for text in texts]
 
     async def _of(self, model: str, texts: Mapping[str, str], lane: Lane) -> dict[str, Vector]:
         found = {name: self._known[name] for name in texts if name in self._known}
@@ -168,7 +171,8 @@ class Encoder:
         """Asks for the vectors of some texts in one request, and keeps what came. Raises what the model's caller
         raises where nothing more can be had of it, and what the ledger raises."""
         messages = tuple(Message("user", text) for text in texts.values())
-        request = Request(model, messages, max_tokens=0)  # nothing is written, so that a budget knows what it may cost
+        # Nothing is written, so that a budget knows what it may cost.
+        request = Request(model, messages, Settings(max_tokens=0))
         lane = lanes[next(iter(texts))]
         try:
             called = await self.callers[model].call(request, lane)
@@ -219,6 +223,7 @@ class Encoder:
             "run_id": self.run_id,
             "role": lane[0],
             "model": model,
+            "identity": self.identities.get(model),
             "text": text,
             "vector": None if vector is None or isinstance(outcome, ModelError) else outcome.text,
             "status": status,

@@ -41,6 +41,7 @@ class ForeseenVectors:
     """Goes through rows and remembers whose texts it has met: each is embedded once."""
 
     kept: Statuses
+    identities: Mapping[str, str] = field(default_factory=dict)
     _met: set[str] = field(default_factory=set)
     _sources: set[str] = field(default_factory=set)
     _indexes: dict[str, VectorIndex | None] = field(default_factory=dict)
@@ -69,7 +70,7 @@ class ForeseenVectors:
         return None if by_text is None else index_of(texts, by_text)
 
     def _vectors(self, model: str, texts: Sequence[str]) -> dict[str, Vector] | None:
-        ids = {vector_id(model, text): text for text in texts}
+        ids = {vector_id(self.identities.get(model, model), text): text for text in texts}
         if any(status != OK for status in self.kept.statuses(TABLE, list(ids))):
             return None
         rows = self.kept.rows(TABLE, list(ids))
@@ -96,7 +97,7 @@ class ForeseenVectors:
             if source not in self._sources:
                 self._sources.add(source)
                 wanted += [text for text in collection.texts(measure.text, names.values) if text is not None]
-        ids = {vector_id(model, text): text for text in wanted}
+        ids = {vector_id(self.identities.get(model, model), text): text for text in wanted}
         new = [name for name in ids if name not in self._met]
         statuses = self.kept.statuses(TABLE, new)
         self._met.update(new)

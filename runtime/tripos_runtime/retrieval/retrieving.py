@@ -54,7 +54,7 @@ class Retriever:
                     values[number] = index.near(asked)
             return self.chooser.chosen(step, names.values, unit.case.item_id, unit.case.fields, values)
         except Unavailable as reason:
-            return Missing(step.name, reason.status)
+            return Missing(step.name, reason.status, reason.reason)
         except NoVector as reason:
             return Missing(step.name, reason.status)
 
@@ -81,10 +81,10 @@ def index_of(texts: Sequence[str | None], by_text: Mapping[str, Vector]) -> Vect
 
 async def retrieve(stepper: Stepper, unit: Unit, step: Retrieve, names: Names, shared: Shared) -> None:
     """Puts what a step finds among the names. Its condition is no part of its fingerprint."""
-    status = names.holds(step)
-    if status is not None:
-        stepper.lacks(status)
-        names.values[step.name] = Missing(step.name, status)
+    against = names.against(step)
+    if against is not None:
+        stepper.lacks(against.status)
+        names.found(step, Missing(step.name, against.status, against.reason))
         return
     key = (step.fingerprint, *unit.upstream([*step.needs, step.name]))
     if key not in shared.retrieved:
@@ -93,16 +93,16 @@ async def retrieve(stepper: Stepper, unit: Unit, step: Retrieve, names: Names, s
     outcome = await asyncio.shield(shared.retrieved[key])
     if isinstance(outcome, Missing):
         stepper.lacks(outcome.status)
-    names.values[step.name] = outcome
+    names.found(step, outcome)
 
 
 def found(chooser: Chooser, unit: Unit, step: Retrieve, names: Names, values: Mapping[int, Values] = {}) -> Any:
     """What a step finds by these similarities, or else without embeddings, whoever should embed; `Missing` where its
     condition rules it out or a value is not there."""
-    status = names.holds(step)
-    if status is not None:
-        return Missing(step.name, status)
+    against = names.against(step)
+    if against is not None:
+        return Missing(step.name, against.status, against.reason)
     try:
         return chooser.chosen(step, names.values, unit.case.item_id, unit.case.fields, values)
     except Unavailable as reason:
-        return Missing(step.name, reason.status)
+        return Missing(step.name, reason.status, reason.reason)

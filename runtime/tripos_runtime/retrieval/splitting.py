@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tripos_compiler.plan import Binary, Expr
-from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.evaluate import NoValue, evaluate
 from tripos_compiler.semantics.names import names_in
-from tripos_runtime.statuses import NOT_APPLICABLE
 
 SCALAR = (str, int, float, type(None))
 
@@ -55,9 +54,7 @@ def holds(where: Expr, names: Mapping[str, Any]) -> bool:
     needs what an earlier step did not yield."""
     try:
         return bool(evaluate(where, names))
-    except Unavailable as reason:
-        if reason.status != NOT_APPLICABLE or reason.step in names:
-            raise
+    except NoValue:
         return False
 
 

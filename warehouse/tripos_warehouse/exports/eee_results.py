@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import duckdb
+import orjson
 
 from tripos_compiler.plan import (
     Ask,
@@ -30,6 +31,8 @@ from tripos_warehouse.statistics.cells import mean_of_cells
 
 SELF_DEPLOYED = ("local", "mock", "ollama", "hosted_vllm", "vllm", "llamafile", "lm_studio")
 """Providers whose models run on a machine of one's own."""
+GENERATION_ARGS = ("temperature", "top_p", "top_k", "max_tokens")
+"""The settings that the form has fields for; others are details, as JSON."""
 CORRECT = "true where the score is the highest of its scale"
 
 
@@ -202,6 +205,8 @@ def _judging(plan: Plan, run: Run, scored: Scored) -> dict[str, Any]:
     told: dict[str, Any] = {"judges": judges, "input_prompt": template_text(prompt)}
     if len(judges) > 1:
         told["aggregation_method"] = "average"
+    if scorer.settings.given:
+        told["additional_details"] = {"settings": orjson.dumps(scorer.settings.given).decode()}
     return {"llm_scoring": told}
 
 
@@ -211,10 +216,11 @@ def _generation(plan: Plan, run: Run, scenario: str) -> dict[str, Any]:
     settings = {each.settings for each in asks}
     if len(settings) != 1:
         return {}
-    only = settings.pop()
-    given = {"temperature": only.temperature, "max_tokens": only.max_tokens}
-    args = {name: value for name, value in given.items() if value is not None}
-    return {"generation_config": {"generation_args": args}} if args else {}
+    given = settings.pop().given
+    args = {name: value for name, value in given.items() if name in GENERATION_ARGS}
+    more = {name: orjson.dumps(value).decode() for name, value in given.items() if name not in args}
+    config = {name: told for name, told in (("generation_args", args), ("additional_details", more)) if told}
+    return {"generation_config": config} if config else {}
 
 
 def _source(plan: Plan, scenario: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from tripos_compiler.plan import Plan
+from tripos_compiler.plan import Ask, Plan
 from tripos_compiler.semantics.near import ALIKE
 from tripos_warehouse.exports.distillation import Example, Training
 from tripos_warehouse.exports.files import Written
@@ -39,6 +39,7 @@ def provenance(plan: Plan, run: Run, wanted: Wanted, made: Training, written: Wr
         "per": list(wanted.per),
         "margin": wanted.margin if wanted.kind == "pairs" else None,
         "steps": list(wanted.rows),
+        "settings": _settings(plan, wanted),
         "line_format": wanted.format,
         "filters": list(wanted.told),
         "best": [
@@ -73,6 +74,16 @@ def provenance(plan: Plan, run: Run, wanted: Wanted, made: Training, written: Wr
         "licence": plan.benchmark.license,
         "terms": TERMS,
         "lines": [_line(wanted, each) for each in made.examples],
+    }
+
+
+def _settings(plan: Plan, wanted: Wanted) -> dict[str, Any]:
+    """What the replies were asked with, by scenario and step; only what was not left to the model."""
+    return {
+        f"{scenario.name}.{step.name}": step.settings.given
+        for scenario in plan.scenarios
+        for step in scenario.steps
+        if isinstance(step, Ask) and step.name in wanted.rows
     }
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
@@ -12,6 +12,7 @@ from tripos_compiler.plan import Aggregate, Measure, Plan
 from tripos_warehouse import dimensions
 from tripos_warehouse.answers import run_query
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.gaps import why_missing
 from tripos_warehouse.made_of import is_moved_median
 from tripos_warehouse.measures.figure_sql import sql_of
 from tripos_warehouse.statistics.intervals import wilson
@@ -103,9 +104,20 @@ def evaluate(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure
         )
     still = is_moved_median(plan, measure.figure)
     rows = [_row(measure, found, still) for found in table.to_pylist()]
+    if measure.missing == "fail":
+        rows = [_failed(connection, plan, measure, row) for row in rows]
     places = [dimensions.place(plan, name) for name in measure.by]
     rows.sort(key=lambda row: ([place(value) for place, value in zip(places, row.by, strict=True)], row.model))
     return MeasureTable(measure, tuple(rows))
+
+
+def _failed(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure, row: MeasureRow) -> MeasureRow:
+    """A row that says which scores are missing, where `missing: fail` leaves it without a value for that."""
+    if row.value is not None or row.n == row.total:
+        return row
+    told = why_missing(connection, plan, measure.figure, row.model)
+    reason = f"{row.total - row.n:,} of {row.total:,} scores are missing, which `missing: fail` forbids"
+    return replace(row, reason=f"{reason}: {told}" if told else reason)
 
 
 def evaluate_or_tell(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) -> MeasureTable:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from tripos_compiler.semantics.library.partiality import Undefined
+
 _FULL_WIDTH = str.maketrans({0xFF21 + i: 0x41 + i for i in range(8)})
 
 
@@ -50,7 +52,7 @@ def after(text: str, marker: str) -> str | None:
     ('42', None)
     """
     if not marker:
-        raise ValueError("the marker is empty")
+        raise Undefined("the marker is empty")
     _, found, rest = text.rpartition(marker)
     return rest.strip() if found else None
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Collection, Mapping
 
 from tripos_compiler.semantics.library.kinds import N
+from tripos_compiler.semantics.library.partiality import Undefined
 
 LONGEST = 400
 """No number has more digits before or after the point."""
@@ -53,6 +54,8 @@ def square_root(value: float) -> float:
     >>> square_root(9)
     3.0
     """
+    if value < 0:
+        raise Undefined("a negative number has no square root")
     return math.sqrt(value)
 
 
@@ -62,6 +65,10 @@ def logarithm(value: float, base: float = math.e) -> float:
     >>> logarithm(1), logarithm(1000, 10), logarithm(8, 2)
     (0.0, 3.0, 3.0)
     """
+    if value <= 0:
+        raise Undefined("only a positive number has a logarithm")
+    if base <= 0 or base == 1:
+        raise Undefined("the base of a logarithm is positive and not 1")
     if base == math.e:
         return math.log(value)
     if base in (2, 10):  # of their powers these give whole numbers
@@ -75,6 +82,10 @@ def power(value: float, exponent: float) -> float:
     >>> power(2, 10), power(9, 0.5)
     (1024.0, 3.0)
     """
+    if value == 0 and exponent < 0:
+        raise Undefined("0 has no negative power")
+    if value < 0 and exponent != int(exponent):
+        raise Undefined("a negative number has whole powers only")
     return math.pow(value, exponent)
 
 

@@ -8,10 +8,13 @@ from typing import Annotated
 from tripos_compiler.plan import IntegerType, Type
 from tripos_compiler.semantics.library.kinds import Implied, T
 from tripos_compiler.semantics.library.notation import shown
+from tripos_compiler.semantics.library.partiality import Undefined
 
 
 def default(value: T | None, fallback: T) -> T:
-    """The value, or the fallback where it is missing.
+    """The value, or the fallback where it is missing or has no value.
+
+    The fallback is only looked at then: `default(nth(parts, 1), "")`.
 
     >>> default(None, "none given"), default(3, 0)
     ('none given', 3)
@@ -19,12 +22,8 @@ def default(value: T | None, fallback: T) -> T:
     return fallback if value is None else value
 
 
-class Unread(ValueError):
-    """A value that could not be read out of a reply. What depends on it is a `parse_failure`."""
-
-
 def readable(value: T | None) -> T:
-    """The value; where it is missing, the reply counts as one that could not be read.
+    """The value; where it is missing, or a reply leaves it undefined, the reply counts as one that could not be read.
 
     What depends on it is a `parse_failure` then, which no measure counts unless it says `missing: zero`. So
     `readable(last_number(reply.text)) == q.answer` tells an answer that is wrong from one that is none, where
@@ -34,12 +33,12 @@ def readable(value: T | None) -> T:
     'B'
     """
     if value is None:
-        raise Unread("nothing that could be read")
+        raise Undefined("nothing that could be read")
     return value
 
 
 def choose(condition: bool, this: T, other: T) -> T:
-    """The one value where a condition holds, and the other where it does not.
+    """The one value where a condition holds, and the other where it does not. Only that one is looked at.
 
     >>> choose(True, "right", "wrong"), choose(False, 1, 0)
     ('right', 0)
@@ -51,13 +50,13 @@ def rank(value: str, order: Annotated[Sequence[str], Implied("values", "value")]
     """The position of a value, counted from 0, among the values of its choice.
 
     They are in the order in which the choice lists them. Of a text, `order` says the order; a text that it does not
-    hold has no rank, and what depends on it is `not_applicable`.
+    hold has no rank, and what depends on it has no value.
 
     >>> rank("medium", ["easy", "medium", "hard"])
     1
     """
     if value not in order:
-        raise ValueError(f"`{value}` is not in the order")
+        raise Undefined("the text is not in the order")
     return order.index(value)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tripos_compiler.semantics.library.partiality import Undefined
 from tripos_compiler.semantics.library.tokens import tokens_of
 
 RUN = 8
@@ -22,7 +23,7 @@ def echoed(text: str, source: str, run: int = RUN) -> float:
     0.5714285714285714
     """
     if run < 1:
-        raise ValueError("a run has one word at least")
+        raise Undefined("a run has one word at least")
     wanted, said = tokens_of(source), tokens_of(text)
     size = min(run, len(wanted))
     if size == 0:

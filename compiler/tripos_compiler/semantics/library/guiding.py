@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 from tripos_compiler.semantics.library.likeness import bleu, rouge
 from tripos_compiler.semantics.library.order import ordered
+from tripos_compiler.semantics.library.partiality import Undefined
 from tripos_compiler.semantics.library.texts import lines
 
 
@@ -16,7 +17,7 @@ def each_before(items: Collection[str], marker: str) -> list[str]:
     ['How many?', 'And now?']
     """
     if not marker:
-        raise ValueError("the marker is empty")
+        raise Undefined("the marker is empty")
     return [item.partition(marker)[0].strip() for item in ordered(items) if marker in item]
 
 
@@ -47,7 +48,7 @@ def coverage(items: str | Collection[str], references: Collection[str]) -> float
 
     wanted = ordered(references)
     if not wanted:
-        raise ValueError("there is no reference")
+        raise Undefined("there is no reference")
     said = list(dict.fromkeys(_texts(items)))
     if not said:
         return 0.0

@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from tripos_compiler.semantics.library.partiality import Undefined
 from tripos_compiler.semantics.library.tokens import tokens_of
 
 GRAMS = (2, 3)
@@ -19,7 +20,7 @@ SATURATION, BY_LENGTH = 1.5, 0.75
 def _references(reference: str | Collection[str]) -> list[str]:
     found = [reference] if isinstance(reference, str) else sorted(reference)
     if not found:
-        raise ValueError("there is no reference")
+        raise Undefined("there is no reference")
     return found
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from tripos_compiler.plan import digest
 from tripos_compiler.semantics.library.kinds import K, T
 from tripos_compiler.semantics.library.order import in_order, ordered
+from tripos_compiler.semantics.library.partiality import Undefined
 
 
 def length(value: str | Collection[Any]) -> int:
@@ -23,7 +24,7 @@ def length(value: str | Collection[Any]) -> int:
 def first(items: Collection[T]) -> T:
     """The first item of a list, the least of a set.
 
-    An empty list has none, and what depends on it is `not_applicable`.
+    An empty list has none, and what depends on it has no value.
 
     >>> first(["a", "b"])
     'a'
@@ -34,7 +35,7 @@ def first(items: Collection[T]) -> T:
 def last(items: Collection[T]) -> T:
     """The last item of a list, the greatest of a set.
 
-    An empty list has none, and what depends on it is `not_applicable`.
+    An empty list has none, and what depends on it has no value.
 
     >>> last(["a", "b"])
     'b'
@@ -45,13 +46,13 @@ def last(items: Collection[T]) -> T:
 def nth(items: Collection[T], index: int) -> T:
     """The item of a list or set at a position, counted from 0.
 
-    Where there is none, what depends on it is `not_applicable`.
+    Where there is none, what depends on it has no value.
 
     >>> nth(["a", "b", "c"], 1)
     'b'
     """
     if not 0 <= index < len(items):
-        raise ValueError(f"a list of {len(items)} has no item at position {index}")
+        raise Undefined(f"a list of {len(items)} has no item at position {index}")
     return ordered(items)[index]
 
 
@@ -97,24 +98,27 @@ def picked(items: Sequence[T], keys: Sequence[K], key: K) -> list[T]:
     """The items of a list at the places where another list has a key.
 
     Of the columns of a data set, those of some of its rows: `picked(question.concepts, question.subject, q.subject)`.
-    The lists are of one length; where they are not, what depends on it is `not_applicable`.
+    The lists are of one length; where they are not, what depends on it has no value.
 
     >>> picked(["a", "b", "c"], [1, 2, 1], 1)
     ['a', 'c']
     """
+    if len(items) != len(keys):
+        raise Undefined(f"one list has {len(items)} items and the other {len(keys)}")
     return [item for item, own in zip(items, keys, strict=True) if own == key]
 
 
 def drawn(items: Collection[K], count: int, by: str) -> list[K]:
-    """So many items, drawn by chance, in order: a text decides which, and the same text draws the same.
+    """So many items, drawn by chance: a text decides which and in what order, and the same text draws the same.
 
-    Of fewer items all of them. It is what guessing comes to: `drawn(options, 3, q.stem)`.
+    An item that a list has twice is drawn once. Of fewer items all of them, shuffled. It is what guessing comes to:
+    `drawn(options, 3, q.stem)`.
 
-    >>> drawn(["a", "b", "c", "d"], 2, "seed 1"), drawn(["b", "a"], 3, "seed 1")
-    (['b', 'd'], ['a', 'b'])
+    >>> drawn(["a", "b", "c", "d"], 2, "seed 1"), drawn(["a", "b", "c", "d"], 9, "seed 2")
+    (['b', 'd'], ['d', 'c', 'b', 'a'])
     """
-    chance = {item: digest([by, item]) for item in in_order(set(items))}
-    return in_order(sorted(chance, key=lambda item: chance[item])[: max(0, count)])
+    chance = {item: digest([by, item]) for item in items}
+    return sorted(chance, key=lambda item: chance[item])[: max(0, count)]
 
 
 def in_sequence(items: Collection[K]) -> list[K]:

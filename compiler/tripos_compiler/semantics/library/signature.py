@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Annotated, Any
 
@@ -12,6 +13,8 @@ from tripos_compiler.plan import Type
 from tripos_compiler.semantics.library.fitting import bare, is_of_paths
 from tripos_compiler.semantics.library.kinds import Implied
 from tripos_compiler.semantics.library.notation import shown
+from tripos_compiler.semantics.library.order import ordered
+from tripos_compiler.semantics.library.partiality import Partial
 from tripos_compiler.semantics.library.patterns import (
     Bindings,
     Exactly,
@@ -79,6 +82,21 @@ class Function:
     rule: Rule | None = None
     check: Check = _nothing_wrong
     pattern: Pattern = ANYTHING
+    partial: Partial | None = None
+    """When it has no value; None where it always has one."""
+    sequences: frozenset[str] = frozenset()
+    """The parameters that are lists, also where a set is given: then its items in order."""
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Its value. Raises `Undefined` where it has none and says so, `OverflowError` where a number has no bounds."""
+        if self.sequences:
+            names = [each.name for each in self.parameters[: len(args)]]
+            args = tuple(self._listed(name, value) for name, value in zip(names, args, strict=False))
+            named = {name: self._listed(name, value) for name, value in named.items()}
+        return self.python(*args, **named)
+
+    def _listed(self, name: str, value: Any) -> Any:
+        return ordered(value) if name in self.sequences and isinstance(value, AbstractSet) else value
 
     @property
     def shown(self) -> str:
@@ -160,7 +178,12 @@ def _misfit(parameter: Parameter, given: Type, bound: Bindings) -> str:
 
 
 def define(
-    python: Callable[..., Any], name: str | None = None, *, rule: Rule | None = None, check: Check = _nothing_wrong
+    python: Callable[..., Any],
+    name: str | None = None,
+    *,
+    rule: Rule | None = None,
+    check: Check = _nothing_wrong,
+    partial: Partial | None = None,
 ) -> Function:
     """The function of the language that a Python function is. Raises `TypeError` where its signature has an annotation
     that the language has no type for.
@@ -173,7 +196,15 @@ def define(
     hints = typing.get_type_hints(python, include_extras=True)
     parameters = tuple(_parameter(one, hints[one.name]) for one in inspect.signature(python).parameters.values())
     pattern = read_pattern(hints["return"])
-    return Function(name or python.__name__, parameters, _settled(pattern), python, rule, check, pattern)
+    sequences = frozenset(name for name, each in hints.items() if name != "return" and _is_sequence(each))
+    name = name or python.__name__
+    return Function(name, parameters, _settled(pattern), python, rule, check, pattern, partial, sequences)
+
+
+def _is_sequence(annotation: Any) -> bool:
+    if typing.get_origin(annotation) is Annotated:
+        annotation = typing.get_args(annotation)[0]
+    return typing.get_origin(annotation) in (list, Sequence)
 
 
 def _parameter(parameter: inspect.Parameter, annotation: Any) -> Parameter:

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping
 from functools import lru_cache
 
 from tripos_compiler.semantics.library.order import ordered
+from tripos_compiler.semantics.library.partiality import Undefined
 from tripos_compiler.semantics.library.tokens import words_of
 
 
@@ -55,7 +56,10 @@ def matches(text: str, pattern: str) -> bool:
     >>> matches("step 12", "step [0-9]+")
     True
     """
-    return _compiled(pattern).search(text) is not None
+    try:
+        return _compiled(pattern).search(text) is not None
+    except (re.error, OverflowError, RecursionError) as error:
+        raise Undefined("the pattern is not a regular expression") from error
 
 
 def is_no_pattern(given: Mapping[str, object]) -> str | None:
@@ -129,7 +133,7 @@ def replace(text: str, old: str, new: str) -> str:
     '1000000'
     """
     if not old:
-        raise ValueError("what is replaced is empty")
+        raise Undefined("what is replaced is empty")
     return text.replace(old, new)
 
 
@@ -140,7 +144,7 @@ def split(text: str, separator: str) -> list[str]:
     ['a', ' b', '']
     """
     if not separator:
-        raise ValueError("the separator is empty")
+        raise Undefined("the separator is empty")
     return text.split(separator)
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, cast
 from tripos_compiler.plan import ListType, TextType, Type
 from tripos_compiler.semantics.library.fitting import bare, element, is_of_paths
 from tripos_compiler.semantics.library.kinds import Implied, Path, T, Tree
+from tripos_compiler.semantics.library.partiality import Undefined
 
 BETWEEN = " / "
 """What stands between the names of a path."""
@@ -77,7 +78,10 @@ def examples_for(
     """
     wanted = set(points)
     chosen = (row for row in rows if not wanted.isdisjoint(_places(row.get(at))))
-    return ["\n".join(row[name] for name in fields if row.get(name) is not None) for row in chosen]
+    texts = [[row[name] for name in fields if row.get(name) is not None] for row in chosen]
+    if not all(isinstance(text, str) for each in texts for text in each):
+        raise Undefined("a field that is printed is no text")
+    return ["\n".join(each) for each in texts]
 
 
 def siblings(
@@ -100,6 +104,8 @@ def siblings(
     found: list[tuple[bytes, T]] = []
     for row in rows:
         record = cast("Mapping[str, Any]", row)
+        if at not in record:
+            raise Undefined("the rows have no such field")
         places = _places(record[at])
         if not places & own and any(parent(place) in near for place in places):
             name = json.dumps([sorted(own), record], sort_keys=True, default=sorted)

@@ -1,0 +1,44 @@
+"""How the settings of a request are written: the fields of `plan.Settings`, which is slow to import and so not asked.
+
+A test compares the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What follows the name of a setting, as in a signature, and the numbers that it takes."""
+
+    written: str
+    summary: str
+    least: float | None = None
+    most: float | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """The words of which it is one; none where it is something else."""
+        return () if self.written.isupper() else tuple(self.written.split("|"))
+
+
+SETTINGS: Mapping[str, Setting] = MappingProxyType(
+    {
+        "temperature": Setting("NUMBER", "sampling temperature", 0, 2),
+        "max_tokens": Setting("COUNT", "longest reply, in tokens", 1),
+        "stop": Setting("STRING", "text at which the reply ends"),
+        "top_p": Setting("NUMBER", "share of the probability that is sampled from", 0, 1),
+        "top_k": Setting("COUNT", "how many of the likeliest tokens are sampled from", 1),
+        "seed": Setting("COUNT", "seed of the sampling; the next sample has the next number"),
+        "presence_penalty": Setting("NUMBER", "penalty of what was said before", -2, 2),
+        "frequency_penalty": Setting("NUMBER", "penalty by how often it was said before", -2, 2),
+        "reasoning_effort": Setting(
+            "none|minimal|low|medium|high|xhigh", "how much the model thinks before it replies"
+        ),
+        "provider": Setting("BLOCK", "fields of the provider's own, sent as they are"),
+    }
+)
+"""By the name of the field. A text may be written several times, anything else once."""

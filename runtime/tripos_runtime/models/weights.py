@@ -1,0 +1,50 @@
+"""The digests of model files: taken once, and again when a file was changed."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+NAME = "weights.json"
+
+
+def weights_digest(path: Path, cache: Path | None = None) -> str:
+    """The SHA-256 of a file. What it came to is remembered, by path, size and time of change, in a folder of the user's
+    (`cache`); where that cannot be written it is taken again."""
+    path, folder = path.resolve(), cache or _cache()
+    told = path.stat()
+    stamp = [told.st_size, told.st_mtime_ns]
+    known = _read(folder / NAME)
+    if (found := known.get(str(path))) is not None and found[:2] == stamp:
+        return str(found[2])
+    with path.open("rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+    with contextlib.suppress(OSError):
+        _write(folder / NAME, {**known, str(path): [*stamp, digest]})
+    return digest
+
+
+def _cache() -> Path:
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tripos"
+
+
+def _read(path: Path) -> Mapping[str, list[object]]:
+    try:
+        found = json.loads(path.read_text("utf-8"))
+    except (OSError, ValueError):
+        return {}
+    well = isinstance(found, dict) and all(isinstance(each, list) and len(each) == 3 for each in found.values())
+    return found if well else {}
+
+
+def _write(path: Path, content: Mapping[str, list[object]]) -> None:
+    """Puts the file in place whole: another process may read it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
+        json.dump(content, file)
+    Path(file.name).replace(path)

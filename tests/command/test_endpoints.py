@@ -1,0 +1,221 @@
+"""Runs against several endpoints under one model's name: what each answered is its own."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.conftest import Command
+from tripos_warehouse.store import Store
+from tripos_warehouse.views import connect
+
+SPEC = """\
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+role judge
+dataset item from "items.jsonl" { a text }
+scorer fair(said: text) by judge { prompt "Rate {{ said }}", gives 1..5 }
+scenario s {
+  over item
+  ask reply by candidate { prompt "{{ item.a }}" }
+  score right = contains(reply.text, "yes")
+  score rated = fair(reply.text)
+}
+measure accuracy = mean(right)
+"""
+ITEMS = 3
+SECRET = "s3cr3t-in-the-address"
+
+
+@dataclass
+class Answering:
+    """A server that always says the same, under a snapshot's name, and writes down what it was sent."""
+
+    said: str
+    snapshot: str = "snapshot-1"
+    asked: list[dict[str, Any]] = field(default_factory=list)
+    port: int = 0
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    def answer(self, body: dict[str, Any]) -> dict[str, Any]:
+        self.asked.append(body)
+        said = '{"score": 4, "reason": "so"}' if "response_format" in body else self.said
+        message = {"role": "assistant", "content": said}
+        usage = {"prompt_tokens": 9, "completion_tokens": 3, "total_tokens": 12}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        return {"id": "1", "object": "chat.completion", "model": self.snapshot, "choices": [choice], "usage": usage}
+
+
+@contextmanager
+def served(said: str, snapshot: str = "snapshot-1") -> Iterator[Answering]:
+    answering = Answering(said, snapshot)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            sent = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            body = json.dumps(answering.answer(sent)).encode()
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            """Says nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    answering.port = server.server_address[1]
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    try:
+        yield answering
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture(autouse=True)
+def _folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-nobody")
+    Path("demo.tripos").write_text(SPEC, "utf-8")
+    Path("items.jsonl").write_text("\n".join(json.dumps({"a": f"Question {n}?"}) for n in range(ITEMS)), "utf-8")
+
+
+def configure(address: str, *more: str) -> None:
+    lines = ['[endpoints."openai/a"]', f'base_url = "{address}"', *more]
+    Path("tripos.toml").write_text("\n".join(lines), "utf-8")
+
+
+def run(tripos: Command, *options: str, judge: str = "mock/careful") -> dict[str, Any]:
+    done = tripos("run", "demo.tripos", "--model", "openai/a", "--role", f"judge={judge}", "--json", *options)
+    assert done.code == 0, done.err
+    found: dict[str, Any] = done.data
+    return found
+
+
+def rows(query: str) -> list[tuple[Any, ...]]:
+    connection = connect(Store.open("results", create=False))
+    try:
+        return connection.execute(query).fetchall()
+    finally:
+        connection.close()
+
+
+def test_a_model_at_another_address_is_asked_all_again(tripos: Command) -> None:
+    with served("yes") as one, served("no") as other:
+        configure(one.address)
+        first = run(tripos)
+        configure(other.address)
+        second = run(tripos)
+        assert (len(one.asked), len(other.asked)) == (ITEMS, ITEMS)
+        configure(one.address)
+        run(tripos)
+        assert (len(one.asked), len(other.asked)) == (ITEMS, ITEMS)
+    kept = rows("select model, identity, reply, count(*) from main.samples group by all order by reply")
+    assert kept == [
+        ("openai/a", f"openai/a @ {other.address}", "no", ITEMS),
+        ("openai/a", f"openai/a @ {one.address}", "yes", ITEMS),
+    ]
+    told = rows("select run_id, identities from main.runs order by started_at")
+    assert [(name, json.loads(by)["openai/a"]) for name, by in told[:2]] == [
+        (first["run_id"], f"openai/a @ {one.address}"),
+        (second["run_id"], f"openai/a @ {other.address}"),
+    ]
+
+
+def test_the_forecast_knows_that_another_address_is_somebody_else(tripos: Command) -> None:
+    with served("yes") as one:
+        configure(one.address)
+        run(tripos)
+        configure("http://127.0.0.1:9/v1")
+        planned = tripos(
+            "run", "demo.tripos", "--model", "openai/a", "--role", "judge=mock/careful", "--dry-run", "--json"
+        )
+        assert planned.data["total"]["reused"] == 0
+        assert planned.data["why"][0]["text"] == "answered by another before: openai/a @ http://127.0.0.1:9/v1"
+        configure(one.address)
+        planned = tripos(
+            "run", "demo.tripos", "--model", "openai/a", "--role", "judge=mock/careful", "--dry-run", "--json"
+        )
+        assert (planned.data["total"]["reused"], planned.data["total"]["to_call"]) == (2 * ITEMS, 0)
+
+
+def test_a_judge_at_another_address_grades_again(tripos: Command) -> None:
+    with served("yes") as one, served("yes") as other:
+        configure(one.address)
+        run(tripos, judge="openai/a")
+        assert len(one.asked) == 2 * ITEMS
+        configure(other.address)
+        run(tripos, judge="openai/a")
+        assert len(other.asked) == 2 * ITEMS
+    assert rows("select count(distinct judgement_id), count(distinct identity) from main.judgements") == [
+        (2 * ITEMS, 2)
+    ]
+
+
+def test_a_deployment_that_moves_under_a_stable_name_is_asked_nothing(tripos: Command) -> None:
+    with served("yes") as one, served("no") as other:
+        configure(one.address, 'name = "lab-a100"')
+        run(tripos)
+        configure(other.address, 'name = "lab-a100"')
+        run(tripos)
+        assert (len(one.asked), len(other.asked)) == (ITEMS, 0)
+
+
+def test_a_name_given_later_may_be_the_address_of_before(tripos: Command) -> None:
+    with served("yes") as one, served("no") as other:
+        configure(one.address)
+        run(tripos)
+        configure(other.address, f'name = "{one.address}"')
+        run(tripos)
+        assert (len(one.asked), len(other.asked)) == (ITEMS, 0)
+
+
+def test_no_key_of_an_address_is_kept(tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+    with served("yes") as one:
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{one.address}?api_key={SECRET}")
+        run(tripos)
+    assert rows("select distinct identity from main.samples") == [(f"openai/a @ {one.address}",)]
+    for path in Path("results").rglob("*"):
+        assert not path.is_file() or SECRET.encode() not in path.read_bytes()
+
+
+def test_a_replay_gives_what_its_own_run_was_answered(tripos: Command) -> None:
+    with served("yes") as one, served("no") as other:
+        configure(one.address)
+        first = run(tripos)
+        configure(other.address)
+        run(tripos)
+    done = tripos("run", "demo.tripos", "--model", f"replay/results:{first['run_id']}", "--store", "again", "--json")
+    assert done.code == 0, done.err
+    connection = connect(Store.open("again", create=False))
+    assert connection.execute("select distinct reply, identity from main.samples").fetchall() == [
+        ("yes", f"openai/a @ {one.address}")
+    ]
+    connection.close()
+
+
+def test_replies_by_two_snapshots_are_told(tripos: Command) -> None:
+    with served("yes", "a-0513") as one, served("yes", "a-0806") as other:
+        configure(one.address, 'name = "lab"')
+        run(tripos, "--limit", "2")
+        assert "snapshots" not in tripos("report").out
+        configure(other.address, 'name = "lab"')
+        run(tripos)
+    told = " ".join(tripos("report").out.split())
+    text = "replies of openai/a by 2 snapshots, which the figures mix: 2 by a-0513, 1 by a-0806"
+    assert text in told
+    assert {"kind": "snapshots", "text": text} in tripos("report", "--json").data["remarks"]

@@ -1,0 +1,109 @@
+"""Who answers under a model's name: by its endpoint, its weights or its artefact, and never by a key or a port."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tripos_runtime.models import Endpoint
+from tripos_runtime.models.identity import identity_of, public_address
+from tripos_runtime.models.providers import FOREIGN, PROVIDERS
+from tripos_runtime.models.weights import NAME, weights_digest
+
+SECRET = "s3cr3t0123456789"
+
+
+@pytest.fixture(autouse=True)
+def _cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def served(url: str, name: str | None = None) -> str:
+    return identity_of("openai/a", {"openai/a": Endpoint(url, name=name)}, {})
+
+
+@pytest.mark.parametrize(
+    "name", ["mock/careful:ada", "baseline/empty", "human/ann", "local/use-multilingual", "openai/x"]
+)
+def test_a_name_that_says_who_answers_is_the_identity(name: str) -> None:
+    assert identity_of(name, environ={}) == name
+
+
+@pytest.mark.parametrize("provider", sorted({**PROVIDERS, **FOREIGN}))
+def test_the_address_of_the_provider_adds_nothing_however_it_is_said(provider: str) -> None:
+    own = {**PROVIDERS, **FOREIGN}[provider].base_url
+    if own is not None:
+        assert identity_of(f"{provider}/x", {provider: Endpoint(own + "/")}, {}) == f"{provider}/x"
+
+
+def test_another_address_is_somebody_else_whatever_says_it() -> None:
+    said = served("http://gpu-1:8000/v1")
+    assert said == "openai/a @ http://gpu-1:8000/v1"
+    assert served("http://gpu-2:8000/v1") != said
+    assert identity_of("openai/a", {"openai": Endpoint("http://gpu-1:8000/v1")}, {}) == said
+    assert identity_of("openai/a", {}, {"OPENAI_BASE_URL": "http://gpu-1:8000/v1"}) == said
+    assert (
+        identity_of("friendliai/a", {}, {"FRIENDLIAI_API_BASE": "http://gpu-1/v1"}) == "friendliai/a @ http://gpu-1/v1"
+    )
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        "http://GPU-1:8000/v1/",
+        "HTTP://gpu-1:8000/v1/chat/completions",
+        f"http://ann:{SECRET}@gpu-1:8000/v1",
+        f"http://gpu-1:8000/v1?api_key={SECRET}",
+    ],
+)
+def test_one_address_has_one_form_and_no_key(other: str) -> None:
+    assert served(other) == served("http://gpu-1:8000/v1")
+
+
+def test_a_stable_name_stands_for_any_address() -> None:
+    assert served("http://gpu-1:8000/v1", "lab") == served("http://gpu-2/v1", "lab") == "openai/a @ lab"
+    # The name may be the address at which the replies were kept before.
+    assert served("http://gpu-2/v1", "http://gpu-1:8000/v1") == served("http://gpu-1:8000/v1")
+
+
+@given(
+    st.text(st.characters(whitelist_categories=["Ll", "Nd"]), min_size=9), st.sampled_from(["key", "access_token", "x"])
+)
+def test_no_value_of_a_parameter_is_in_an_address(value: str, parameter: str) -> None:
+    assert value not in public_address(f"https://h.example/v1?{parameter}={value}").removeprefix("https://h.example/v1")
+
+
+def test_a_model_file_is_its_weights_wherever_it_lies(tmp_path: Path) -> None:
+    one, other = tmp_path / "one.gguf", tmp_path / "sub" / "other.gguf"
+    other.parent.mkdir()
+    one.write_bytes(b"weights")
+    other.write_bytes(b"weights")
+    assert identity_of(f"local/{one}") == identity_of(f"local/{other}")
+    assert identity_of(f"local/{one}").startswith("local @ sha256:")
+    other.write_bytes(b"others!")
+    assert identity_of(f"local/{one}") != identity_of(f"local/{other}")
+
+
+def test_the_digest_of_weights_is_taken_once_until_the_file_changes(tmp_path: Path) -> None:
+    file, cache = tmp_path / "a.gguf", tmp_path / "kept"
+    file.write_bytes(b"weights")
+    first = weights_digest(file, cache)
+    kept = json.loads((cache / NAME).read_text())
+    (cache / NAME).write_text(json.dumps({str(file.resolve()): [*kept[str(file.resolve())][:2], "remembered"]}))
+    assert weights_digest(file, cache) == "remembered"
+    os.utime(file, ns=(1, 1))
+    assert weights_digest(file, cache) == first
+
+
+def test_a_reward_model_is_its_digest_wherever_its_folder_lies(tmp_path: Path) -> None:
+    digest = "0123456789abcdef" * 4
+    for name in ("here", "there"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "manifest.json").write_text(json.dumps({"kind": "any", "digest": digest}))
+    assert identity_of(f"reward/{tmp_path / 'here'}") == identity_of(f"reward/{tmp_path / 'there'}@{digest[:12]}")
+    assert identity_of(f"reward/critic@{digest[:12]}") == f"reward @ {digest[:12]}"

@@ -1,0 +1,102 @@
+"""Gaps: scores that should be there and have no value, and calls that could not be made, each with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import duckdb
+
+from tripos_compiler.plan import Aggregate, Figure, Formula, Measured, Plan
+from tripos_warehouse import sql
+
+UNDEFINED, NOT_APPLICABLE = "undefined", "not_applicable"
+"""The statuses of what has no value because of a reply, and because of the row or a condition."""
+NOT_ASKED = "not asked"
+"""The kind of a gap that is a call which was not made."""
+
+
+@dataclass(frozen=True)
+class Gap:
+    """`count` of `total` results that are not there for one `reason`; `name` is a metric, a step or a scorer."""
+
+    kind: str
+    name: str
+    count: int
+    total: int
+    reason: str
+
+    @property
+    def shown(self) -> str:
+        """What is missing, as a line says it.
+
+        >>> Gap("undefined", "right", 9, 10, "`nth` has no value: a list of 1 has no item at position 1").shown
+        '9 of 10 right: `nth` has no value: a list of 1 has no item at position 1'
+        """
+        return f"{self.count:,} of {self.total:,} {self.name}: {self.reason}"
+
+    def to_json(self) -> dict[str, Any]:
+        """The gap as JSON values."""
+        return asdict(self)
+
+
+def find_gaps(connection: duckdb.DuckDBPyConnection, benchmark: str) -> tuple[Gap, ...]:
+    """The gaps in what `connection` shows of a benchmark: scores that are undefined because of what a reply says, and
+    calls that were not made because what they were to ask has no value; the most frequent first."""
+    schema = sql.name(benchmark)
+    scores = " union all ".join(
+        f"select metric as name, score_id as id, status, error from {schema}.{table}" for table in ("scores", "columns")
+    )
+    calls = f"""select step as name, sample_id as id, status, error from {schema}.samples
+      union all select scorer, judgement_id, status, error from {schema}.judgements"""
+    found = [
+        *_counted(connection, scores, UNDEFINED, (UNDEFINED,)),
+        *_counted(connection, calls, NOT_ASKED, (UNDEFINED, NOT_APPLICABLE)),
+    ]
+    return tuple(sorted(found, key=lambda gap: (gap.kind, -gap.count, gap.name, gap.reason)))
+
+
+def _counted(connection: duckdb.DuckDBPyConnection, rows: str, kind: str, statuses: tuple[str, ...]) -> Iterator[Gap]:
+    lacking = ", ".join(map(sql.text, statuses))
+    query = f"""select name, coalesce(error, 'no reason is kept'), count(distinct id) from ({rows})
+    where status in ({lacking}) group by all"""
+    found = connection.execute(query).fetchall()
+    if not found:
+        return
+    names = ", ".join(sql.text(name) for name in sorted({name for name, _, _ in found}))
+    counts = f"""select name, count(distinct id) from ({rows})
+    where name in ({names}) and (status <> {sql.text(NOT_APPLICABLE)} or status in ({lacking})) group by all"""
+    totals = dict(connection.execute(counts).fetchall())
+    for name, reason, count in found:
+        told = reason.removeprefix("not asked: ").removeprefix("not held: ")
+        yield Gap(kind, name, count, totals[name], told)
+
+
+def why_missing(connection: duckdb.DuckDBPyConnection, plan: Plan, figure: Figure, model: str) -> str:
+    """The statuses of the scores of a model under a figure that have no value: "undefined, refused", the most frequent
+    first; empty where all have one."""
+    schema = sql.name(plan.benchmark.name)
+    names = sorted(_scored(figure, {measure.name: measure.figure for measure in plan.measures}))
+    known = ", ".join(map(sql.text, names)) or "''"
+    query = f"""select status from (
+      select model, metric, scorer, status from {schema}.scores where value is null
+      union all select model, metric, null, status from {schema}.columns where value is null and given is null)
+    where model = {sql.text(model)} and (metric in ({known}) or scorer in ({known}))
+      and status <> {sql.text(NOT_APPLICABLE)}
+    group by status order by count(*) desc, status"""
+    return ", ".join(status for (status,) in connection.execute(query).fetchall())
+
+
+def _scored(figure: Figure, measures: Mapping[str, Figure]) -> set[str]:
+    """The names of scores, scorers and columns that a figure is taken from."""
+    match figure:
+        case Aggregate(of=None, values=values):
+            return set(values)
+        case Aggregate(of=Aggregate() as inner):
+            return _scored(inner, measures)
+        case Measured(measure=name):
+            return _scored(measures[name], measures)
+        case Formula(values=values):
+            return {name for each in values for name in _scored(each, measures)}
+    return set()
