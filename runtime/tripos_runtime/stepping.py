@@ -20,7 +20,7 @@ from tripos_compiler.plan import (
     Score,
     Verdict,
 )
-from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.evaluate import Unavailable
 from tripos_runtime.adopting import Adoption, Wanted
 from tripos_runtime.asking import NOTHING, Adopted, Answer, Asking, Draft, Question, dumps
 from tripos_runtime.calling import Called, Caller
@@ -350,24 +350,12 @@ class Stepper:
         }
 
     def _score(self, unit: Unit, step: Score, names: Names, shared: Shared) -> None:
-        against = names.against(step)
-        value: float | None = None
-        if against is None:
-            try:
-                value = float(evaluate(step.value, names.values))
-            except Unavailable as reason:
-                against = reason
-        self._keep_own(unit, step, value, against, shared)
+        found, against = names.value_of(step)
+        self._keep_own(unit, step, None if against else float(found), against, shared)
 
     def _column(self, unit: Unit, step: Column, names: Names, shared: Shared) -> None:
-        against = names.against(step)
-        value: float | None = None
-        given: str | None = None
-        if against is None:
-            try:
-                value, given = kept_value(evaluate(step.value, names.values))
-            except Unavailable as reason:
-                against = reason
+        found, against = names.value_of(step)
+        value, given = kept_value(found) if against is None else (None, None)
         self._keep_own(unit, step, value, against, shared, given)
 
     def _keep_own(

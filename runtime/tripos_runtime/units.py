@@ -367,3 +367,15 @@ class Names:
         except Unavailable as reason:
             return RuledOut(step.name, reason.status, reason.reason)
         return None if held else RuledOut(step.name, NOT_APPLICABLE, f"the condition of `{step.name}` does not hold")
+
+    def value_of(self, step: Score | Column) -> tuple[Any, Unavailable | None]:
+        """The value of a step, or why it has none. Where a reply is why the condition has no value, and the item alone
+        is why there would be none, it is the item: a score applies or not whether a model replied or not."""
+        against = self.against(step)
+        if against is not None and against.status == NOT_APPLICABLE:
+            return None, against
+        try:
+            found = evaluate(step.value, self.values)
+        except Unavailable as reason:
+            return None, reason if against is None or reason.status == NOT_APPLICABLE else against
+        return found, against

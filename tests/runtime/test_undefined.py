@@ -65,6 +65,9 @@ def statuses(done: SmallRun, metric: str) -> dict[tuple[str, str | None], int]:
         ('choose(reply.text == "no idea", first(item.parts), "") == "x"', "undefined"),
         ('reply.text == "no idea" and first(item.parts) == "x"', "undefined"),
         ('choose(item.n == 0, first(item.parts), "") == reply.text', "not_applicable"),
+        ('nth(split(reply.text, "ANSWER:"), 1) == first(item.parts)', "not_applicable"),
+        ('nth(split(reply.text, "ANSWER:"), 7) == choose(item.n == 0, first(item.parts), "")', "not_applicable"),
+        ('nth(split(reply.text, "ANSWER:"), 7) == "x" or 1 / item.n > 1', "undefined"),
         ("default(reply.text == first(item.parts), words(reply.text) / item.n > 1)", "not_applicable"),
     ],
 )
@@ -145,6 +148,11 @@ def test_what_a_condition_rules_out_leaves_no_result(tmp_path: Path) -> None:
 def test_a_condition_that_a_reply_leaves_undefined_makes_what_it_decides_on_undefined(tmp_path: Path) -> None:
     done = run(tmp_path, 'score s = words(reply.text) when nth(split(reply.text, "ANSWER:"), 1) == " 4"')
     assert statuses(done, "s") == {("scored", None): 1, ("undefined", NTH): 3}
+
+
+def test_a_row_that_a_condition_rules_out_is_ruled_out_whatever_a_reply_leaves_undefined(tmp_path: Path) -> None:
+    done = run(tmp_path, 'score s = words(reply.text) when nth(split(reply.text, "ANSWER:"), 1) == "" and item.n > 0')
+    assert {each for each, _ in statuses(done, "s")} == {"not_applicable"}
 
 
 def test_a_conversation_in_which_a_speaker_cannot_be_told_its_part_is_a_result_that_says_why(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from tripos_compiler.lower.context import Cases
 from tripos_compiler.lower.steps import Steps
 from tripos_compiler.plan import Ask, Binary, Call, Expr, Scenario, Score, Treatment, Type
 from tripos_compiler.program import Program
-from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.evaluate import Fault, Unavailable, evaluate
 from tripos_compiler.semantics.names import names_in, parts_of, paths_in
 from tripos_compiler.source import Span
 
@@ -163,14 +163,21 @@ class _Scored:
                 yield said, key
 
     def right(self, trial: Trial, names: Mapping[str, Any]) -> bool | None:
-        """Whether the score is true of a trial reply; None where it does not apply."""
+        """Whether the score is true of a trial reply, which may be of another type; None where it does not apply."""
         try:
             value = trial.value if trial.of is None else trial.of(names)
             known = {**names, self.ask.name: self._reply(value)}
             if self.score.when is not None and not evaluate(self.score.when, known):
                 return None
             return bool(evaluate(self.score.value, known))
-        except (Unavailable, LookupError, AttributeError, TypeError, ValueError):
+        except (
+            Unavailable,
+            Fault,
+            LookupError,
+            AttributeError,
+            TypeError,
+            ValueError,
+        ):
             return False
 
     def _reply(self, value: Any) -> dict[str, Any]:
@@ -218,7 +225,7 @@ class _Scored:
 def _value(expr: Expr, names: Mapping[str, Any]) -> Any:
     try:
         return evaluate(expr, names)
-    except (Unavailable, LookupError, AttributeError, TypeError, ValueError):
+    except (Unavailable, Fault, LookupError, AttributeError, TypeError, ValueError):
         return None
 
 
@@ -265,6 +272,6 @@ def _no_option(options: Expr, key: Expr, names: Mapping[str, Any]) -> bool:
     """Whether the letter that is right names none of the options."""
     try:
         count, letter = len(evaluate(options, names)), evaluate(key, names)
-    except (Unavailable, LookupError, TypeError):
+    except (Unavailable, Fault, LookupError, TypeError):
         return False
     return letter is None or str(letter).strip().upper() not in {chr(ord("A") + place) for place in range(count)}

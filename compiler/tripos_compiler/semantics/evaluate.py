@@ -7,7 +7,7 @@ is `not_applicable`. Any other exception is a bug of ours, and a `Fault`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -100,7 +100,7 @@ def evaluate(expr: Expr, names: Mapping[str, Any]) -> Any:
         case Ref(path=path):
             return _bounded(_look_up(path, names), expr, names)
         case Items(values=values):
-            return [evaluate(value, names) for value in values]
+            return _all(values, names)
         case Unary(operator=operator, value=value):
             inner = evaluate(value, names)
             return -inner if operator == "-" else not inner
@@ -188,8 +188,8 @@ def _under(condition: Expr, branch: Expr, names: Mapping[str, Any]) -> Any:
 
 
 def _call(expr: Call, names: Mapping[str, Any]) -> Any:
-    arguments = [evaluate(arg, names) for arg in expr.args]
-    keywords = {name: evaluate(arg, names) for name, arg in expr.named.items()}
+    values = _all([*expr.args, *expr.named.values()], names)
+    arguments, keywords = values[: len(expr.args)], dict(zip(expr.named, values[len(expr.args) :], strict=True))
     plugin = _plugins.get().get(expr.function)
     if plugin is not None:
         return plugin(*arguments, **keywords)
@@ -229,14 +229,49 @@ def _look_up(path: tuple[str, ...], names: Mapping[str, Any]) -> Any:
     return value
 
 
+def _all(exprs: Sequence[Expr], names: Mapping[str, Any]) -> list[Any]:
+    """The values of what is looked at in any case. Where one has none because of the item alone, that is the reason,
+    whatever a reply says beside it: a model that declines is scored on the same items as all others."""
+    values: list[Any] = []
+    lacking: Unavailable | None = None
+    for expr in exprs:
+        try:
+            values.append(evaluate(expr, names))
+        except Unavailable as error:
+            if error.status == NOT_APPLICABLE:
+                raise
+            lacking = lacking or error
+            values.append(None)
+    if lacking is not None:
+        raise lacking
+    return values
+
+
+def _joined(expr: Binary, names: Mapping[str, Any], decides: bool) -> bool:
+    """`and`, which a false side `decides`, and `or`, which a true one does. The right side is looked at where the left
+    leaves it open; also where the left has no value, if it follows from the item alone."""
+    try:
+        left = bool(evaluate(expr.left, names))
+    except Unavailable as error:
+        of_item = error.status != NOT_APPLICABLE and _status(expr.right, names) == NOT_APPLICABLE
+        if of_item and bool(evaluate(expr.right, names)) == decides:
+            return decides
+        raise
+    return decides if left == decides else bool(_under(expr.left, expr.right, names))
+
+
 def _binary(expr: Binary, names: Mapping[str, Any]) -> Any:
-    left = evaluate(expr.left, names)
     match expr.operator:
         case "and":
-            return bool(left) and bool(_under(expr.left, expr.right, names))
+            return _joined(expr, names, decides=False)
         case "or":
-            return bool(left) or bool(_under(expr.left, expr.right, names))
-    right = evaluate(expr.right, names)
+            return _joined(expr, names, decides=True)
+    try:
+        left, right = _all((expr.left, expr.right), names)
+    except Unavailable as error:
+        if expr.operator == "/" and error.status != NOT_APPLICABLE and _status(expr.right, names) == NOT_APPLICABLE:
+            evaluate(expr.model_copy(update={"left": Literal_(value=1)}), names)
+        raise
     match expr.operator:
         case "==":
             return equal(left, right)
