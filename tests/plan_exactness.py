@@ -285,6 +285,8 @@ def _hold(bench: Benchmark, ledger: LoggedLedger, binding: Binding, selection: S
     # What was kept before counts too, as far as this run is about it: that is what the forecast calls reused.
     whole = Counter({where: reused + made[where] for where, (reused, _, _) in told.items()})
     whole[VECTORS] = len(ledger.table("vectors"))  # each is asked for once, whatever has come of it
+    if before and VECTORS in table:  # where all replies are there, nobody needs the vectors that are not
+        table[VECTORS] = (0, table[VECTORS][1])
     found.hold(f"{what}: table", table, +whole)
     if what == "fresh":  # rows that the compiler has not read may be known to the forecast
         for where in {**table, **told}:

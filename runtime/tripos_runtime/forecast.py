@@ -29,7 +29,7 @@ from tripos_runtime.models.base import Price
 from tripos_runtime.pairs import Pair, pairs_of, parts, split
 from tripos_runtime.reasons import Cause, Reason, Reasons
 from tripos_runtime.retrieval.foreseen import ForeseenVectors
-from tripos_runtime.sizes import PENDING, Size, is_waiting
+from tripos_runtime.sizes import NO_SIZE, PENDING, Size, is_waiting
 from tripos_runtime.statuses import AGAIN, FAILED
 from tripos_runtime.talks import most_turns
 from tripos_runtime.units import Call, Names, Unit, Wiring
@@ -205,6 +205,8 @@ class _Watcher:
         self.reasons = Reasons(plan, history)
         self.arms = {scenario.name: arms_of(scenario) for scenario in chosen}
         self.lines: dict[Where, Line] = {}
+        self.embedded: dict[str, tuple[Line, Fate, Size]] = {}
+        """The texts that are embedded, by the names of their vectors, and how sure that is so far."""
         self.items: Counter[str] = Counter({scenario.name: 0 for scenario in chosen})
         self.scores = 0
         self.unmade: dict[str, int] = {}
@@ -377,11 +379,18 @@ class _Watcher:
         assert step.using is not None
         (model,) = unit.wiring.retrieved[step.name]
         line = self.lines[self._where(scenario, step, step.using, model)]
-        texts = self.vectors.of(step, model, names, self.foresight.chooser)
+        texts = self.vectors.of(step, model, names, self.foresight.chooser, fate)
         line.reused += texts.there
-        for text in texts.asked:
+        for name, text in texts.asked.items():
+            self.embedded[name] = (line, fate, Size.of(text))
             line.load.add(fate, Size.of(text), {})
             self.reasons.note(Cause("never"), scenario, step.name)
+        for name in texts.again:
+            before, lesser, size = self.embedded.get(name, (line, fate, NO_SIZE))
+            if lesser < fate:
+                before.load.add(lesser, size, {}, -1)
+                before.load.add(fate, size, {})
+                self.embedded[name] = (before, fate, size)
         if texts.waiting:
             line.load.add(Fate.LIKELY, is_waiting(step.name, f"what `{step.name}` looks for"), {}, texts.waiting * rows)
             self.reasons.note(Cause("never"), scenario, step.name, texts.waiting * rows)

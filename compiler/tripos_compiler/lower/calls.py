@@ -181,7 +181,7 @@ class _Counter:
         if pool.texts is not None and span.most:
             possible |= pool.texts
             certain |= pool.texts if span.least else set()
-        least, most = len(certain - before[1]), len(possible - before[0])
+        least, most = len(certain - before[1]), len(possible - before[1])
         before[0].update(certain)
         before[1].update(possible)
         if pool.texts is None:

@@ -28,12 +28,14 @@ class Statuses(Protocol):
 
 @dataclass(frozen=True)
 class Texts:
-    """What one row needs of an embedding model that no row before it did: how many vectors are there, the texts that
-    are asked for, and how many texts are not known yet."""
+    """What one row needs of an embedding model: how many vectors are there that no row before it needed, the texts that
+    are asked for, by the names of their vectors, and how many texts are not known yet. `again` are the names of those
+    that a row before it needed."""
 
-    there: int
-    asked: tuple[str, ...]
+    there: int = 0
+    asked: Mapping[str, str] = field(default_factory=dict)
     waiting: int = 0
+    again: tuple[str, ...] = ()
 
 
 @dataclass
@@ -43,7 +45,7 @@ class ForeseenVectors:
     kept: Statuses
     identities: Mapping[str, str] = field(default_factory=dict)
     _met: set[str] = field(default_factory=set)
-    _sources: set[str] = field(default_factory=set)
+    _sources: dict[str, int] = field(default_factory=dict)
     _indexes: dict[str, VectorIndex | None] = field(default_factory=dict)
 
     def values(self, step: Retrieve, model: str, names: Names, chooser: Chooser) -> dict[int, Values] | None:
@@ -76,14 +78,15 @@ class ForeseenVectors:
         rows = self.kept.rows(TABLE, list(ids))
         return {text: from_text(rows[name]["vector"]) for name, text in ids.items()}
 
-    def of(self, step: Retrieve, model: str, names: Names, chooser: Chooser) -> Texts:
-        """What a row needs: its own text, and of the first row that looks through a source those of its elements."""
+    def of(self, step: Retrieve, model: str, names: Names, chooser: Chooser, surety: int) -> Texts:
+        """What a row needs: its own text, and of the first row that looks through a source those of its elements. The
+        greater `surety`, the surer is that it is done."""
         wanted: list[str] = []
         waiting = 0
         try:
             collection = chooser.collection(step, names.values)
         except Unavailable as reason:
-            return Texts(0, ()) if reason.status != PENDING else Texts(0, (), step.top)
+            return Texts(waiting=step.top if reason.status == PENDING else 0)
         for measure in chooser.parted(step).measures:
             if measure.kind != "similarity":
                 continue
@@ -91,15 +94,16 @@ class ForeseenVectors:
                 wanted.append(evaluate(measure.query, names.values))
             except Unavailable as reason:
                 if reason.status != PENDING:
-                    return Texts(0, ())
+                    return Texts()
                 waiting += 1
             source = f"{model} {id(collection)} {measure.text.model_dump_json()}"
-            if source not in self._sources:
-                self._sources.add(source)
+            if self._sources.get(source, -1) < surety:  # also where it was less sure so far that they are needed
+                self._sources[source] = surety
                 wanted += [text for text in collection.texts(measure.text, names.values) if text is not None]
         ids = {vector_id(self.identities.get(model, model), text): text for text in wanted}
         new = [name for name in ids if name not in self._met]
+        again = tuple(name for name in ids if name in self._met)
         statuses = self.kept.statuses(TABLE, new)
         self._met.update(new)
         asked = [name for name, status in zip(new, statuses, strict=True) if status is None or status in AGAIN]
-        return Texts(len(new) - len(asked), tuple(ids[name] for name in asked), waiting)
+        return Texts(len(new) - len(asked), {name: ids[name] for name in asked}, waiting, again)
