@@ -38,6 +38,7 @@ def sample(number: object, **changes: Any) -> dict[str, Any]:
         "role": "candidate",
         "model": "openai/gpt",
         "model_served": "gpt-1",
+        "identity": None,
         "sample_number": 0,
         "messages": "[]",
         "reply": f"答 {number}",
