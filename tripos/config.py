@@ -10,6 +10,8 @@ from urllib.parse import urlsplit
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
+from tripos_warehouse.folders import why_no_folder
+
 NAME = "tripos.toml"
 
 
@@ -92,6 +94,15 @@ class Settings(BaseModel):
     limits: LimitsConfig = LimitsConfig()
     budget: Texts = ()
     check: CheckConfig = CheckConfig()
+
+    @field_validator("store", "data", "releases")
+    @classmethod
+    def _is_of_this_machine(cls, places: Any) -> Any:
+        for place in [places] if isinstance(places, str) else places:
+            foreign = why_no_folder(place)
+            if foreign is not None:
+                raise ValueError(": ".join(foreign))
+        return places
 
     @model_validator(mode="before")
     @classmethod

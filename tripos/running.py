@@ -7,7 +7,7 @@ import contextlib
 import gc
 import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -16,8 +16,9 @@ from tripos import __version__
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.origins import WORKING_TREE, Origin
 from tripos_compiler.data import DataError
-from tripos_compiler.plan import Plan
+from tripos_compiler.plan import Plan, Scenario
 from tripos_runtime.binding import Binding
+from tripos_runtime.bindings import bound
 from tripos_runtime.budget import Budget
 from tripos_runtime.calling import Caller, Limits, Stopped, open_callers
 from tripos_runtime.cases import CaseSource, Selection
@@ -96,7 +97,7 @@ class Job:
 
     def _done(self, ledger: RunLedger) -> Mapping[str, Any] | None:
         """What an earlier run said of this work, if the store has every result of it and the list of its items."""
-        said = ledger.work(work_name(self.plan, self.binding, self.selection)).finished()
+        said = ledger.work(work_name(self.plan, self.binding, self.selection, self.source.withheld)).finished()
         if said is None or ledger.item_count(said["run_id"]) < said.get("items", math.inf):
             return None
         return said
@@ -151,9 +152,13 @@ class Job:
         chosen |= {"subset": selection.subset.name} if selection.subset is not None else {}
         if items_of == self.run_id and (drawn := drawn_counts(self.source)):
             chosen["drawn"] = drawn
-        scenarios = [scenario.name for scenario in selection.chosen(self.plan)]
-        row = run_row(self.plan, self.binding, self.run_id, items_of, scenarios, chosen, datetime.now(UTC))
-        self.store.append({"runs": [row | self.origin.columns]})
+        if withheld := self.source.withheld_counts(selection):
+            chosen["withheld"] = withheld
+        scenarios = selection.chosen(self.plan)
+        names = [scenario.name for scenario in scenarios]
+        row = run_row(self.plan, self.binding, self.run_id, items_of, names, chosen, datetime.now(UTC))
+        steps = step_rows(self.plan, self.binding, self.run_id, scenarios) if items_of == self.run_id else []
+        self.store.append({"runs": [row | self.origin.columns], "run_steps": steps})
 
     def _end(self, ending: Ending) -> None:
         """Commits how the run ended; where the store cannot be written the first failure is the one to tell."""
@@ -218,6 +223,11 @@ def run_row(
         "tool_version": __version__,
         "started_at": started_at,
     }
+
+
+def step_rows(plan: Plan, binding: Binding, run_id: str, scenarios: Iterable[Scenario]) -> list[dict[str, Any]]:
+    """The rows of `run_steps` for a run of some scenarios of a plan."""
+    return [{"run_id": run_id, **each._asdict()} for each in bound(plan, binding, scenarios)]
 
 
 def _fingerprints(plan: Plan) -> set[str]:

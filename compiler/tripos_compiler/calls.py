@@ -161,12 +161,19 @@ def _library(elaborator: Elaborator, syntax: CallExpr, function: Function) -> Ty
         elaborator.error("E0303", wrong, syntax.span, help_)
         return None
     implied = {name: _literal(value) for name, value in function.implied(types).items()}
+    way = _told_by(elaborator, function, given)
+    for parameter in function.parameters:
+        of_locale = parameter.implied is not None and parameter.implied.by == "locale" and parameter.name not in types
+        locale = elaborator.locale() if of_locale else None
+        if locale is not None:
+            implied[parameter.name] = locale.expr
+            way = joined(way, locale.secret)
     expr = _as_call(function.name, given, implied)
     may = _lacking(function, given)
     own = lack_of(expr, {each.parameter.name: each.typed.type for each in given})
     if own is not None:
         may = (*may, May(own, syntax.span))
-    return Typed(expr, returns, _told_by(elaborator, function, given), may)
+    return Typed(expr, returns, way, may)
 
 
 def _lacking(function: Function, given: Sequence[Given]) -> tuple[May, ...]:

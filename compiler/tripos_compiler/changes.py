@@ -213,6 +213,8 @@ def _metrics(before: Plan, after: Plan) -> Iterator[Change]:
             yield Change("major", "metric", new.name, f"counts in `{new.dimension}`, and did in `{old.dimension}`")
         elif (old.low, old.high, old.asks, old.levels) != (new.low, new.high, new.asks, new.levels):
             yield Change("major", "metric", new.name, "has another rubric")
+        elif old.outside != new.outside:
+            yield Change("major", "metric", new.name, f"takes scores outside of its scale by `{new.outside}`")
         elif old.title != new.title:
             yield Change("major", "metric", new.name, "is called otherwise in the rubric")
 

@@ -31,6 +31,7 @@ from tripos_compiler.plan import (
 from tripos_compiler.program import Program
 from tripos_compiler.scope import Binding, May, Scope, Typed, Way, joined, lacking
 from tripos_compiler.semantics.library import shown
+from tripos_compiler.semantics.library.locales import DEFAULT, convention_of
 from tripos_compiler.semantics.totality import lack_of
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import (
@@ -65,6 +66,7 @@ class Elaborator:
         judge: Judge | None = None,
         place: tuple[str, str] = ("", ""),
         depth: int = 0,
+        language: Binding | None = None,
     ) -> None:
         self.program = program
         self.scope = scope
@@ -73,10 +75,25 @@ class Elaborator:
         """The scenario or data set that the expression stands in, and the step, for the list of reveals."""
         self.depth = depth
         """How many formula scorers it stands in."""
+        self.language = scope.get("language", language)
+        """The language at hand, where there is one."""
 
     def within(self, scope: Scope) -> Elaborator:
         """The same for the body of a formula scorer, whose names are its parameters only."""
-        return Elaborator(self.program, scope, self.judge, self.place, self.depth + 1)
+        return Elaborator(self.program, scope, self.judge, self.place, self.depth + 1, self.language)
+
+    def locale(self) -> Typed | None:
+        """The locale that numbers are read in; None where it is the one that is read where none is given."""
+        said = self.program.numbers
+        names = self.program.languages if said is None else (said,)
+        ways = {convention_of(name) for name in names}
+        if ways <= {convention_of(DEFAULT)}:
+            return None
+        if len(names) == 1 or (len(ways) == 1 and None not in ways):
+            return Typed(Literal_(value=names[0]), TextType())
+        if self.language is None:
+            return Typed(Literal_(value=""), TextType())
+        return Typed(Ref(path=self.language.path), TextType(), self.language.secret)
 
     def expression(self, syntax: Syntax, wanted: Type | None = None, what: str = "this") -> Typed | None:
         """The checked expression; where `wanted` is given its type must fit."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Edit, Label
+from tripos_compiler.lower.locale import locale_of
 from tripos_compiler.program import Extended, Program
 from tripos_compiler.releases import DIGEST, Asked, FoundRelease, ReleaseError, read_asked
 from tripos_compiler.source import Source
@@ -129,6 +130,9 @@ class Extending:
         own, uses = self.files.load(source)
         for each in self.program.sources[first:]:
             self.program.released[each.path] = release
+        for statement in own:
+            if statement.construct == "benchmark" and (locale := locale_of(self.program, statement)) is not None:
+                self.program.numbers_in[release.name] = locale
         own = [statement for statement in own if statement.construct not in NOT_BROUGHT]
         return own + self.extend(uses, (*chain, release))
 

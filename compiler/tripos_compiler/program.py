@@ -100,6 +100,10 @@ class Program:
     statements: list[Statement] = field(default_factory=list)
     declared: dict[str, dict[str, Name]] = field(default_factory=dict)
     benchmark: Benchmark | None = None
+    numbers: str | None = None
+    """The locale in which texts write numbers; None where their language says it."""
+    numbers_in: dict[str, str] = field(default_factory=dict)
+    """The same of releases that are part of the spec, by name."""
     roles: dict[str, Role] = field(default_factory=dict)
     axes: dict[str, Axis] = field(default_factory=dict)
     arms: dict[str, Arm] = field(default_factory=dict)

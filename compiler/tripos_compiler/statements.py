@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from tripos_compiler.constructs.signature import Mismatch, Statement
 from tripos_compiler.constructs.table import FILE, Construct, constructs_in, places_of
@@ -19,6 +20,7 @@ from tripos_compiler.syntax.tree import (
     Name,
     OptionalExpr,
     RangeExpr,
+    Symbol,
     Syntax,
     TableRow,
     described,
@@ -117,6 +119,7 @@ def _keyword(entry: Entry) -> str | None:
 def _read(
     entry: Entry, block: Block, table: dict[str, list[Construct]], body: str, diagnostics: Diagnostics
 ) -> Statement | None:
+    entry = _worded(entry)
     keyword = _keyword(entry)
     known = keyword is not None and keyword in table and body != "record" and not _is_field(entry, table)
     candidates = table[keyword] if known and keyword is not None else table.get("", [])
@@ -149,6 +152,15 @@ def _read(
             return None
     _mismatched(entry, miss, construct, diagnostics)
     return None
+
+
+def _worded(entry: Entry) -> Entry:
+    """An entry whose `in` is a word of a statement, and not an operator: `numbers in de`."""
+    match entry.elements:
+        case (BinaryExpr(operator="in", left=Name(text=keyword) as left, right=right), *rest) if places_of(keyword):
+            word = Symbol(Span(left.span.source, left.span.end, right.span.start), "in")
+            return replace(entry, elements=(left, word, right, *rest))
+    return entry
 
 
 def _is_field(entry: Entry, table: dict[str, list[Construct]]) -> bool:

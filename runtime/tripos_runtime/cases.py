@@ -76,6 +76,10 @@ class CaseSource:
     spec_files: tuple[str, ...]
     axes: Mapping[str, Axis] = field(init=False)
     sources: Sources = field(init=False)
+    withheld: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
+    """The items of a scenario, by its name, that a release withholds and whose text is not here: no case is of them."""
+    public_drawn: dict[str, Drawn] = field(default_factory=dict, init=False)
+    """What the subsets hold, as it was drawn with all items at hand, where some are withheld."""
     _drawn: dict[tuple[str, ...], Mapping[str, Drawn]] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -117,7 +121,7 @@ class CaseSource:
             if scenario.rows is not None and scenario.rows.dataset not in self.sources.made.rows:
                 return self._expected(scenario, selection)
             return sum(1 for _ in self.of(scenario, selection))
-        if selection.only or selection.drawn is not None:
+        if selection.only or selection.drawn is not None or scenario.name in self.withheld:
             return sum(1 for _ in self.of(scenario, selection))
         return scenario.row_count if selection.limit is None else min(selection.limit, scenario.row_count)
 
@@ -130,6 +134,8 @@ class CaseSource:
         made gives none before."""
         if not self.plan.subsets:
             return {}
+        if self.public_drawn:
+            return self.public_drawn
         listable = [scenario for scenario in self.plan.scenarios if self.is_listable(scenario)]
         names = tuple(scenario.name for scenario in listable)
         if names not in self._drawn:
@@ -160,6 +166,15 @@ class CaseSource:
     def counts(self, selection: Selection) -> dict[str, int]:
         """How many cases of every chosen scenario are run."""
         return {scenario.name: self.count(scenario, selection) for scenario in selection.chosen(self.plan)}
+
+    def withheld_counts(self, selection: Selection) -> dict[str, int]:
+        """How many items of every chosen scenario are withheld, where some are: of those of a subset, if one is
+        chosen."""
+        lost = {
+            scenario.name: self.withheld.get(scenario.name, frozenset()) for scenario in selection.chosen(self.plan)
+        }
+        counts = {name: sum(selection.holds(name, item) for item in items) for name, items in lost.items()}
+        return {name: count for name, count in counts.items() if count}
 
     def slot_counts(self, selection: Selection) -> dict[str, int]:
         """How many slots of every data set that is yet to be made are needed, at most."""

@@ -46,7 +46,13 @@ class PairStepper(Stepper):
         async def judge(call: Call) -> None:
             if against is not None:
                 self.skip(
-                    call, against, unit, shared, lambda call: self.judgement_row(unit, step, call.model, call.name)
+                    call,
+                    against,
+                    unit,
+                    shared,
+                    lambda call: self.judgement_row(
+                        unit, step, call.model, call.name, pair.pattern.judgement(call.model)
+                    ),
                 )
                 self._keep_comparison(pair, call, None, (None, against.status), shared, against.reason)
                 return
@@ -56,7 +62,12 @@ class PairStepper(Stepper):
                 asking = Asking(self.callers[call.model], question, sent, pair.case.language, lane)
                 calls, numbers = {call.name: call}, {call.name: 0}
                 return await self.answers(
-                    unit, asking, calls, shared, numbers, lambda name: self.judgement_row(unit, step, call.model, name)
+                    unit,
+                    asking,
+                    calls,
+                    shared,
+                    numbers,
+                    lambda name: self.judgement_row(unit, step, call.model, name, pair.pattern.judgement(call.model)),
                 )
 
             answer = await shared.once(call.name, [call.name], make)
@@ -85,7 +96,7 @@ class PairStepper(Stepper):
         row: dict[str, Any] = {
             "comparison_id": name,
             "judgement_id": judgement,
-            **self.common(pair.first, step.fingerprint),
+            **self.common(pair.first, step.fingerprint, pair.pattern.comparisons[call.model]),
             "item_id": pair.case.item_id,
             "step": step.name,
             "scorer": step.scorer,

@@ -189,6 +189,7 @@ class _Holding:
             "number": number,
             "role": role,
             "model": self.talk.models[role],
+            "identity": self.unit.wiring.binding.identity_beside(self.talk.models[role]),
             "text": answer.text,
             "left_out": left_out,
             **{column: answer.columns[column] for column in OF_TURN},
@@ -233,7 +234,9 @@ class _Holding:
 
     def _place(self) -> dict[str, Any]:
         return {
-            **self.stepper.common(self.unit, self.talk.step.fingerprint),
+            **self.stepper.common(
+                self.unit, self.talk.step.fingerprint, self.unit.pattern.samples[self.talk.step.name]
+            ),
             "step": self.talk.step.name,
             "item_id": self.unit.case.item_id,
         }

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -76,7 +77,7 @@ class Engine:
         self._plan_calls()
         chosen = self.selection.chosen(self.plan)
         self.lookup = Lookup(self.ledger, wirings(chosen, self.plan, self.binding), self.binding)
-        work = self.ledger.work(work_name(self.plan, self.binding, self.selection))
+        work = self.ledger.work(work_name(self.plan, self.binding, self.selection, self.source.withheld))
         self.stepper = PairStepper(
             self.plan, self.source.sources, self.callers, self.ledger, self.tally, work, self.run_id, self.now
         )
@@ -230,11 +231,16 @@ def item_row(plan: Plan, case: Case) -> dict[str, Any]:
     }
 
 
-def work_name(plan: Plan, binding: Binding, selection: Selection) -> str:
-    """The name of everything that a run of this plan by these models over these cases consists of."""
+def work_name(
+    plan: Plan, binding: Binding, selection: Selection, withheld: Mapping[str, frozenset[str]] = MappingProxyType({})
+) -> str:
+    """The name of everything that a run of this plan by these models over these cases consists of, without items that
+    are `withheld`."""
     chosen: list[Any] = [selection.scenarios, selection.limit, selection.seed, dict(selection.only)]
     if selection.subset is not None:
         chosen.append(selection.subset.model_dump(mode="json"))
+    if withheld:
+        chosen.append({name: sorted(items) for name, items in withheld.items()})
     if plan.subsets:
         chosen.append("marked")  # items that were listed before they were marked are listed again
     return digest([plan.digest, {role: list(models) for role, models in binding.answering.items()}, chosen])

@@ -37,6 +37,15 @@ class Pair:
         """The names of the outcomes, by judge."""
 
     @property
+    def pattern(self) -> Pair:
+        """The pair of no item, whose names are the bindings of what this one yields."""
+        return Pair(self.step, self.first.pattern, self.second.pattern)
+
+    def judgement(self, judge: str) -> str:
+        """The name of a judge's reply."""
+        return next(call.name for call in self.calls if call.model == judge)
+
+    @property
     def results(self) -> Iterator[tuple[str, str]]:
         """The table and the name of everything that it yields."""
         for call in self.calls:

@@ -175,7 +175,13 @@ class Stepper:
             name, evaluator = call.name, call.model
             if against is not None:
                 self.skip(
-                    call, against, unit, shared, lambda call: self.judgement_row(unit, step, evaluator, call.name)
+                    call,
+                    against,
+                    unit,
+                    shared,
+                    lambda call: self.judgement_row(
+                        unit, step, evaluator, call.name, unit.pattern.judgement(step, evaluator)
+                    ),
                 )
                 empty = dict.fromkeys(titles, (None, against.status))
                 self._keep_scores(unit, step, None, evaluator, empty, shared, reason=against.reason)
@@ -191,7 +197,9 @@ class Stepper:
                     {name: call},
                     shared,
                     {name: 0},
-                    lambda each: self.judgement_row(unit, step, evaluator, each),
+                    lambda each: self.judgement_row(
+                        unit, step, evaluator, each, unit.pattern.judgement(step, evaluator)
+                    ),
                 )
 
             answer = await shared.once(name, [name], make)
@@ -317,7 +325,7 @@ class Stepper:
     def _sample(self, unit: Unit, step: Ask, numbers: Mapping[str, int], name: str) -> dict[str, Any]:
         return {
             "sample_id": name,
-            **self.common(unit, step.fingerprint),
+            **self.common(unit, step.fingerprint, unit.sample_binding(step, numbers[name])),
             "step": step.name,
             "item_id": unit.case.item_id,
             "context": dict(unit.case.context),
@@ -327,25 +335,26 @@ class Stepper:
             "sample_number": numbers[name],
         }
 
-    def judgement_row(self, unit: Unit, step: Judging, evaluator: str, name: str) -> dict[str, Any]:
+    def judgement_row(self, unit: Unit, step: Judging, evaluator: str, name: str, binding: str) -> dict[str, Any]:
         """The columns of a judgement beside those of the answer."""
         return {
             "judgement_id": name,
             "sample_id": unit.samples[step.of] if isinstance(step, Grade | Compare) else unit.last_reply(step.needs),
             "item_id": unit.case.item_id,
-            **self.common(unit, step.judgement),
+            **self.common(unit, step.judgement, binding),
             "scorer": step.scorer,
             "evaluator": evaluator,
             "identity": unit.wiring.binding.identity_beside(evaluator),
         }
 
-    def common(self, unit: Unit, fingerprint: str) -> dict[str, Any]:
+    def common(self, unit: Unit, fingerprint: str, binding: str) -> dict[str, Any]:
         """The columns that every result of a unit has."""
         return {
             "run_id": self.run_id,
             "benchmark": self.plan.benchmark.name,
             "scenario": unit.case.scenario.name,
             "fingerprint": fingerprint,
+            "binding": binding,
             "created_at": self.now(),
         }
 
@@ -399,7 +408,7 @@ class Stepper:
                     "score_id": name,
                     "sample_id": unit.samples[step.of],
                     "judgement_id": judgement,
-                    **self.common(unit, step.fingerprint),
+                    **self.common(unit, step.fingerprint, unit.score_binding(step, evaluator)),
                     "item_id": unit.case.item_id,
                     "model": unit.scored(step),
                     "scorer": step.scorer if isinstance(step, Grade) else step.name,

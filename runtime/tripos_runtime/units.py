@@ -133,6 +133,17 @@ class Wiring:
             for name, ask in self.asks.items()
         }
 
+    def pattern(self, model: str, number: int) -> Unit:
+        """The unit of no item: the names of its results are the bindings of the results of every item's."""
+        if (model, number) not in self._patterns:
+            case = Case(self.scenario, "", {}, {}, None, {})
+            self._patterns[model, number] = Unit(case, self, model, number)
+        return self._patterns[model, number]
+
+    @cached_property
+    def _patterns(self) -> dict[tuple[str, int], Unit]:
+        return {}
+
     def told_by(self, step: Converse) -> str:
         """The role that a conversation stands for: the compared one where it takes part, or else who opens."""
         roles = [speaker.role for speaker in step.speakers]
@@ -150,7 +161,7 @@ class Wiring:
 
     def filling(self, role: str, compared: str) -> str:
         """The model that fills a role where `compared` fills the compared one."""
-        return compared if role == self.binding.compared else self.binding.of(role)[0]
+        return compared if role == self.binding.compared else next(iter(self.binding.of(role)), "")
 
 
 class Unit:
@@ -238,6 +249,24 @@ class Unit:
                 found += self.verdicts[name] if name in self.verdicts else [self.samples[name]]
         return found
 
+    @property
+    def pattern(self) -> Unit:
+        """The unit of no item, whose names are the bindings of what this one yields."""
+        return self.wiring.pattern(self.model, self.number)
+
+    def sample_binding(self, ask: Ask, number: int) -> str:
+        """The binding of the reply that is sample `number` of a step after the replies that this unit builds on."""
+        return self.pattern._sample(ask, self.wiring.model_of(ask, self.model), number)
+
+    def score_binding(self, step: Score | Column | Grade, evaluator: str | None) -> str:
+        """The binding of the scores of a step, by that evaluator."""
+        by = None if evaluator is None else self._by(evaluator)
+        return score_id(step.fingerprint, self.pattern._built_on(step), "", by)
+
+    def given_binding(self, step: Grade) -> str:
+        """The binding of what is said outside the run in the place of a step's judge, whoever says it."""
+        return judgement_id(step.judgement, self.pattern._built_on(step), "")
+
     def last_reply(self, needs: Sequence[str]) -> str | None:
         """The name of the last reply among what these steps yield; None where there is none."""
         asks = [name for name in self.samples if name in needs]
@@ -286,7 +315,7 @@ class Unit:
         judging = (call for call in self.calls if isinstance(call.step, Verdict) and call.step.name in step.needs)
         return sorted({call.model for call in judging})
 
-    def judgement(self, step: Grade, evaluator: str) -> str:
+    def judgement(self, step: Grade | Verdict, evaluator: str) -> str:
         """The name of a judge's reply."""
         return next(call.name for call in self.calls if call.step is step and call.model == evaluator)
 

@@ -38,7 +38,13 @@ async def take_verdict(stepper: Stepper, unit: Unit, step: Verdict, names: Names
     if against is not None:
         for call in calls:
             stepper.skip(
-                call, against, unit, shared, lambda call: stepper.judgement_row(unit, step, call.model, call.name)
+                call,
+                against,
+                unit,
+                shared,
+                lambda call: stepper.judgement_row(
+                    unit, step, call.model, call.name, unit.pattern.judgement(step, call.model)
+                ),
             )
         names.lacks(step, against.status, against.reason)
         return
@@ -55,7 +61,9 @@ async def take_verdict(stepper: Stepper, unit: Unit, step: Verdict, names: Names
                 {call.name: call},
                 shared,
                 {call.name: 0},
-                lambda name: stepper.judgement_row(unit, step, call.model, name),
+                lambda name: stepper.judgement_row(
+                    unit, step, call.model, name, unit.pattern.judgement(step, call.model)
+                ),
             )
 
         answers[call.name] = await shared.once(call.name, [call.name], make)

@@ -10,6 +10,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from tests.warehouse.bound import bound
 from tripos.project import find_spec
 from tripos_compiler.plan import Ask, Grade, Plan, Scenario
 from tripos_warehouse.compaction import compact
@@ -35,16 +36,18 @@ def build(root: Path, samples: int, *, seed: int = 0) -> Store:
     chance = random.Random(seed)
     items = list(_items(plan, samples // len(MODELS), chance))
     store.append(
-        {"runs": [_run(plan)], "items": [row for _, row in items], "run_items": [_listed(row) for _, row in items]}
+        bound(
+            {"runs": [_run(plan)], "items": [row for _, row in items], "run_items": [_listed(row) for _, row in items]}
+        )
     )
     rows: dict[str, list[Row]] = {"samples": [], "judgements": [], "scores": []}
     for scenario, item in items:
         for model in MODELS:
             _answer(plan, scenario, item, model, chance, rows)
         if len(rows["samples"]) >= BATCH:
-            store.append(rows)
+            store.append(bound(rows))
             rows = {name: [] for name in rows}
-    store.append(rows | {"run_ends": [_end(samples)]})
+    store.append(bound(rows) | {"run_ends": [_end(samples)]})
     compact(store)
     return store
 
@@ -151,6 +154,7 @@ def _answer(
                 **_call("ok" if good else "upstream_error", chance),
                 "judgement_id": judgement_id,
                 "sample_id": sample_id,
+                "item_id": item["item_id"],
                 "scorer": grade.scorer,
                 "fingerprint": grade.judgement,
                 "evaluator": judge,

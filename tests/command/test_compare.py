@@ -342,3 +342,43 @@ def test_metrics_of_different_weight_count_as_the_spec_says(quiz: Path, tripos: 
     sums = row(data, "scenario", "sums", "rubric")
     assert [sums["a"], sums["b"]] == [pytest.approx(each) for each in wanted]
     assert found["RIGHT"]["a"] == pytest.approx(means["RIGHT", "mock/careful"])
+
+
+UNSCORED = (
+    QUIZ
+    + """
+scenario rare "Rare" {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score never = length(reply.text) > 0 when length(item.question) > 99
+  score short = readable(last_number(item.question)) > 40 and length(reply.text) > 0
+}
+measure nothing   = mean(never)
+measure all_or_no = mean(short, missing: fail)
+measure no_share  = 1 - share(never)
+"""
+)
+
+
+def test_a_measure_without_a_value_is_named_with_the_reason(quiz: Path, tripos: Command) -> None:
+    Path("items.jsonl").write_text(
+        "\n".join(json.dumps(each) for each in [*ITEMS, {"question": "What is odd?", "answer": "1"}]), "utf-8"
+    )
+    one, two = run(tripos, spec=UNSCORED), run(tripos, "mock/careful:b", spec=UNSCORED)
+    data = tripos("compare", one, two, "--models", "mock/careful,mock/careful:b", "--json").data
+    rows = {each["name"] for each in data["rows"] if each["section"] == "measure"}
+    told = {each["name"]: each["reason"] for each in data["unpaired"]}
+    declared = {"by_metric", "length", "nothing", "all_or_no", "no_share"}
+    assert (rows | set(told), rows & set(told)) == (declared, set())
+    assert told["nothing"] == told["no_share"] == "neither side has a value: nothing was scored"
+    text = tripos("compare", one, two, "--models", "mock/careful,mock/careful:b").out
+    assert "nothing is not compared: neither side has a value: nothing was scored" in " ".join(text.split())
+
+
+def test_a_figure_that_fails_says_how_many_scores_are_missing(quiz: Path, tripos: Command) -> None:
+    Path("items.jsonl").write_text(
+        "\n".join(json.dumps(each) for each in [*ITEMS, {"question": "What is odd?", "answer": "1"}]), "utf-8"
+    )
+    run(tripos, spec=UNSCORED)
+    told = " ".join(tripos("report").out.split())
+    assert "1 of 4 scores are missing, and `missing: fail` gives no value then" in told

@@ -118,6 +118,7 @@ def test_a_model_at_another_address_is_asked_all_again(tripos: Command) -> None:
     with served("yes") as one, served("no") as other:
         configure(one.address)
         first = run(tripos)
+        assert f"candidate  openai/a @ {one.address}" in tripos("report").out
         configure(other.address)
         second = run(tripos)
         assert (len(one.asked), len(other.asked)) == (ITEMS, ITEMS)
@@ -219,3 +220,40 @@ def test_replies_by_two_snapshots_are_told(tripos: Command) -> None:
     text = "replies of openai/a by 2 snapshots, which the figures mix: 2 by a-0513, 1 by a-0806"
     assert text in told
     assert {"kind": "snapshots", "text": text} in tripos("report", "--json").data["remarks"]
+
+
+TALK = """\
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+role student
+dataset item from "items.jsonl" { a text }
+scenario s {
+  over item
+  converse talk {
+    candidate { system "Teach {{ item.a }}." }
+    student { system "Learn." }
+    opens candidate, until student says "done", limit 2 turns
+  }
+  score long = words(talk.text) > 0
+}
+measure lengths = mean(long)
+"""
+
+
+def test_every_turn_says_who_spoke_and_a_replay_finds_it(tripos: Command) -> None:
+    Path("demo.tripos").write_text(TALK, "utf-8")
+    with served("yes") as one, served("no") as other:
+        for each in (one, other):
+            configure(each.address)
+            done = tripos("run", "demo.tripos", "--model", "openai/a", "--role", "student=mock/careful")
+            assert done.code == 0, done.err
+            assert len(each.asked) == ITEMS
+    assert rows("select distinct identity from main.turns where model = 'openai/a' order by 1") == sorted(
+        (f"openai/a @ {each.address}",) for each in (one, other)
+    )
+    done = tripos("run", "demo.tripos", "--model", "replay/results", "--store", "again", "--json")
+    assert done.code == 0, done.out
+    connection = connect(Store.open("again", create=False))
+    said = connection.execute("select distinct text from main.turns where model = 'openai/a'").fetchall()
+    connection.close()
+    assert said == [("no",)]

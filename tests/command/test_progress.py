@@ -254,7 +254,15 @@ def test_the_summary_of_a_run_without_trouble_is_one_line() -> None:
     tally.asked["candidate", "sums"] = 3
     tally.samples["ok"] = tally.scores["scored"] = 3
     assert summary_lines(Ended("r", "finished", tally, 3.0, command="tripos run x")) == [
-        "finished: 3 asked; 0 tokens in, 0 out; cost 0.5000 USD"
+        "finished: 3 calls asked; 0 tokens in, 0 out; cost 0.5000 USD"
+    ]
+
+
+def test_the_summary_of_one_call_counts_one() -> None:
+    tally = Tally(tokens_in=1, tokens_out=1, cost_usd=0.5)
+    tally.asked["candidate", "sums"] = tally.reused["candidate", "sums"] = 1
+    assert summary_lines(Ended("r", "finished", tally, 3.0, command="tripos run x")) == [
+        "finished: 1 call asked, 1 reused; 1 token in, 1 out; cost 0.5000 USD"
     ]
 
 

@@ -36,7 +36,7 @@ def test_all_four_run_and_a_second_run_asks_nothing(pattern: list[str], tripos: 
     again = tripos("run", *pattern, *MODELS, *store)
     told = [line for line in again.err.splitlines() if line.startswith("finished")]
     assert (again.code, len(told)) == (0, 4)
-    assert [line for line in told if not line.startswith("finished: 0 asked")] == []
+    assert [line for line in told if not line.startswith("finished: 0 calls asked")] == []
     names = {each["benchmark"] for each in tripos("list", "--json", *store).data}
     assert names == {"cjeval", "edubench", "mathtutorbench", "teachbench"}
 

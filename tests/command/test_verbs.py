@@ -101,6 +101,11 @@ def test_a_mean_and_its_clustered_error_equal_those_computed_apart(ran: Path, tr
     assert (clear["items"], clear["n"]) == (len(pulls), len(values))
 
 
+def test_one_row_is_written_as_one(ran: Path, tripos: Command) -> None:
+    done = tripos("sql", "select 1 as one", "-o", "out.csv")
+    assert (done.code, done.err) == (0, "1 row written to out.csv\n")
+
+
 @pytest.mark.parametrize("form", ["csv", "parquet", "json", "jsonl"])
 def test_sql_writes_files(ran: Path, tripos: Command, form: str) -> None:
     done = tripos("sql", "select scenario, model from quiz.samples", "-o", f"out.{form}")
@@ -260,7 +265,7 @@ def test_a_terminal_shows_counts_and_time_left(quiz: Path) -> None:
     text = shown.decode()
     assert "of 60 calls" in text
     assert "left" in text
-    assert "finished: 60 asked" in text
+    assert "finished: 60 calls asked" in text
 
 
 @pytest.mark.parametrize(

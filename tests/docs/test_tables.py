@@ -26,8 +26,8 @@ PAGE = DOCS / "tables.md"
 BEGIN, END = "<!-- columns -->\n", "<!-- end of columns -->\n"
 VIEWS = ("scores", "columns", "rationales", "samples", "judgements", "comparisons", "items", "slots", "metrics")
 VIEWS += ("conversations", "turns")
-TABLES = ("runs", "run_items", "items", "slots", "samples", "judgements", "scores", "comparisons", "drafts", "measures")
-TABLES += ("turns", "vectors")
+TABLES = ("runs", "run_items", "run_steps", "run_slots", "items", "slots", "samples", "judgements", "scores")
+TABLES += ("comparisons", "drafts", "measures", "turns", "vectors")
 
 
 @pytest.fixture(scope="module")

@@ -135,14 +135,14 @@ def test_what_is_taken_of_a_release_has_the_fingerprints_that_it_has_there(folde
 def test_what_a_run_of_the_release_kept_is_not_asked_again(folder: Path, tripos: Command) -> None:
     assert tripos("run", "releases/sums-1.0.0", *MODEL).code == 0
     done = tripos("run", str(extend(folder)), *MODEL)
-    assert "finished: 1 asked, 4 reused" in done.err
+    assert "finished: 1 call asked, 4 reused" in done.err
     shown = query(folder / "results", "select scenario::varchar, count(*) from more.scores group by all order by all")
     assert shown == [("own", 1), ("sized", 2), ("sums", 2)]
 
 
 def test_what_a_run_of_the_extension_kept_counts_for_the_release(folder: Path, tripos: Command) -> None:
     assert tripos("run", str(extend(folder)), *MODEL).code == 0
-    assert "finished: 0 asked, 4 reused" in tripos("run", "releases/sums-1.0.0", *MODEL).err
+    assert "finished: 0 calls asked, 4 reused" in tripos("run", "releases/sums-1.0.0", *MODEL).err
     shown = query(folder / "results", "select scenario::varchar, count(*) from sums.scores group by all order by all")
     assert shown == [("sized", 2), ("sums", 2)]
 
@@ -188,7 +188,7 @@ def test_a_release_holds_those_that_it_extends_and_is_verified_and_run_alone(fol
     assert verify(released / "releases/sums-1.0.0").wrong == ()
     manifest = json.loads((released / "manifest.json").read_bytes())
     assert [(each["name"], each["path"]) for each in manifest["extends"]] == [("sums", "releases/sums-1.0.0")]
-    assert "finished: 5 asked" in tripos("run", str(released), *MODEL).err
+    assert "finished: 5 calls asked" in tripos("run", str(released), *MODEL).err
     assert query(folder / "results", "select count(*) from main.samples where release is null") == [(0,)]
 
 
@@ -368,11 +368,14 @@ def test_items_that_a_release_holds_back_are_in_no_file_of_one_that_extends_it(f
         json.loads((folder / f"{where}/manifest.json").read_bytes())
         for where in ("releases/private-1.0.0", "out/more-1.0.0")
     )
-    held = {each["scenario"]: each["withheld"] for each in ours["items"]}
+    held = {each["scenario"]: each.get("withheld", []) for each in ours["items"]}
     assert held["asked"] == theirs["items"][0]["withheld"] != []
     assert ours["external"] == theirs["external"]
     text = b"".join(path.read_bytes() for path in (folder / "out").rglob("*") if path.suffix == ".jsonl")
-    assert b"Which is number" not in text
+    public = (folder / "releases/private-1.0.0/public/rows.jsonl").read_text("utf-8")
+    hidden = [each for each in (f"Which is number {number}?" for number in range(4)) if each not in public]
+    assert len(hidden) == 2
+    assert not [each for each in hidden if each.encode() in text]
     assert verify(folder / "out/more-1.0.0", (folder / "vault",)).wrong == ()
 
 

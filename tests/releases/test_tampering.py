@@ -81,7 +81,7 @@ FORGERIES: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
         "`items` are not those of the plan's scenarios",
     ),
     "external data": (
-        lambda said: said["external"].append({"path": "x", "source": "y", "sha256": "0" * 64}),
+        lambda said: said.update(external=[{"path": "x", "source": "y", "sha256": "0" * 64}]),
         "`external` has `x`, which the plan does not read",
     ),
     "a main file outside": (lambda said: said.update(main="../spec.tripos"), "is none of its files"),

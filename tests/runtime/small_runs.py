@@ -7,7 +7,7 @@ import contextlib
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from tripos_runtime.engine import Engine
 from tripos_runtime.models.base import FREE, Message, ModelError, Price, Reply, Request
 from tripos_runtime.runnable import check_approved
 
+NOTHING: Mapping[str, str] = {}
 Script = Callable[[Request], str | ModelError]
 """What a model replies to a request."""
 Row = Mapping[str, Any]
@@ -115,10 +116,12 @@ def run_small(
     before: SmallRun | None = None,
     selection: Selection | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
+    identities: Mapping[str, str] = NOTHING,
     **roles: str,
 ) -> SmallRun:
     """Compiles `spec` beside `files` (JSON Lines of the rows given, or a text) and runs it. `roles` names the model of
-    every other role; what the run `before` kept is there already."""
+    every other role; what the run `before` kept is there already, and
+    `identities` says who answers under a name."""
     folder.mkdir(exist_ok=True)
     for name, content in files.items():
         text = (
@@ -134,6 +137,7 @@ def run_small(
     plan, ledger = compiled.plan, MemoryLedger(before.ledger if before is not None else None)
     callers = {name: ScriptedCaller(ScriptedModel(name), script) for name in (*models, *roles.values())}
     binding = bind(plan, models, {role: (model,) for role, model in roles.items()})
+    binding = replace(binding, identities=identities)
     source = CaseSource(plan, found.folders, (str(path),))
     engine = Engine(
         plan=plan,

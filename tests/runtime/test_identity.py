@@ -6,13 +6,17 @@ import json
 import os
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.runtime.small_runs import SmallRun, run_small
 from tripos_runtime.models import Endpoint
+from tripos_runtime.models.base import Request
 from tripos_runtime.models.identity import identity_of, public_address
 from tripos_runtime.models.providers import FOREIGN, PROVIDERS
+from tripos_runtime.models.vectors import to_text
 from tripos_runtime.models.weights import NAME, weights_digest
 
 SECRET = "s3cr3t0123456789"
@@ -107,3 +111,76 @@ def test_a_reward_model_is_its_digest_wherever_its_folder_lies(tmp_path: Path) -
         (tmp_path / name / "manifest.json").write_text(json.dumps({"kind": "any", "digest": digest}))
     assert identity_of(f"reward/{tmp_path / 'here'}") == identity_of(f"reward/{tmp_path / 'there'}@{digest[:12]}")
     assert identity_of(f"reward/critic@{digest[:12]}") == f"reward @ {digest[:12]}"
+
+
+EVERYBODY = """\
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+role student
+role judge
+role umpire
+role author
+role encoder
+dataset pool by author {
+  prompt "Write a word."
+  returns { word text }
+  count 2
+}
+dataset item from "items.jsonl" { a text }
+scorer fair(said: text) by judge { prompt "Rate {{ said }}", gives 1..5 }
+scorer kind(said: text) by umpire { prompt "Is this kind? {{ said }}", gives bool }
+scenario s {
+  over item
+  converse talk {
+    candidate { system "Teach {{ item.a }}." }
+    student { system "Learn." }
+    opens candidate, until student says "done", limit 2 turns
+  }
+  retrieve near from pool as p { top 1 by similarity(item.a, p.word) using encoder }
+  ask reply by candidate { prompt "{{ item.a }} {{ json(near) }} {{ talk.text }}" }
+  score rated = fair(reply.text)
+  score nice = kind(reply.text) and words(reply.text) > 0
+}
+measure quality = mean(rated)
+"""
+ROLES = {"student": "s", "judge": "j", "umpire": "u", "author": "w", "encoder": "e"}
+
+
+def says(request: Request) -> str:
+    match request.model:
+        case "j":
+            return '{"score": 4, "reason": "so"}'
+        case "u":
+            return '{"score": true, "reason": "so"}'
+        case "w":
+            return json.dumps({"word": f"word {len(request.messages)} {request.number}"})
+        case "e":
+            return to_text(np.asarray([1.0, 2.0], dtype=np.float32))
+    return "so it is"
+
+
+def run(folder: Path, before: SmallRun | None = None, **identities: str) -> SmallRun:
+    files = {"items.jsonl": [{"a": "one"}, {"a": "two"}]}
+    return run_small(folder, EVERYBODY, files, script=says, before=before, identities=identities, **ROLES)
+
+
+@pytest.mark.parametrize(
+    ("model", "asked"),
+    [
+        ("a", {"a", "s", "j", "u"}),
+        ("s", {"a", "s", "j", "u"}),
+        ("j", {"j"}),
+        ("u", {"u"}),
+        ("e", {"a", "j", "u", "e"}),
+        ("w", {"a", "j", "u", "w"}),
+    ],
+)
+def test_whoever_answers_under_a_name_is_in_the_names_of_all_that_builds_on_it(
+    tmp_path: Path, model: str, asked: set[str]
+) -> None:
+    first = run(tmp_path)
+    assert all(first.asked.values())
+    assert not any(run(tmp_path, first).asked.values())
+    moved = run(tmp_path, first, **{model: f"{model} @ elsewhere"})
+    assert {name for name, count in moved.asked.items() if count} == asked
+    assert not any(run(tmp_path, moved, **{model: f"{model} @ elsewhere"}).asked.values())

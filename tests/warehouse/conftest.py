@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.warehouse.bound import bound
 from tripos_compiler.plan import (
     Aggregate,
     Ask,
@@ -181,6 +182,7 @@ def run_rows(plan: Plan) -> Callable[..., Rows]:
                         **call,
                         "judgement_id": judged,
                         "sample_id": sample_id,
+                        "item_id": f"i{item}",
                         "run_id": run_id,
                         "benchmark": "edubench",
                         "scenario": "QA",
@@ -214,6 +216,13 @@ def run_rows(plan: Plan) -> Callable[..., Rows]:
         return rows
 
     return build
+
+
+@pytest.fixture(autouse=True)
+def _bound_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that are written by hand have the bindings that a run would have given them."""
+    append = Store.append
+    monkeypatch.setattr(Store, "append", lambda store, rows, name=None: append(store, bound(rows), name))
 
 
 @pytest.fixture

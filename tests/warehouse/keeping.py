@@ -33,6 +33,7 @@ def sample(number: object, **changes: Any) -> dict[str, Any]:
         "scenario": "QA",
         "step": "answer",
         "fingerprint": ASKED,
+        "binding": "gpt",
         "item_id": f"i{number}",
         "context": {"subject": "maths"},
         "role": "candidate",
@@ -77,6 +78,7 @@ def score(number: object, **changes: Any) -> dict[str, Any]:
         "value": 1.0,
         "status": "scored",
         "fingerprint": SCORED,
+        "binding": "gpt",
         "release": None,
         "created_at": AT,
     }

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from tests.warehouse.bound import bound
 from tripos_compiler.plan import Column, Grade, Plan, Score
 from tripos_runtime.columns import kept_value
 from tripos_warehouse.measures import MeasureRow, MeasureTable, evaluate
@@ -111,43 +112,42 @@ class Results:
                 for each in (step.fingerprint, getattr(step, "judgement", step.fingerprint))
             }
         )
-        store.append(
-            {
-                "runs": [
-                    {
-                        "run_id": "r1",
-                        "items_of": "r1",
-                        "benchmark": self.plan.benchmark.name,
-                        "version": self.plan.benchmark.version,
-                        "plan_digest": self.plan.digest,
-                        "plan": self.plan.to_json(),
-                        "fingerprints": fingerprints,
-                        "roles": json.dumps(roles),
-                        "compared_role": compared,
-                        "models": list(self.models),
-                        "scenarios": [scenario.name for scenario in self.plan.scenarios],
-                        "options": "{}",
-                        "tool_version": "0.1.0",
-                        "started_at": AT,
-                    }
-                ],
-                "run_ends": [
-                    {
-                        "run_id": "r1",
-                        "status": "finished",
-                        "message": None,
-                        "asked": 0,
-                        "reused": 0,
-                        "failed": 0,
-                        "cost_usd": None,
-                        "finished_at": AT + timedelta(minutes=1),
-                    }
-                ],
-                "run_items": [{"run_id": "r1", "scenario": s, "item_id": i} for s, i in self.items],
-                "items": list(self.items.values()),
-                "scores": self.scores,
-            }
-        )
+        rows = {
+            "runs": [
+                {
+                    "run_id": "r1",
+                    "items_of": "r1",
+                    "benchmark": self.plan.benchmark.name,
+                    "version": self.plan.benchmark.version,
+                    "plan_digest": self.plan.digest,
+                    "plan": self.plan.to_json(),
+                    "fingerprints": fingerprints,
+                    "roles": json.dumps(roles),
+                    "compared_role": compared,
+                    "models": list(self.models),
+                    "scenarios": [scenario.name for scenario in self.plan.scenarios],
+                    "options": "{}",
+                    "tool_version": "0.1.0",
+                    "started_at": AT,
+                }
+            ],
+            "run_ends": [
+                {
+                    "run_id": "r1",
+                    "status": "finished",
+                    "message": None,
+                    "asked": 0,
+                    "reused": 0,
+                    "failed": 0,
+                    "cost_usd": None,
+                    "finished_at": AT + timedelta(minutes=1),
+                }
+            ],
+            "run_items": [{"run_id": "r1", "scenario": s, "item_id": i} for s, i in self.items],
+            "items": list(self.items.values()),
+            "scores": self.scores,
+        }
+        store.append(bound(rows))
 
 
 def measured(store: Store, plan: Plan, name: str) -> MeasureTable:

@@ -32,7 +32,7 @@ def grade(item: int = 0, value: float = 7.0, reason: str | None = "clear") -> li
         GivenScore(
             score_id=f"{sample}-anna-{metric}",
             judgement_id=f"{sample}-anna",
-            sample={**about, "model": "openai/gpt"},
+            sample={**about, "model": "openai/gpt", "binding": "openai/gpt by given"},
             scorer="rubric",
             metric=metric,
             evaluator="human/anna",
@@ -79,7 +79,15 @@ def test_a_grade_goes_back_to_what_it_was(store: Store, run: Run) -> None:
 def test_people_show_in_the_views_of_a_run_and_models_of_others_do_not(store: Store, run: Run) -> None:
     keep(store, grade(0), START)
     other = {"judgement_id": "other", "evaluator": "openai/other"}
-    keep(store, [replace(each, score_id=f"other-{each.metric}", **other) for each in grade(0)], START)
+    of_another_run = {"binding": "openai/gpt by openai/other"}
+    keep(
+        store,
+        [
+            replace(each, score_id=f"other-{each.metric}", sample={**each.sample, **of_another_run}, **other)
+            for each in grade(0)
+        ],
+        START,
+    )
     connection = connect(store, "r1")
     for view in ("scores", "judgements"):
         found = connection.execute(f"select distinct evaluator from edubench.{view} order by all").fetchall()

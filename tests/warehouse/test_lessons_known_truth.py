@@ -16,6 +16,7 @@ import pytest
 from scipy import stats
 
 from tests.compiler.compiling import compile_files, plan_of
+from tests.warehouse.bound import bound
 from tests.warehouse.synthetic import AT, Results
 from tripos_compiler.plan import Ask, Plan
 from tripos_runtime.models.mock_student import Student
@@ -93,7 +94,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Measur
     for repetition in range(REPETITIONS):
         samples += teach(results, f"r{repetition:03}", np.random.default_rng([repetition, 8]))
     results.write(store)
-    store.append({"samples": samples})
+    store.append(bound({"samples": samples}))
     with connect(store) as connection:
         yield {each.name.partition(".")[2]: evaluate(connection, plan, each) for each in plan.measures}
 
@@ -118,7 +119,7 @@ def teach(results: Results, repetition: str, random: np.random.Generator) -> Ite
                 "context": {"language": "en"},
                 "step": step.name,
                 "role": step.role,
-                "model": "s",
+                "model": "j1",
                 "sample_number": number,
                 "messages": "[]",
                 "status": "ok",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable
 from pathlib import Path
@@ -46,11 +47,11 @@ JUDGES = ("openai/judge", "qwen/judge")
 def connection(store: Store, run_rows: Build) -> duckdb.DuckDBPyConnection:
     """Two models, four items, two metrics, two judges: the second gives a point less to every second item."""
     store.append(run_rows("r1", ("m1", "m2")))
-    store.append(
-        run_rows(
-            "r2", ("m1", "m2"), judge=JUDGES[1], value=lambda model, item: 5.0 + model + item % 3 - item % 2, minutes=1
-        )
+    both = run_rows(
+        "r2", ("m1", "m2"), judge=JUDGES[1], value=lambda model, item: 5.0 + model + item % 3 - item % 2, minutes=1
     )
+    both["runs"][0]["roles"] = json.dumps({"candidate": ["m1", "m2"], "judge": JUDGES})
+    store.append(both)
     return connect(store)
 
 
@@ -184,7 +185,9 @@ def test_the_worst_replies_are_ranked_by_where_they_stand_on_their_scales(mixed:
 
 def test_a_judge_that_gives_one_grade_correlates_with_nobody(store: Store, run_rows: Build) -> None:
     store.append(run_rows("r1"))
-    store.append(run_rows("r2", judge="flat", value=lambda model, item: 5.0, minutes=1))
+    flat = run_rows("r2", judge="flat", value=lambda model, item: 5.0, minutes=1)
+    roles = {"candidate": flat["runs"][0]["models"], "judge": ["flat", "openai/judge"]}
+    store.append({**flat, "runs": [flat["runs"][0] | {"roles": json.dumps(roles)}]})
     (row,) = rows(connect(store), "from edubench.agreement()")
     assert row["correlation"] is None
 

@@ -96,7 +96,7 @@ def test_the_measures_of_mathtutorbench_have_values(store: Store) -> None:
         results.add("mistake_location", "micro_f1.gold", name, int(truth[item]))
         results.add("scaffolding", "win", name, float(item % 2), arms={"instruction": "plain"})
     results.write(store)
-    assert single(store, plan, "problem_solving.accuracy").method == "wilson"
+    assert single(store, plan, "problem_solving.accuracy").method == "exact"
     row = single(store, plan, "mistake_location.micro_f1")
     equal = (said == truth).astype(float)
     assert (row.value, row.standard_error) == pytest.approx((equal.mean(), equal.std(ddof=1) / math.sqrt(50)))

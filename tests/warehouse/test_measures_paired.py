@@ -83,7 +83,7 @@ def sample(plan: Plan, score: Mapping[str, Any], arm: str, number: int) -> dict[
         "context": {"language": "en"},
         "step": step.name,
         "role": "student",
-        "model": "s",
+        "model": "j1",
         "sample_number": number,
         "status": "ok",
         "messages": "[]",

@@ -38,8 +38,9 @@ def test_a_measure_has_its_interval_and_coverage(store: Store, run_rows: Build, 
     [row] = evaluate(connect(store), plan, plan.measures[0]).rows
     assert (row.model, row.value, row.items, row.n, row.total, row.coverage) == ("m", 6.0, 3, 6, 8, 0.75)
     assert row.standard_error == pytest.approx(1 / 3**0.5)
-    assert row.half_width == pytest.approx(4.302653 / 3**0.5)
-    assert (row.interval_low, row.interval_high) == (pytest.approx(6 - 4.302653 / 3**0.5), pytest.approx(8.484137))
+    assert row.interval_low is not None and row.interval_high is not None
+    assert 1 < row.interval_low < 6 - 4.302653 / 3**0.5 < 6 + 4.302653 / 3**0.5 < row.interval_high < 10
+    assert row.half_width == max(6 - row.interval_low, row.interval_high - 6)
 
 
 def test_an_interval_stays_on_the_scale_and_needs_two_items(store: Store, run_rows: Build, plan: Plan) -> None:

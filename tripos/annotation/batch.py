@@ -73,6 +73,7 @@ class Row:
     language: str
     sample_id: str
     model: str
+    binding: str
     scorer: str
     judgement_id: str
     judgement: str

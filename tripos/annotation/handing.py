@@ -136,6 +136,7 @@ def _row(each: Candidate, shown: Shown, seed: int, name: str) -> Row:
         language=shown.language,
         sample_id=each.sample_id,
         model=each.model,
+        binding=each.binding,
         scorer=each.step.scorer,
         judgement_id=each.judgement_id,
         judgement=each.step.judgement,

@@ -45,6 +45,7 @@ class Candidate:
     step: Grade
     judgement_id: str
     model: str
+    binding: str
     marks: tuple[Mark, ...]
 
     @property
@@ -123,15 +124,19 @@ class Replies:
 
     def candidates(self) -> Iterator[Candidate]:
         """Every reply once, by scenario and item; some may turn out to have nothing to grade (`show`)."""
-        binding = Binding({**self.run.roles, self.role: (self.evaluator,)}, self.run.compared_role, self.run.identities)
+        own = Binding(self.run.roles, self.run.compared_role, self.run.identities)
+        binding = replace(own, models={**self.run.roles, self.role: (self.evaluator,)})
         seen: set[str] = set()
         for scenario in self.plan.scenarios:
-            wirings = [Wiring(scenario, treatment, self.plan, binding) for treatment in scenario.treatments]
+            wirings = [
+                tuple(Wiring(scenario, treatment, self.plan, roles) for roles in (binding, own))
+                for treatment in scenario.treatments
+            ]
             for case in self._cases(scenario):
-                for wiring in wirings:
+                for wiring, of_run in wirings:
                     for model in self.run.models:
                         for number in range(wiring.samples):
-                            for each in self._of(Unit(case, wiring, model, number)):
+                            for each in self._of(Unit(case, wiring, model, number), of_run):
                                 if each.judgement_id not in seen:
                                     seen.add(each.judgement_id)
                                     yield each
@@ -153,7 +158,7 @@ class Replies:
                     shown[each.judgement_id] = found
         return shown
 
-    def _of(self, unit: Unit) -> Iterator[Candidate]:
+    def _of(self, unit: Unit, of_run: Wiring) -> Iterator[Candidate]:
         for step in unit.wiring.treatment.steps:
             if not isinstance(step, Grade) or unit.wiring.role_of(step) != self.role:
                 continue
@@ -161,7 +166,8 @@ class Replies:
                 continue
             names = unit.scores[step.fingerprint, self.evaluator]
             marks = tuple(self._mark(step, title, name) for title, name in names.items())
-            yield Candidate(unit, step, unit.judgement(step, self.evaluator), unit.scored(step), marks)
+            binding = of_run.pattern(unit.model, unit.number).given_binding(step)
+            yield Candidate(unit, step, unit.judgement(step, self.evaluator), unit.scored(step), binding, marks)
 
     def _mark(self, step: Grade, title: str, score_id: str) -> Mark:
         if step.metrics:

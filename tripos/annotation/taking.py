@@ -112,6 +112,7 @@ def _score(batch: Batch, row: Row, mark: Mark, value: float, reason: str | None)
             "scenario": row.scenario,
             "item_id": row.item_id,
             "model": row.model,
+            "binding": row.binding,
         },
         scorer=row.scorer,
         metric=mark.metric,

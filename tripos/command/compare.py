@@ -164,7 +164,7 @@ def _data(one: Side, two: Side, changed: list[Change], found: Comparison) -> dic
         "only_a": found.only_a,
         "only_b": found.only_b,
         "same": found.same,
-        "unpaired": list(found.unpaired),
+        "unpaired": [{"name": name, "reason": why} for name, why in found.unpaired],
         "together": list(found.together),
         "rows": [
             {

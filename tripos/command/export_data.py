@@ -40,10 +40,10 @@ def export_eee(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, opti
         _print({"format": f"every_eval_ever/{VERSION}", "files": told})
         return
     for each in found:
-        print(f"{each.model}: {each.results:,} results, {each.instances.rows:,} scores")
+        print(f"{each.model}: {_many(each.results, 'result')}, {_many(each.instances.rows, 'score')}")
         print(f"  {each.aggregate}")
         if each.without_value:
-            print(f"  {each.without_value:,} scores without a value are not in it")
+            print(f"  left out: {_many(each.without_value, 'score')} without a value")
     print(f"all of it fits the schemas of Every Eval Ever {VERSION}")
     if not options.organization:
         print("the source is `unknown`: `--organization NAME` says who ran this")
@@ -77,7 +77,7 @@ def export_tables(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, o
         _print({"run_id": run.run_id, "tables": to_data(written)})
         return
     for each in written:
-        print(f"{each.name}: {each.rows:,} {'row' if each.rows == 1 else 'rows'} in {each.path}")
+        print(f"{each.name}: {_many(each.rows, 'row')} in {each.path}")
         for note in each.notes:
             print(f"  {note}")
     if not options.secrets:
@@ -125,3 +125,12 @@ def _folder(path: Path) -> None:
 
 def _print(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def _many(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    >>> _many(1, "row"), _many(1200, "row")
+    ('1 row', '1,200 rows')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

@@ -29,8 +29,8 @@ def export_pairs(options: Namespace) -> int:
         print(json.dumps({name: value for name, value in said.items() if name != "lines"}, indent=2))
         return GOOD
     topics = {group for line in said["lines"] for group in line["groups"]}
-    grouped = f" of {len(topics):,} topics" if topics else ""
-    print(f"{said['examples']:,} pairs{grouped}, written to {path}")
+    grouped = f" of {len(topics):,} topic{'' if len(topics) == 1 else 's'}" if topics else ""
+    print(f"{said['examples']:,} pair{'' if said['examples'] == 1 else 's'}{grouped}, written to {path}")
     wrote = Counter(name for line in said["lines"] for name in set(line["by"]) if name)
     for name, count in wrote.most_common():
         print(f"  with a reply of {name}: {count:,}")

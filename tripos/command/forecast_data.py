@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import isfinite
+from types import MappingProxyType
 from typing import Any
 
 import orjson
@@ -12,10 +14,11 @@ from tripos_runtime.estimates import Estimate, Span
 from tripos_runtime.forecast import Forecast
 
 
-def to_json(found: Forecast, budget: Budget | None = None) -> str:
+def to_json(found: Forecast, budget: Budget | None = None, withheld: Mapping[str, int] = MappingProxyType({})) -> str:
     """The forecast as indented JSON. A cost that is not known is null, and `unpriced` names the models; so is a bound,
-    and `unbounded` says why."""
-    return orjson.dumps(to_data(found, budget), option=orjson.OPT_INDENT_2).decode()
+    and `unbounded` says why. `withheld` are the items of a scenario that the release withholds."""
+    data = {**to_data(found, budget), "items_withheld": dict(withheld)}
+    return orjson.dumps(data, option=orjson.OPT_INDENT_2).decode()
 
 
 def of_budget(found: Forecast, budget: Budget | None) -> dict[str, dict[str, Any]]:

@@ -51,7 +51,8 @@ def dry_run(
     Raises `Failure` where the store or a data file cannot be read.
     """
     found, budget = foresee_run(plan, source, selection, binding, config, recorded)
-    print(to_json(found, budget) if as_json else "\n".join(lines_of(found, plan, columns(), budget)))
+    withheld = source.withheld_counts(selection)
+    print(to_json(found, budget, withheld) if as_json else "\n".join(lines_of(found, plan, columns(), budget)))
     return GOOD
 
 

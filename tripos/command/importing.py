@@ -115,7 +115,8 @@ def _samples(options: Namespace) -> int:
     thaw_given(source, options.path, compilation.releases)
     folder = Path(compilation.sources[0].path).parent
     released = compilation.release_folders
-    made = record(table, plan, source, config, role_flags(options.role), folder, released)
+    command = _run_of(options)
+    made = record(table, plan, source, config, role_flags(options.role), folder, command, released)
     told = made.told
     with _Telling(options, told, made.rejected):
         skip, rows = options.skip_rejected, len(table.records)
@@ -126,7 +127,15 @@ def _samples(options: Namespace) -> int:
         by = _listed(told["models"])
         print(f"{_count(told['replies'], 'reply')} to {_count(told['items'], 'item')} by {by}")
         _print_counts(told, "reply", options.dry_run)
+        for name, count in told["unmade"].items():
+            print(f"{_count(count, 'row')} of `{name}` {'is' if count == 1 else 'are'} yet to be made")
     return GOOD
+
+
+def _run_of(options: Namespace) -> list[str]:
+    """How a run of the spec is typed, into the same store."""
+    folders = [word for folder in options.data for word in ("--data", folder)]
+    return ["tripos", "run", options.path, *folders, *(["--store", options.store] if options.store else [])]
 
 
 def _table(options: Namespace, fixed: Mapping[str, object]) -> Table:

@@ -125,8 +125,23 @@ def _notes(board: Board) -> list[str]:
             by[each.graders].append(each.model)
         told = "; ".join(f"{', '.join(models)} by {', '.join(graders) or 'nobody'}" for graders, models in by.items())
         notes.append(f"! not all were graded by the same, and those are not told apart: {told}")
-    if len({each.items for each in board.standings}) > 1:
+    if board.in_other_company:
+        beside: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for each in board.standings:
+            beside[each.company].append(each.model)
+        shared = set.intersection(*map(set, beside))
+        told = "; ".join(
+            f"{', '.join(models)} with {', '.join(sorted(set(company) - shared)) or 'nobody'}"
+            for company, models in beside.items()
+        )
+        notes.append(f"! not all had the same models in the other roles, and those are not told apart: {told}")
+    notes += [
+        f"! {model}: its last run was of another spec, or not of all scenarios: some scores are missing"
+        for model in board.partly
+    ]
+    if not board.same_items or len({each.items for each in board.standings}) > 1:
         notes.append("! not all have the same items; two are compared over those that both have")
+    notes += [f"! {model}: {told}" for model, told in board.partial.items()]
     short = [each for each in board.standings if _is_short(each)]
     notes += [
         f"! {each.model}: only {each.coverage:.0%} of its scores have a value, {each.n:,} of {each.total:,}"

@@ -34,7 +34,8 @@ def main(options: Namespace) -> int:
         share = row["scored_share"]
         scored = "—" if share is None else f"{share:.0%}"
         name = f"{row['benchmark']} {row['version']}"
-        table.add_row(row["run_id"], name, ", ".join(row["models"]), f"{row['samples']:,}", scored, row["status"])
+        status = f"{row['status']}, {row['withheld']:,} items withheld" if row["withheld"] else row["status"]
+        table.add_row(row["run_id"], name, ", ".join(row["models"]), f"{row['samples']:,}", scored, status)
     console = Console(width=shutil.get_terminal_size((80, 24)).columns, highlight=False)
     with console.capture() as captured:
         console.print(table)

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any, NoReturn
 
 from tripos.failure import Failure
+from tripos_warehouse.folders import why_no_folder
 
 INVALID = re.compile(r"argument (?P<named>\S+): invalid choice: '(?P<said>.*)' \(choose from (?P<known>.*)\)")
 """What argparse says of a value that is not among those that it may be."""
@@ -16,6 +17,8 @@ UNFIT = re.compile(r"argument (\S+): invalid (.*?)(?: value)?: '(.*)'")
 KINDS = {"int": "whole number", "float": "number"}
 BEGIN = "`tripos --help` lists the verbs; `tripos explain index` has a spec to begin with"
 """What to say to somebody who looks for a beginning."""
+PLACES = ("DIR", "FILE", "TOML")
+"""How options call a folder or a file that they take."""
 EMPTY = re.compile(r"argument (\S+): expected one argument")
 
 
@@ -42,6 +45,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[argparse.Namespace, list[str]]:  # type: ignore[override]
         """As argparse does, but says of a word that nothing takes what it may have been."""
         found, rest = super().parse_known_args(args, namespace)
+        self._check_places(found)
         if rest:
             said = rest[0].partition("=")[0]
             hint = f"`{self.prog} --help` shows how it is written"
@@ -50,6 +54,18 @@ class Parser(argparse.ArgumentParser):
             hint = self._without_option(said) or _near_option(said, self._option_string_actions) or hint
             raise Failure("R0202", f"`{self.prog}` has no option `{said}`", hint)
         return found, rest
+
+    def _check_places(self, found: argparse.Namespace) -> None:
+        """Refuses an address where a folder or a file of this machine is taken. A release may have an address."""
+        for action in self._actions:
+            named = action.option_strings and (action.metavar in PLACES or action.dest == "output")
+            if not named and action.metavar != "FILE":
+                continue
+            given = getattr(found, action.dest, None)
+            for place in given if isinstance(given, list) else [given]:
+                foreign = why_no_folder(place) if isinstance(place, str) else None
+                if foreign is not None:
+                    raise Failure("W0106", *foreign)
 
     def _without_option(self, said: str) -> str | None:
         """How a word is written that was given as an option, such as `--run` where a run has a place of its own."""

@@ -15,6 +15,7 @@ from tripos.command.terminal import columns
 from tripos.command.walked import walk_lines
 from tripos.config import Config
 from tripos.failure import GOOD, USAGE, Failure
+from tripos.releases.public_rows import standing
 from tripos.releases.thawing import thaw_given
 from tripos.settings import Chosen, chosen_settings
 from tripos_compiler.compile import Compilation
@@ -59,6 +60,7 @@ def _plan_compiled(options: Namespace, chosen: Chosen, compilation: Compilation,
     if not has_models(options, config):
         models, items, slots = _ones(plan), source.counts(selection), source.slot_counts(selection)
         show_plan(plan, items, models, slots, planned_steps(plan, items, models, slots))
+        _show_standing(source, selection)
         return GOOD
     binding, cassette = chosen_binding(options, config, plan, compilation.releases)
     try:
@@ -70,6 +72,12 @@ def _plan_compiled(options: Namespace, chosen: Chosen, compilation: Compilation,
     warn_of_kin(plan, binding, options, config)
     _show_foreseen(plan, source, selection, binding, config, recorded)
     return GOOD
+
+
+def _show_standing(source: CaseSource, selection: Selection) -> None:
+    """Prints on how many of how many items a run stands, where a release withholds some."""
+    if told := standing(source, selection):
+        print(told)
 
 
 def _show_foreseen(
@@ -84,6 +92,7 @@ def _show_foreseen(
     found, budget = foresee_run(plan, source, selection, binding, config, recorded)
     filled = {role: len(names) for role, names in binding.models.items()}
     show_plan(plan, items, filled, slots, planned(found, plan))
+    _show_standing(source, selection)
     print()
     print("\n".join(lines_of(found, plan, columns(), budget)))
 

@@ -38,6 +38,7 @@ from tripos.command.summary import Ended, summary, summary_lines, wrapped
 from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
 from tripos.releases.artefact_roles import open_artefact
 from tripos.releases.origins import origin_of
+from tripos.releases.public_rows import standing
 from tripos.releases.thawing import thaw_given
 from tripos.running import Ending, Job
 from tripos.secrets import without_keys
@@ -227,6 +228,8 @@ class _Run:
             lines = [f"{head}{gap}{store}"]
             for role, models in job.binding.models.items():
                 lines += wrapped(f"  {role}: ", ", ".join(models), "    ") if models else ()
+            if told := standing(job.source, job.selection):
+                lines.append(f"  {told}")
             aside("\n".join(lines))
 
     def _ended(self, ending: Ending, failure: Failure | None, elapsed_s: float) -> Ended:

@@ -49,4 +49,4 @@ def show_answer(connection: duckdb.DuckDBPyConnection, query: str, output: str |
         print(render_table(table, columns()))
     else:
         write_answer(table, output)
-        print(f"{table.num_rows:,} rows written to {output}", file=sys.stderr)
+        print(f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'} written to {output}", file=sys.stderr)

@@ -63,7 +63,7 @@ def summary_lines(ended: Ended) -> list[str]:
     >>> tally.samples.update(ok=8, parse_failure=1, provider_error=1)
     >>> for line in summary_lines(Ended("r1", "finished", tally, 20.0, command="tripos run quiz")):
     ...     print(line)
-    finished: 9 asked, 1 failed; 0 tokens in, 0 out; cost 0.0000 USD
+    finished: 9 calls asked, 1 failed; 0 tokens in, 0 out; cost 0.0000 USD
       took     20 s, 0.50/s
       replies  8 ok (80.0%), 1 parse_failure (10.0%), 1 provider_error (10.0%)
       failed   1 with R0111 server error: `tripos explain R0111`
@@ -71,8 +71,9 @@ def summary_lines(ended: Ended) -> list[str]:
     """
     tally = ended.tally
     spent = of_budget(ended.budget)
-    tokens = f"{tally.tokens_in:,} tokens in, {tally.tokens_out:,} out"
-    lines = wrapped(f"{ended.status}: ", f"{counts(tally)}; {tokens}; cost {cost(tally)}", "  ")
+    tokens = f"{tally.tokens_in:,} token{'' if tally.tokens_in == 1 else 's'} in, {tally.tokens_out:,} out"
+    asked = counts(tally).replace(" asked", f" call{'' if tally.asked.total() == 1 else 's'} asked", 1)
+    lines = wrapped(f"{ended.status}: ", f"{asked}; {tokens}; cost {cost(tally)}", "  ")
     for text in ended.functions:
         lines += wrapped("  ", without_keys(text), "    ")
     for label, text in _details(ended):

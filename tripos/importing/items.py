@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -50,13 +50,23 @@ class Items:
     @property
     def field_names(self) -> frozenset[str]:
         """Everything by which an item can be told: the fields of data sets, and the axes."""
-        fields = {each.name for dataset in self.plan.datasets for each in dataset.fields}
-        return frozenset(fields | self.axes.keys())
+        return frozenset({each.name for each in self._every_field} | self.axes.keys())
 
     @property
     def columns(self) -> frozenset[str]:
         """The columns that may tell an item: the names of its fields, and what they are called in the data."""
-        return self.field_names | {c for dataset in self.plan.datasets for each in dataset.fields for c in each.columns}
+        return self.field_names | {column for each in self._every_field for column in each.columns}
+
+    @property
+    def _every_field(self) -> Iterator[DataField]:
+        for fields in self._fields_of.values():
+            yield from fields
+
+    @property
+    def _fields_of(self) -> dict[str, tuple[DataField, ...]]:
+        """The fields of every data set, by its name."""
+        read = {each.name: each.fields for each in self.plan.datasets}
+        return read | {each.name: each.fields for each in self.plan.made}
 
     def scenario(self, record: Record) -> Scenario | None:
         """The scenario that a row names, by name or title; None where it names none. Raises `Misfit`."""
@@ -130,7 +140,7 @@ class Items:
         rows = scenario.rows
         if rows is None:
             return ()
-        return next((each.fields for each in self.plan.datasets if each.name == rows.dataset), ())
+        return self._fields_of.get(rows.dataset, ())
 
     def _axis(self, record: Record, name: str) -> str | None:
         said = record.text(name)

@@ -12,18 +12,18 @@ from typing import Any
 
 from tripos.config import Config
 from tripos.failure import Failure
+from tripos.importing.made_rows import take_made_rows
 from tripos.importing.records import Table
 from tripos.importing.rejections import Rejection
 from tripos.importing.samples import CaseReplies, Replies, read_replies
-from tripos.running import run_row
+from tripos.running import run_row, step_rows
 from tripos.wiring import identified
 from tripos_compiler.data import DataError
 from tripos_compiler.plan import Ask, Plan
 from tripos_compiler.semantics.evaluate import calling
 from tripos_runtime.binding import Binding
-from tripos_runtime.cases import CaseSource, Selection
+from tripos_runtime.cases import CaseSource
 from tripos_runtime.engine import item_row, new_run_id
-from tripos_runtime.making.foreseen import data_maker
 from tripos_runtime.marks import Marks, drawn_counts
 from tripos_runtime.plugins import NOTHING, PluginError, load_plugins
 from tripos_runtime.recorded import Recorder, Refusal
@@ -63,6 +63,9 @@ class _NoLedger:
         """There are none."""
         return {}
 
+    def close(self) -> None:
+        """There is nothing to close."""
+
 
 def role_flags(texts: Sequence[str]) -> dict[str, str]:
     """The model of each role that `--role NAME=MODEL` names. Raises `Failure` R0202."""
@@ -82,59 +85,62 @@ def record(
     config: Config,
     roles: Mapping[str, str],
     folder: Path,
+    command: Sequence[str],
     releases: Mapping[str, str] = NOTHING,
 ) -> Recorded:
     """What the replies of a file come to in the store of `config`, without anything being written. `folder` is that of
-    the spec, and `releases` those of releases that it extends, for their Python functions.
+    the spec, and `releases` those of releases that it extends, for their Python functions; `command` is how a run of
+    the spec is typed.
 
     Raises `Failure`, also where the plan has parts that are not run, and `StoreError` where the store cannot be read.
     """
+    _check_roles(plan, roles)
+    root = Path(config.store)
+    ledger: Any = open_ledger(Store.open(root, create=False), plan.fingerprints) if _is_there(root) else _NoLedger()
     try:
-        replies = read_replies(table, plan, source)
-        check_recordable(replies.scenarios)
-        functions = load_plugins(plan, folder, releases)
-        binding = identified(_binding(plan, replies, roles), config)
-        with calling(functions):
-            return _record(table, plan, source, Path(config.store), replies, binding)
+        with calling(load_plugins(plan, folder, releases)):
+            made = take_made_rows(plan, source, config, ledger, roles, command)
+            replies = read_replies(table, plan, source)
+            check_recordable(replies.scenarios)
+            binding = identified(_binding(plan, replies, {**made.models, **roles}), config)
+            recorded = _record(table, plan, source, root, replies, binding, ledger)
+            recorded.told["unmade"] = dict(made.unmade)
+            return recorded
     except DataError as error:
         raise Failure("E0307", error.message, error.help) from error
     except (NotRunnable, PluginError) as error:
         raise Failure(error.code, error.message, error.hint) from error
+    finally:
+        ledger.close()
 
 
-def _record(table: Table, plan: Plan, source: CaseSource, root: Path, replies: Replies, binding: Binding) -> Recorded:
+def _record(
+    table: Table, plan: Plan, source: CaseSource, root: Path, replies: Replies, binding: Binding, ledger: Any
+) -> Recorded:
     now = datetime.now(UTC)
     run_id = new_run_id(now)
-    fingerprints = plan.fingerprints
-    ledger: Any = open_ledger(Store.open(root, create=False), fingerprints) if _is_there(root) else _NoLedger()
     recorder = Recorder(plan, source.sources, ledger, run_id, lambda: now)
     rows = recorder.collected.kept
     items = names = 0
     marks: Marks | None = None
     rejected = replies.rejected
     costs: list[float | None] = []
-    try:
-        if plan.made:  # cases are made of the rows that the store has
-            data_maker(plan, source, Selection(), binding, ledger).go_through()
-        for each, refused in _taken(recorder, replies.cases(source, binding)):
-            for name, why in refused.items():
-                rejected.append(Rejection(each.records[name], "reply", each.replies[name]["reply"], why.reason))
-            taken = each.replies.keys() - refused.keys()
-            if taken:
-                items += 1
-                names += len(taken)
-                costs += [each.replies[name]["cost_usd"] for name in sorted(taken)]
-                marks = marks or Marks(source, source.drawn())
-                member = {
-                    "run_id": run_id,
-                    "scenario": each.case.scenario.name,
-                    "item_id": each.case.item_id,
-                    "subsets": marks.of(each.case),
-                }
-                recorder.collected.keep({"run_items": [member], "items": [item_row(plan, each.case)]})
-    finally:
-        if not isinstance(ledger, _NoLedger):
-            ledger.close()
+    for each, refused in _taken(recorder, replies.cases(source, binding)):
+        for name, why in refused.items():
+            rejected.append(Rejection(each.records[name], "reply", each.replies[name]["reply"], why.reason))
+        taken = each.replies.keys() - refused.keys()
+        if taken:
+            items += 1
+            names += len(taken)
+            costs += [each.replies[name]["cost_usd"] for name in sorted(taken)]
+            marks = marks or Marks(source, source.drawn())
+            member = {
+                "run_id": run_id,
+                "scenario": each.case.scenario.name,
+                "item_id": each.case.item_id,
+                "subsets": marks.of(each.case),
+            }
+            recorder.collected.keep({"run_items": [member], "items": [item_row(plan, each.case)]})
     new, scores = len(rows.get("samples", ())), Counter(row["status"] for row in rows.get("scores", ()))
     scenarios = [scenario.name for scenario in replies.scenarios]
     told: dict[str, Any] = {
@@ -158,6 +164,7 @@ def _record(table: Table, plan: Plan, source: CaseSource, root: Path, replies: R
     if drawn := drawn_counts(source):
         options["drawn"] = drawn
     rows["runs"] = [run_row(plan, binding, run_id, run_id, scenarios, options, now)]
+    rows["run_steps"] = [*step_rows(plan, binding, run_id, replies.scenarios)]
     known = None if None in costs else sum(cost for cost in costs if cost is not None)
     end = {"asked": 0, "reused": names, "failed": 0, "cost_usd": known, "finished_at": now}
     rows["run_ends"] = [{"run_id": run_id, "status": "finished", "message": f"imported: {table.source}", **end}]
@@ -174,12 +181,15 @@ def _is_there(root: Path) -> bool:
     return (root / MARKER).is_file()
 
 
-def _binding(plan: Plan, replies: Replies, roles: Mapping[str, str]) -> Binding:
-    """Who fills the roles: the compared one is filled by the models of the file, others that reply by `roles`, or by
-    the compared model where there is only one. Judges are nobody."""
+def _check_roles(plan: Plan, roles: Mapping[str, str]) -> None:
     for name in roles:
         if name not in {role.name for role in plan.roles}:
             raise Failure("R0201", f"the benchmark has no role `{name}`", "`tripos plan SPEC` shows them")
+
+
+def _binding(plan: Plan, replies: Replies, roles: Mapping[str, str]) -> Binding:
+    """Who fills the roles: the compared one is filled by the models of the file, others that reply by `roles`, or by
+    the compared model where there is only one. Judges are nobody."""
     asked = {step.role for s in replies.scenarios for step in s.steps if isinstance(step, Ask)}
     models: dict[str, tuple[str, ...]] = {}
     for role in plan.roles:

@@ -16,15 +16,16 @@ YES = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}
 @dataclass(frozen=True)
 class Scale:
     """From `low` to `high`, where there are bounds; `words` are what the plan calls a level, with its two ends. Of a
-    `truth` the values are 1 and 0."""
+    `truth` the values are 1 and 0. Of a `metric` the plan says what becomes of a value outside of its scale."""
 
     low: float | None = None
     high: float | None = None
     words: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     truth: bool = False
+    metric: Metric | None = None
 
     def read(self, said: Any) -> float:
-        """A value as a number. Raises `Misfit` where it is none, or lies outside of the scale.
+        """A value as a number. Raises `Misfit` where it is none, or lies outside of a scale that refuses such.
 
         >>> Scale(1, 5, {"good": (4.0, 4.0)}).read("Good"), Scale(truth=True).read("yes")
         (4.0, 1.0)
@@ -46,6 +47,8 @@ class Scale:
         if not math.isfinite(value):
             words = " or the words of a level" if self.words else ""
             raise Misfit("value", said, f"not a number{words}")
+        if self.metric is not None and (placed := self.metric.placed(value)) is not None:
+            return placed
         if (self.low is not None and value < self.low) or (self.high is not None and value > self.high):
             raise Misfit("value", said, f"not in {_end(self.low)}..{_end(self.high)}")
         return value
@@ -114,7 +117,7 @@ def _scale_of(metric: Metric) -> Scale:
     words: dict[str, tuple[float, float]] = {}
     for level in metric.levels:
         words |= {folded(text): (float(level.low), float(level.high)) for text in level.text.values()}
-    return Scale(float(metric.low), float(metric.high), words)
+    return Scale(float(metric.low), float(metric.high), words, metric=metric)
 
 
 def _scale_of_type(gives: Type) -> Scale:

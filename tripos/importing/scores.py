@@ -17,6 +17,8 @@ from tripos.importing.rejections import Misfit, Rejection, whole
 from tripos.importing.scales import Given, Place, folded, gradable, metric_words
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
+from tripos_runtime.binding import Binding
+from tripos_runtime.bindings import given_bindings
 from tripos_warehouse import sql
 from tripos_warehouse.given_scores import GivenScore, imported_score
 from tripos_warehouse.runs import Run
@@ -77,6 +79,7 @@ class _Reader:
             self.by_item.setdefault((reply.sample["scenario"], reply.sample["item_id"]), []).append(reply)
         self.items = Items(plan, _items(connection, schema, plan), OWN)
         self.wide = self._columns_of_metrics()
+        self.bindings = given_bindings(plan, Binding(run.roles, run.compared_role, run.identities))
         self.judges = _judges_of_runs(connection, run.benchmark)
         self.blank = 0
 
@@ -157,7 +160,9 @@ class _Reader:
                 rejected.append(Rejection(record, field, misfit.value, misfit.reason))
                 continue
             for step in given.steps:
-                yield imported_score(reply.sample, step, metric, evaluator, round_, number, rationale)
+                binding = self.bindings[step.fingerprint, reply.sample["binding"]]
+                sample = {**reply.sample, "binding": binding}
+                yield imported_score(sample, step, metric, evaluator, round_, number, rationale)
 
     def _field_of(self, metric: str) -> str:
         return self.wide[metric][0] if metric in self.wide else "value"
@@ -269,13 +274,15 @@ def _replies(
     connection: duckdb.DuckDBPyConnection, schema: str, run: Run, arms: Sequence[str], given: Mapping[Place, object]
 ) -> list[Reply]:
     """The replies of a run that a scorer grades."""
-    more = "".join(f", {sql.name(arm)}" for arm in arms)
+    more = "".join(f", sample.{sql.name(arm)}" for arm in arms)
     rows = connection.execute(
-        f"""select sample_id, scenario, item_id, model, sample_number, step, fingerprint{more}
-        from {schema}.samples where reply is not null order by all"""
+        f"""select sample.sample_id, sample.scenario, sample.item_id, sample.model, sample.sample_number, sample.step,
+          sample.fingerprint, kept.binding{more}
+        from {schema}.samples as sample join main.samples as kept on kept.sample_id = sample.sample_id
+        where sample.reply is not null order by all"""
     ).fetchall()
     found: dict[str, Reply] = {}
-    for sample_id, scenario, item_id, model, number, step, fingerprint, *values in rows:
+    for sample_id, scenario, item_id, model, number, step, fingerprint, binding, *values in rows:
         if (place := (scenario, fingerprint)) not in given:
             continue
         told = dict(zip(arms, values, strict=True))
@@ -283,7 +290,8 @@ def _replies(
             found[sample_id] = Reply(before.sample, number, step, place, (*before.arms, told))
             continue
         own = {"sample_id": sample_id, "run_id": run.run_id, "benchmark": run.benchmark, "scenario": scenario}
-        found[sample_id] = Reply({**own, "item_id": item_id, "model": model}, number, step, place, (told,))
+        own |= {"item_id": item_id, "model": model, "binding": binding}
+        found[sample_id] = Reply(own, number, step, place, (told,))
     return list(found.values())
 
 

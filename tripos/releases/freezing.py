@@ -14,7 +14,8 @@ import orjson
 from tripos.failure import Failure
 from tripos.releases.manifest import ExternalFile
 from tripos.releases.opening import open_release
-from tripos.releases.thawing import MADE, WITHHELD, plain, whole
+from tripos.releases.public_rows import plain, whole
+from tripos.releases.thawing import MADE, WITHHELD
 from tripos_compiler.plan import Plan
 from tripos_compiler.releases import FoundRelease
 from tripos_compiler.semantics.rows import item_id

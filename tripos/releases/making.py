@@ -40,6 +40,7 @@ from tripos.releases.manifest import (
 )
 from tripos.releases.names import CHECKSUM, MANIFEST, SIGNATURES, SPEC
 from tripos.releases.opening import open_release, recompiled_digest
+from tripos.releases.public_rows import write_drawn, write_public
 from tripos.releases.signing import sign
 from tripos.releases.thawing import thaw_extended
 from tripos.releases.withholding import held_files, held_sets, put_aside
@@ -164,6 +165,12 @@ def _write(
     canary = canary_of(plan.benchmark.name)
     frozen = freeze(source, folder, times, canary, withheld_of(source), private)
     rows |= frozen.rows
+    held_back = held_back_in(wanted.compilation.releases)
+    held = withheld_of(source) | held_back
+    if any(each.source == WITHHELD for each in contents.external):
+        rows |= write_public(source, folder, held_sets(source, held_back), held, canary)
+    if held and plan.subsets:
+        write_drawn(source, folder)
     lent = take_frozen(plan, wanted.compilation.releases, folder)
     rows |= lent.rows
     external = (*contents.external, *frozen.withheld, *lent.withheld)

@@ -75,7 +75,7 @@ class Release:
 
     def _check_files(self) -> None:
         for file in self.manifest.files:
-            if file.path in NEEDED or file.path.startswith(("spec/", f"{DATA}/", "made/", f"{RELEASES}/")):
+            if file.path in NEEDED or file.path.startswith(("spec/", f"{DATA}/", "made/", "public/", f"{RELEASES}/")):
                 try:
                     same = file_digest(self.folder / file.path) == file.sha256
                 except OSError:

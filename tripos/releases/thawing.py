@@ -9,7 +9,10 @@ from typing import Any
 import orjson
 
 from tripos.failure import Failure
+from tripos.releases.manifest import Manifest
+from tripos.releases.opening import open_release
 from tripos.releases.places import find_release
+from tripos.releases.public_rows import looked_into_by, take_drawn, take_public, whole, withhold
 from tripos_compiler.releases import FoundRelease
 from tripos_compiler.semantics.rows import item_id
 from tripos_runtime.cases import CaseSource
@@ -17,7 +20,6 @@ from tripos_runtime.making.kept import MadeRow, Origins, RowFile
 
 MADE, WITHHELD = "made", "withheld"
 """The folder of a release for the rows that were made."""
-_SET = "$set"
 
 
 def thaw_given(source: CaseSource, given: str, extended: Iterable[FoundRelease] = ()) -> None:
@@ -39,20 +41,36 @@ def thaw_extended(source: CaseSource, extended: Iterable[FoundRelease]) -> None:
 def thaw(source: CaseSource, folder: Path, only: Collection[str] | None = None) -> None:
     """Puts the rows that a release has frozen where `source` finds them, so that a run makes none: of every data set,
     or of those in `only`. Without a folder of such rows nothing happens. Rows that are withheld are taken from the
-    folders in which `source` looks for data.
+    folders in which `source` looks for data; where they are not there, the others are all, and `source` says so.
 
-    Raises `Failure` R0264 where those are not there.
+    Raises `Failure` R0264 where files with such rows cannot be read or have others, or something looks into rows that
+    are not there.
     """
+    manifest = open_release(folder).manifest
+    take_public(source, folder, manifest)
     for path in sorted((folder / MADE).glob("*.jsonl")):
         if path.stem in source.sources.made.frozen or (only is not None and path.stem not in only):
             continue
         rows = source.sources.made.rows[path.stem] = RowFile()
         for row in _rows(path, [outer / MADE / path.name for outer in source.reader.folders]):
-            rows.add(row)
+            if isinstance(row, MadeRow):
+                rows.add(row)
+            else:
+                _without(source, path.stem, manifest)
         source.sources.made.frozen.add(path.stem)
+    take_drawn(source, folder)
 
 
-def _rows(path: Path, private: Sequence[Path]) -> Iterator[MadeRow]:
+def _without(source: CaseSource, name: str, manifest: Manifest) -> None:
+    """Has a run go without the rows of a data set that are withheld."""
+    if (place := looked_into_by(source.plan, name)) is not None:
+        message = f"items of `{name}` are withheld, their text is not here, and {place} looks into all of them"
+        raise Failure("R0264", message, "whoever has it gives the folder: --data DIR")
+    withhold(source, manifest, name)
+
+
+def _rows(path: Path, private: Sequence[Path]) -> Iterator[MadeRow | None]:
+    """The rows of a file; None for one that is withheld and not here."""
     held: Mapping[str, Any] | None = None
     with path.open("rb") as file:
         for line in file:
@@ -60,9 +78,12 @@ def _rows(path: Path, private: Sequence[Path]) -> Iterator[MadeRow]:
             if WITHHELD in said:
                 held = _held(private) if held is None else held
                 said = held.get(said[WITHHELD])
+                if said is None and any(each.is_file() for each in private):
+                    message = f"withheld items of `{path.stem}` are not among those that are given"
+                    raise Failure("R0264", message, "give the file that was written beside the release, or none")
                 if said is None:
-                    message = f"items of `{path.stem}` are withheld, and their text is not here"
-                    raise Failure("R0264", message, "whoever has it gives the folder: --data DIR")
+                    yield None
+                    continue
             origins = Origins(said["written_by"], said["attempts"], tuple(said["rejections"]))
             yield MadeRow(said["place"], whole(said["values"]), origins)
 
@@ -79,31 +100,3 @@ def _held(private: Sequence[Path]) -> dict[str, Any]:
                 hint = "give the file that was written beside the release"
                 raise Failure("R0264", f"the withheld items in `{path}` cannot be read", hint) from error
     return found
-
-
-def plain(value: Any) -> Any:
-    """A value of a row as JSON, from which `whole` makes the value again.
-
-    >>> whole(plain({"a": frozenset({"y", "x"}), "b": [1, None]})) == {"a": frozenset({"y", "x"}), "b": [1, None]}
-    True
-    """
-    match value:
-        case Mapping():
-            return {name: plain(each) for name, each in value.items()}
-        case frozenset() | set():
-            return {_SET: sorted(map(plain, value))}
-        case list() | tuple():
-            return [plain(each) for each in value]
-    return value
-
-
-def whole(value: Any) -> Any:
-    """The value of a row that `plain` made JSON of."""
-    match value:
-        case {"$set": list(members)} if len(value) == 1:
-            return frozenset(map(whole, members))
-        case dict():
-            return {name: whole(each) for name, each in value.items()}
-        case list():
-            return [whole(each) for each in value]
-    return value

@@ -59,13 +59,7 @@ def acceptances(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> 
 
 
 def _of(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, made: Made) -> Iterator[Acceptance]:
-    models = sorted({model for ask in made.asks for model in run.roles.get(ask.role, ())})
-    if not models:
-        return
-    source = (
-        f"from {sql.name(run.benchmark)}.slots where dataset = {sql.text(made.name)}"
-        f" and (written_by is null or written_by in ({', '.join(map(sql.text, models))}))"
-    )
+    source = f"from {sql.name(run.benchmark)}.slots where dataset = {sql.text(made.name)}"
     carried = [each.name for each in made.fields if each.type.kind == "choice" and each.type.axis == each.name]
     for axis in (None, *(name for name in dict.fromkeys((*made.axes, *carried)) if name != LANGUAGE)):
         value = "NULL" if axis is None else sql.name(axis)

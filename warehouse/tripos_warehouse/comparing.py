@@ -19,6 +19,7 @@ from tripos_warehouse.enumerations import LANGUAGE
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.distillation import metric_weights
 from tripos_warehouse.made_of import aggregates
+from tripos_warehouse.measures import evaluate_or_tell
 from tripos_warehouse.remeasuring import Half, remeasure
 from tripos_warehouse.runs import Run
 from tripos_warehouse.statistics.cells import mean_of_cells
@@ -75,8 +76,8 @@ class Section:
 class Comparison:
     """What two sides differ in. `pairs` are shared scores of `items` items; `only_a` and `only_b` are scores with a
     value that the other side lacks, `same` results that two models share because neither took part in them,
-    `unpaired` measures that lack a value on a side, and `together` those that a run has once for all of its models, so
-    that they tell no two of these apart."""
+    `unpaired` measures that cannot be compared, each with the reason, and `together` those that a run has once for all
+    of its models, so that they tell no two of these apart."""
 
     sections: tuple[Section, ...]
     pairs: int
@@ -84,7 +85,7 @@ class Comparison:
     only_a: int
     only_b: int
     same: int
-    unpaired: tuple[str, ...]
+    unpaired: tuple[tuple[str, str], ...]
     together: tuple[str, ...] = ()
 
 
@@ -146,7 +147,11 @@ def check_comparable(one: Side, two: Side) -> None:
 
 def _scales(plan: Plan) -> dict[str, str]:
     """What the values of every score are, in words."""
-    found = {metric.name: f"{metric.low} to {metric.high}" for metric in plan.metrics}
+    found = {
+        metric.name: f"{metric.low} to {metric.high}"
+        + (f", outside {metric.outside}" if metric.outside != "refuse" else "")
+        for metric in plan.metrics
+    }
     for scenario in plan.scenarios:
         for step in scenario.steps:
             match step:
@@ -169,7 +174,7 @@ def _given(type_: Any) -> str:
 
 def _spans(plan: Plan) -> dict[str, float]:
     """How far apart two values of a score can be, of those whose scale has bounds."""
-    found = {metric.name: float(metric.high - metric.low) for metric in plan.metrics}
+    found = {metric.name: float(metric.ends[1] - metric.ends[0]) for metric in plan.metrics if metric.ends is not None}
     for step in (step for scenario in plan.scenarios for step in scenario.steps):
         type_ = plan.scorer(step.scorer).gives if isinstance(step, Grade) and not step.metrics else None
         if (isinstance(step, Score) and step.truth) or isinstance(type_, BoolType):
@@ -238,7 +243,8 @@ def _row(name: str, of: str, found: _Pairs, cells: Sequence[str], weighted: bool
     names = {*found.columns["metric"].tolist()}
     spans = {judged.spans.get(name) for name in names}
     span = None if None in spans else max(each for each in spans if each is not None)
-    difference = mean_of_cells(found.b - found.a, items, cell, weight)
+    ends = None if span is None else (-span, span)
+    difference = mean_of_cells(found.b - found.a, items, cell, weight, ends=ends)
     return Compared(name, of, a, b, difference, None, names <= judged.graded, span)
 
 
@@ -265,18 +271,21 @@ def _together(one: Side, two: Side) -> tuple[str, ...]:
 
 def _measures(
     one: Side, two: Side, found: _Pairs, judged: Judged, together: Sequence[str]
-) -> tuple[tuple[Compared, ...], tuple[str, ...]]:
-    """Every measure over all but those `together`, and the names of those that cannot be compared."""
+) -> tuple[tuple[Compared, ...], tuple[tuple[str, str], ...]]:
+    """Every measure over all but those `together`, and the names of those that cannot be compared, each with why."""
     means = {row.name: row for row in _means(two.plan, found, judged)}
     items = sorted(set(found.columns["item"].tolist()))
     halves = [Half(side.connection, side.run.benchmark, side.models) for side in (one, two)]
     rows: list[Compared] = []
-    unpaired: list[str] = []
+    unpaired: list[tuple[str, str]] = []
+    stand_for = _stand_for(two.plan)
     for measure in two.plan.measures:
         if measure.name in together:
             continue
-        if _mean_of(measure) is not None:
+        if (mean := _mean_of(measure)) is not None:
             rows += [means[measure.name]] if measure.name in means else []
+            if stand_for[mean.values, mean.scenario, mean.by].name not in means:
+                unpaired.append((measure.name, _why_unpaired(one, two, measure)))
             continue
         graded = measure.lower_is_better or measure.name in two.plan.benchmark.headline
         lower = measure.lower_is_better
@@ -286,16 +295,40 @@ def _measures(
             Compared(measure.name, ", ".join(each.labels), each.a, each.b, each.difference, None, graded, span, lower)
             for each in values
         ]
-        unpaired += [] if values else [measure.name]
+        unpaired += [] if values else [(measure.name, _why_unpaired(one, two, measure))]
     return tuple(rows), tuple(unpaired)
 
 
-def _means(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[Compared]:
-    """Every measure that is a mean: of one that goes by something, each cell counts alike."""
+def _why_unpaired(one: Side, two: Side, measure: Measure) -> str:
+    """Why a measure has no value over what both sides share."""
+    told = []
+    for letter, side in (("A", one), ("B", two)):
+        own = next((each for each in side.plan.measures if each.name == measure.name), None)
+        rows = evaluate_or_tell(side.connection, side.plan, own).rows if own is not None else ()
+        of_side = [row for row in rows if row.model in side.models]
+        if all(row.value is None for row in of_side):
+            reasons = sorted({row.reason for row in of_side if row.reason}) or ["nothing was scored"]
+            told.append((letter, "; ".join(reasons)))
+    match told:
+        case [(_, a), (_, b)] if a == b:
+            return f"neither side has a value: {a}"
+        case []:
+            return "no item has a value on both sides"
+    return "; ".join(f"{letter} has no value: {why}" for letter, why in told)
+
+
+def _stand_for(plan: Plan) -> dict[Any, Measure]:
+    """Of measures that are one and the same mean of cells, the one that is shown."""
     chosen: dict[Any, Measure] = {}
     for measure in sorted(plan.measures, key=lambda each: len(each.by)):
         if (mean := _mean_of(measure)) is not None:
             chosen.setdefault((mean.values, mean.scenario, mean.by), measure)
+    return chosen
+
+
+def _means(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[Compared]:
+    """Every measure that is a mean: of one that goes by something, each cell counts alike."""
+    chosen = _stand_for(plan)
     for measure in plan.measures:
         mean = _mean_of(measure)
         if mean is None or chosen[mean.values, mean.scenario, mean.by] is not measure:

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from tripos_warehouse.comparing import LEVEL, Compared, Comparison, Section
 from tripos_warehouse.grid import NOTHING, Column, decimals_of, grid
-from tripos_warehouse.statistics.cells import ALIKE, ROUNDING
+from tripos_warehouse.statistics.bounded import ROUNDING
+from tripos_warehouse.statistics.cells import ALIKE
 
 TITLES = {"measure": "over all", "metric": "by metric", "scenario": "by scenario"}
 
@@ -37,6 +38,8 @@ def verdict(row: Compared, decimals: int = 2, tests: int = 1) -> str:
         return f"{told} {size}, the same everywhere: no interval"
     # Told from the side that is above, so that the numbers are those of the sentence.
     low, high = (found.low, found.high) if apart > 0 else (-found.high, -found.low)
+    if abs(apart) <= ROUNDING and not found.standard_error:
+        return f"no difference in any of {_count(found.n, 'pair')}; more than {high:.{decimals}f} is ruled out"
     interval = f"{size} ({low:.{decimals}f} to {high:.{decimals}f})"
     if row.p is not None and row.p < LEVEL:
         return f"{told} {interval}"
@@ -90,8 +93,8 @@ def _notes(comparison: Comparison) -> Iterable[str]:
     for side, alone in (("A", comparison.only_a), ("B", comparison.only_b)):
         if alone:
             yield f"{_count(alone, 'score')} of {side} {'has' if alone == 1 else 'have'} no counterpart: left out"
-    if comparison.unpaired:
-        yield f"no value on both sides, so not compared: {', '.join(comparison.unpaired)}"
+    for name, why in comparison.unpaired:
+        yield f"{name} is not compared: {why}"
     if comparison.together:
         yield f"one figure of all models of the run, so not compared: {', '.join(comparison.together)}"
 

@@ -26,9 +26,10 @@ Row = dict[str, Any]
 @dataclass(frozen=True)
 class GivenScore:
     """A score of one reply by one evaluator. `sample` has the columns `sample_id`, `run_id`, `benchmark`, `scenario`,
-    `item_id` and `model` that its rows get; `key` is what it is called in `judgements.parsed`. `judgement` is the
-    fingerprint of a judge's reply and `fingerprint` that of the scores, as in the plan of the run: so they count where
-    the scores of a model do. Only what was imported has a `round`."""
+    `item_id`, `model` and `binding` that its rows get, the last that of what is said of the reply; `key` is what it is
+    called in `judgements.parsed`. `judgement` is the fingerprint of a judge's reply and `fingerprint` that
+    of the scores, as in the plan of the run: so they count where the scores of a model do. Only what was imported has a
+    `round`."""
 
     score_id: str
     judgement_id: str
@@ -54,7 +55,7 @@ def imported_score(
     rationale: str | None = None,
 ) -> GivenScore:
     """A score of a file; `step` is the one in whose place it stands."""
-    about = evaluator, round, sample["sample_id"]
+    about = evaluator, round, sample["sample_id"], sample["binding"]
     return GivenScore(
         score_id=digest(["imported score", step.fingerprint, metric, *about]),
         judgement_id=digest(["imported judgement", step.judgement, *about]),
@@ -165,7 +166,7 @@ def _reason(told: Mapping[str, Any], each: GivenScore) -> str | None:
 
 
 def _common(each: GivenScore, now: datetime) -> Row:
-    names = ("sample_id", "run_id", "benchmark", "scenario")
+    names = ("sample_id", "run_id", "benchmark", "scenario", "item_id", "binding")
     own = {"scorer": each.scorer, "evaluator": each.evaluator, "round": each.round, "created_at": now}
     return {**{name: each.sample[name] for name in names}, **own, "judgement_id": each.judgement_id}
 
@@ -176,6 +177,6 @@ def _judgement(each: GivenScore, source: str | None, now: datetime) -> Row:
 
 
 def _score(each: GivenScore, now: datetime) -> Row:
-    own = {"score_id": each.score_id, "item_id": each.sample["item_id"], "model": each.sample["model"]}
+    own = {"score_id": each.score_id, "model": each.sample["model"]}
     told = {"metric": each.metric, "value": each.value, "status": "scored", "fingerprint": each.fingerprint}
     return {**_common(each, now), **own, **told}

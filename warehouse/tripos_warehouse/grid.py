@@ -127,12 +127,14 @@ def render_columns(names: Sequence[str], values: Sequence[Sequence[Any]], rows: 
 def decimals_of(values: Sequence[float | None]) -> int:
     """How many decimals a column of numbers needs for two or three figures that count.
 
-    >>> [decimals_of(values) for values in ([7.4213, 10, None], [0.5], [1200.5, 3.25], [0.00012])]
-    [2, 3, 1, 5]
+    What is below 1e-12 is what rounding leaves of 0.
+
+    >>> [decimals_of(values) for values in ([7.4213, 10, None], [0.5], [1200.5, 3.25], [0.00012], [3.3e-16])]
+    [2, 3, 1, 5, 3]
     """
     known = [abs(value) for value in values if value is not None and math.isfinite(value)]
     largest = max(known, default=0.0)
-    if 0 < largest < 0.01:
+    if 1e-12 <= largest < 0.01:
         return 1 - math.floor(math.log10(largest))
     return 1 if largest >= 1000 else 2 if largest >= 1 else 3
 

@@ -25,7 +25,8 @@ NAME = "views.json"
 
 
 _ASKS_WHAT = re.compile(r"\b(?:show|information_schema|duckdb_\w+|pg_\w+|sqlite_\w+)\b", re.IGNORECASE)
-_MADE = re.compile(r"create or replace (?:view|macro) (?:\w+|\"(?:[^\"]|\"\")*\")\.\"?(\w+)")
+_NAME = r"(\w+|\"(?:[^\"]|\"\")*\")"
+_MADE = re.compile(rf"create or replace (?:view|macro|table) {_NAME}\.{_NAME}")
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,7 @@ def needed(statements: Sequence[str], query: str) -> list[str]:
     wanted = query.casefold()
     for statement in reversed(statements):
         named = _MADE.match(statement)
-        if named is None or named[1].casefold() in wanted:
+        if named is None or named[2].strip('"').casefold() in wanted:
             found.append(statement)
             wanted += statement.casefold() if named is not None else ""
     return found[::-1]

@@ -12,12 +12,13 @@ from typing import Any
 
 import duckdb
 
-from tripos_compiler.plan import Measure, Plan
+from tripos_compiler.plan import Ask, Converse, Measure, Plan, Retrieve
 from tripos_compiler.semantics.headlines import why_no_headline
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures import evaluate
 from tripos_warehouse.remeasuring import Half, remeasure_pairs
+from tripos_warehouse.run_rows import step_counts
 from tripos_warehouse.runs import Run, get_plan
 from tripos_warehouse.statistics.comparing import rank_by
 from tripos_warehouse.statistics.found import Found
@@ -30,6 +31,7 @@ LEAST_ITEMS = 6
 """With fewer items two models are not told apart: turned round at random, so few agree by chance more often than that,
 and nothing shows that they are spread as Student's t takes them to be."""
 OTHER_GRADERS = "others graded it"
+OTHER_ROLES = "others took part in its replies"
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,10 @@ class Standing:
     tied: bool
     letters: str
     graders: tuple[str, ...]
+    runs: tuple[str, ...] = ()
+    """The runs whose rows it stands on."""
+    company: tuple[str, ...] = ()
+    """Who took part in its replies beside it, as `role=model`."""
     reason: str | None = None
     """Why there is no interval."""
 
@@ -65,8 +71,19 @@ class Board:
     standings: tuple[Standing, ...]
     left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Models that ran under other major versions only, with these: their figures mean something else."""
+    partial: Mapping[str, str] = field(default_factory=dict)
+    """Of models whose last run lacks items that a release withholds: on how many of how many it stands."""
     mixed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """Such models that are ranked all the same, since somebody wanted it."""
+    same_items: bool = True
+    """Whether all models have the same items."""
+    partly: tuple[str, ...] = ()
+    """Models whose last run was of a plan that has not all that this measure looks at."""
+
+    @property
+    def in_other_company(self) -> bool:
+        """Whether not all models had the same beside them in the other roles."""
+        return len({each.company for each in self.standings}) > 1
 
     @property
     def graded_by_others(self) -> bool:
@@ -94,11 +111,16 @@ class Board:
                     "total": each.total,
                     "coverage": each.coverage,
                     "graders": list(each.graders),
+                    "runs": list(each.runs),
+                    "company": list(each.company),
                     "reason": each.reason,
                 }
                 for each in self.standings
             ],
             "left_out": {model: list(versions) for model, versions in self.left_out.items()},
+            "partial": dict(self.partial),
+            "same_items": self.same_items,
+            "partly": list(self.partly),
             "mixed": {model: list(versions) for model, versions in self.mixed.items()},
         }
 
@@ -183,13 +205,19 @@ def _board(
     rows = {row.model: row for row in evaluate(connection, plan, measure).rows if row.model in models}
     there = {model: row for model, row in rows.items() if row.value is not None and model not in gone}
     graders = _graders(connection, newest.benchmark, measure)
-    differences = _differences(connection, plan, measure, tuple(there), graders)
+    shown_runs = _runs(connection, newest.benchmark, measure)
+    company = _company(plan, measure, shown_runs, runs)
+    items = _items(connection, plan, measure)
+    alike = {model: (graders.get(model), company.get(model)) for model in there}
+    differences = _differences(connection, plan, measure, items, alike)
 
     def compared(first: str, second: str) -> Found:
         if (first, second) in differences:
             return differences[first, second]
         back = differences.get((second, first))
         if back is None or back.value is None:
+            if company.get(first) != company.get(second):
+                return Found.undefined(OTHER_ROLES)
             told = OTHER_GRADERS if graders.get(first) != graders.get(second) else "they share too few items"
             return Found.undefined(told)
         return Found(-back.value, back.reason, p=back.p, n=back.n)
@@ -204,6 +232,7 @@ def _board(
         ends = row.interval_low, row.interval_high
         of_it = graders.get(each.model, ())
         tied = often.count(each.rank) > 1
+        beside = shown_runs.get(each.model, ()), company.get(each.model, ())
         standing = Standing(
             each.model,
             row.value,
@@ -216,6 +245,7 @@ def _board(
             tied,
             each.letters,
             of_it,
+            *beside,
             row.reason,
         )
         standings.append(standing)
@@ -225,8 +255,17 @@ def _board(
         measure,
         tuple(standings),
         gone,
+        _partial(runs, there),
         {model: other[model] for model in there if model in other},
+        len({items.get(model) for model in there}) <= 1,
+        _partly(connection, plan, measure, there),
     )
+
+
+def _partial(runs: Sequence[Run], models: Iterable[str]) -> dict[str, str]:
+    """On how many of how many items the last run of a model stands, where a release withholds some."""
+    last = {model: next((run for run in runs if model in run.models), None) for model in models}
+    return {model: run.partial for model, run in last.items() if run is not None and run.partial is not None}
 
 
 def _of_other_versions(
@@ -249,16 +288,16 @@ def _differences(
     connection: duckdb.DuckDBPyConnection,
     plan: Plan,
     measure: Measure,
-    models: Sequence[str],
-    graders: Mapping[str, tuple[str, ...]],
+    items: Mapping[str, frozenset[str]],
+    alike: Mapping[str, object],
 ) -> dict[tuple[str, str], Found]:
-    """How every two models that the same judges graded differ over the items that both have."""
-    items = _items(connection, plan, measure)
+    """How every two models that are `alike`, in who graded them and took part beside them, differ over the items that
+    both have."""
     shared: dict[frozenset[str], set[str]] = defaultdict(set)
     pairs: dict[frozenset[str], set[frozenset[str]]] = defaultdict(set)
-    for first, second in combinations(models, 2):
+    for first, second in combinations(alike, 2):
         both = items.get(first, frozenset()) & items.get(second, frozenset())
-        if len(both) >= LEAST_ITEMS and graders.get(first) == graders.get(second):
+        if len(both) >= LEAST_ITEMS and alike[first] == alike[second]:
             shared[both] |= {first, second}
             pairs[both].add(frozenset((first, second)))
     found = {}
@@ -280,6 +319,59 @@ def _items(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) 
     return {model: frozenset(items) for model, items in connection.execute(query).fetchall()}
 
 
+def _runs(connection: duckdb.DuckDBPyConnection, benchmark: str, measure: Measure) -> dict[str, tuple[str, ...]]:
+    """The runs whose rows every model stands on."""
+    there = "" if measure.scenario is None else f"where scenario = {sql.text(measure.scenario)}"
+    schema = sql.name(benchmark)
+    both = (
+        f"select {side}_model as model, shown_run from {schema}.comparisons {there}" for side in ("first", "second")
+    )
+    query = f"""select model, list_sort(list(distinct shown_run)) from (
+      select model, shown_run from {schema}.scores {there}
+      union all select model, shown_run from {schema}.columns {there}
+      union all {" union all ".join(both)}) group by model"""
+    return {model: tuple(found) for model, found in connection.execute(query).fetchall()}
+
+
+def _company(
+    plan: Plan, measure: Measure, shown: Mapping[str, tuple[str, ...]], runs: Sequence[Run]
+) -> dict[str, tuple[str, ...]]:
+    """Who took part in the replies of every model, beside it and its judges: by the roles that are asked, talk, embed
+    or make data sets."""
+    scenarios = [each for each in plan.scenarios if measure.scenario in (None, each.name)]
+    roles = {ask.role for made in plan.made for ask in made.asks}
+    for step in (step for scenario in scenarios for step in scenario.steps):
+        if isinstance(step, Ask):
+            roles.add(step.role)
+        elif isinstance(step, Converse):
+            roles |= {speaker.role for speaker in step.speakers}
+        elif isinstance(step, Retrieve) and step.using is not None:
+            roles.add(step.using)
+    by_id = {run.run_id: run for run in runs}
+    return {
+        model: tuple(
+            sorted(
+                {
+                    f"{role}={name}"
+                    for run in (by_id[each] for each in found if each in by_id)
+                    for role in roles - {run.compared_role}
+                    for name in run.roles.get(role, ())
+                }
+            )
+        )
+        for model, found in shown.items()
+    }
+
+
+def _partly(
+    connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure, models: Iterable[str]
+) -> tuple[str, ...]:
+    """The models that lack steps which others have, in the scenario of a measure where it has one."""
+    found = step_counts(connection, plan.benchmark.name, measure.scenario)
+    most = max((found.get(model, 0) for model in models), default=0)
+    return tuple(sorted(model for model in models if found.get(model, 0) < most))
+
+
 def _graders(connection: duckdb.DuckDBPyConnection, benchmark: str, measure: Measure) -> dict[str, tuple[str, ...]]:
     """Who graded the replies of every model, inside expressions too, in the scenario of a measure where it has one."""
     there = "" if measure.scenario is None else f"and scenario = {sql.text(measure.scenario)}"
@@ -288,9 +380,13 @@ def _graders(connection: duckdb.DuckDBPyConnection, benchmark: str, measure: Mea
         f"select model, unnest(judged_by) from {schema}.{table} where value is not null {there}"
         for table in ("scores", "columns")
     )
+    compared = " union all ".join(
+        f"select {side}_model, evaluator from {schema}.comparisons where value is not null {there}"
+        for side in ("first", "second")
+    )
     query = f"""select model, list_sort(list(distinct evaluator)) from (
       select model, evaluator from {schema}.scores where evaluator is not null and value is not null {there}
-      union all {inside}) group by model"""
+      union all {inside} union all {compared}) group by model"""
     return {model: tuple(found) for model, found in connection.execute(query).fetchall()}
 
 

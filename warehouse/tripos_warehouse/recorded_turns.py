@@ -14,8 +14,9 @@ from tripos_warehouse.rows import Row
 
 _TURNS = """select turn.* exclude (created_at), epoch_us(turn.created_at) as made_at, talk.messages
   from main.turns as turn join main.samples as talk on talk.sample_id = turn.conversation_id
-  where turn.benchmark = $benchmark and turn.status <> $failed and list_contains($fingerprints, turn.fingerprint)
-    and list_contains($answering, coalesce(turn.identity, turn.model))
+  where turn.benchmark = $benchmark and turn.status <> $failed
+    and (turn.fingerprint, turn.binding) in (
+      select (fingerprint, binding) from main.run_steps where run_id = $run)
   order by turn.conversation_id, turn.number"""
 TOO_LONG = "R0107 the dialogue passes the context of the model"
 """What a model said where turns had to be left out."""

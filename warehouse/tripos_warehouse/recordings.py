@@ -21,12 +21,11 @@ BATCH = 1024
 _OF_REPLY = "reply, finish_reason, model_served, tokens_in, tokens_out, tokens_reasoning"
 _OF_CALL = f"epoch_us(created_at), fingerprint, messages, status, error, {_OF_REPLY}"
 _ANSWERED = """where benchmark = $benchmark and status not in ($failed, 'undefined', 'not_applicable')
-  and list_contains($fingerprints, fingerprint)
-  and list_contains($answering, coalesce(identity, {}))"""
+  and (fingerprint, binding) in (select (fingerprint, binding) from main.run_steps where run_id = $run)"""
 _SAMPLES = f"""select sample_id, scenario, item_id, model, sample_number, {_OF_CALL}
-  from main.samples {_ANSWERED.format("model")}"""
+  from main.samples {_ANSWERED}"""
 _JUDGEMENTS = f"""select judgement_id, sample_id, scenario, item_id, evaluator, 0, {_OF_CALL}
-  from main.judgements {_ANSWERED.format("evaluator")} and round is null"""
+  from main.judgements {_ANSWERED} and round is null"""
 
 _VECTORS = """select model, text, epoch_us(created_at), status, error, vector, finish_reason, model_served, tokens_in,
   tokens_out, tokens_reasoning from main.vectors where status <> $failed
@@ -98,8 +97,7 @@ def recorded_calls(connection: duckdb.DuckDBPyConnection, run: Run) -> Iterator[
     wanted = {
         "benchmark": run.benchmark,
         "failed": FAILED,
-        "fingerprints": fingerprints,
-        "answering": sorted(run.answering),
+        "run": run.run_id,
     }
     # What belongs to a call is looked up in a file, and not joined by DuckDB: a join may hold all messages in memory.
     aside = open_file()
@@ -127,7 +125,7 @@ def recorded_calls(connection: duckdb.DuckDBPyConnection, run: Run) -> Iterator[
             of_item = sample is None and _has(aside, "item where scenario = ? and item_id = ?", scenario, item)
             if of_item or (sample is not None and _has(aside, "sample where sample_id = ?", sample)):
                 yield _call(aside, unit, *call)
-        of_models = {name: wanted[name] for name in ("failed", "answering")}
+        of_models = {"failed": FAILED, "answering": sorted(run.answering)}
         for model, text, *call in _rows(connection, _VECTORS, of_models):
             yield _vector(model, text, *call)
     finally:

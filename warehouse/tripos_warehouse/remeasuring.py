@@ -25,7 +25,8 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.growth import degree
 from tripos_warehouse.made_of import aggregates
 from tripos_warehouse.measures import evaluate
-from tripos_warehouse.statistics.cells import ALIKE, ROUNDING
+from tripos_warehouse.statistics.bounded import ROUNDING, bounded
+from tripos_warehouse.statistics.cells import ALIKE
 from tripos_warehouse.statistics.found import Found
 from tripos_warehouse.statistics.means import with_t
 
@@ -102,7 +103,7 @@ def remeasure(
     for cell, (a, b) in whole.items():
         base = Found(b.value - a.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
         labels = tuple(dimensions.label(plan, name, value) for name, value in zip(measure.by, cell, strict=True))
-        found.append(Remeasured(labels, a.value, b.value, _with_error(base, cell, without, reason)))
+        found.append(Remeasured(labels, a.value, b.value, _with_error(base, cell, without, reason, _ends(measure))))
     return found
 
 
@@ -134,7 +135,7 @@ def remeasure_pairs(
         b, a = (whole[key] for key in ends)
         base = Found(a.value - b.value, n=min(a.n, b.n), clusters=min(a.items, b.items))
         rest = [{(): (each[ends[0]], each[ends[1]])} if all(key in each for key in ends) else {} for each in without]
-        told = _with_error(base, (), rest, reason)
+        told = _with_error(base, (), rest, reason, _ends(measure))
         if told.reason == ALIKE and abs(base.value or 0.0) > ROUNDING:
             told = replace(told, p=2.0 ** (1 - len(groups)))
         found[first, second] = told
@@ -142,7 +143,11 @@ def remeasure_pairs(
 
 
 def _with_error(
-    base: Found, cell: Cell, without: Sequence[Mapping[Cell, tuple[_Value, _Value]]], reason: str | None
+    base: Found,
+    cell: Cell,
+    without: Sequence[Mapping[Cell, tuple[_Value, _Value]]],
+    reason: str | None,
+    ends: tuple[float, float] | None,
 ) -> Found:
     if reason is not None:
         return base.without_interval(reason)
@@ -154,7 +159,16 @@ def _with_error(
     many = len(differences)
     mean = sum(differences) / many
     error = math.sqrt((many - 1) / many * sum((each - mean) ** 2 for each in differences))
-    return base.without_interval(ALIKE) if error <= ROUNDING else with_t(base, error, many - 1)
+    if error <= ROUNDING:
+        return base.without_interval(ALIKE)
+    return with_t(base, error, many - 1) if ends is None else bounded(base, error, many - 1, ends, null=0.0)
+
+
+def _ends(measure: Measure) -> tuple[float, float] | None:
+    """Between which ends two values of a measure can differ, where it has bounds."""
+    if measure.low is None or measure.high is None:
+        return None
+    return measure.low - measure.high, measure.high - measure.low
 
 
 def _groups(items: Sequence[str], seed: int) -> list[list[str]]:

@@ -89,10 +89,15 @@ def _header(report: Report, width: int) -> list[str]:
     lines = [wrapped(title, width)]
     told = {
         "run": f"{run.run_id}  {run.started_at:%Y-%m-%d %H:%M} UTC  {_ending(run.status)}",
-        run.compared_role: ", ".join(run.models),
-        **{role: ", ".join(models) for role, models in run.evaluators.items() if models},
+        run.compared_role: ", ".join(run.identities.get(name, name) for name in run.models),
+        **{
+            role: ", ".join(run.identities.get(name, name) for name in models)
+            for role, models in run.evaluators.items()
+            if models
+        },
         **({"people": _people(report.people)} if report.people else {}),
         **({"headline": ", ".join(benchmark.headline)} if benchmark.headline else {}),
+        **({"items": run.partial} if run.partial else {}),
         "plan": run.plan_digest[:12],
         "cost": NOTHING if run.cost_usd is None else f"${run.cost_usd:,.4f}",
         "samples": _statuses(report.samples),

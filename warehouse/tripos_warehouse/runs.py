@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -11,22 +11,21 @@ import duckdb
 import orjson
 
 from tripos_compiler.plan import Plan
-from tripos_warehouse import sql
 from tripos_warehouse.benchmark_views import read_plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.schemas import HUMAN
-from tripos_warehouse.treatments import baselines
 
 _COLUMNS = (
     "run_id, benchmark, version, plan_digest, roles, identities, compared_role, models, scenarios, status, message,"
-    " asked, reused, failed, cost_usd, started_at, finished_at"
+    " asked, reused, failed, cost_usd, started_at, finished_at, json_extract(options, '$.withheld') as withheld,"
+    " (select count(*) from main.run_items as listed where listed.run_id = runs.run_id) as items"
 )
 
-_MINE = """with mine as (
-  select run_id, benchmark, models, compared_role, unnest(fingerprints) as fingerprint,
-    json_extract_string(roles, '$.*[*]') as filling
-  from main.runs)"""
-"""What each run asked for: a row for every fingerprint."""
+_MINE = """from main.{table} as row
+      join (select distinct run_id, scenario, fingerprint, binding from main.run_steps) as step
+        on step.binding = row.binding and step.fingerprint = row.fingerprint and step.scenario = row.scenario
+      semi join main.run_items as item
+        on item.run_id = step.run_id and item.scenario = row.scenario and item.item_id = row.item_id"""
+"""The rows of every run, as `run_rows` has those of one."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +50,17 @@ class Run:
     cost_usd: float | None
     started_at: datetime
     finished_at: datetime | None
+    withheld: int = 0
+    """The items that the release withholds of those that it would have run over."""
+    items: int = 0
+    """The items that it ran over, a scenario's each."""
+
+    @property
+    def partial(self) -> str | None:
+        """On how many of how many items its figures stand, where a release withholds some."""
+        if not self.withheld:
+            return None
+        return f"on {self.items:,} of {self.items + self.withheld:,} items, {self.withheld:,} withheld by the release"
 
     @property
     def answering(self) -> frozenset[str]:
@@ -88,6 +98,8 @@ class ListedRun:
             "samples": self.samples,
             "scores": self.scores,
             "scored_share": self.scored_share,
+            "items": run.items,
+            "withheld": run.withheld,
             "status": run.status,
             "started_at": run.started_at.isoformat() + "Z",
             "cost_usd": None if run.cost_usd is None else round(run.cost_usd, 6),
@@ -98,33 +110,14 @@ def list_runs(connection: duckdb.DuckDBPyConnection) -> list[ListedRun]:
     """Every run, newest first, with counts over what is current for it."""
     runs = {run.run_id: run for run in all_runs(connection)}
     counts: dict[str, list[int]] = {run_id: [0, 0, 0] for run_id in runs}
-    sampled = f"""{_MINE} select mine.run_id, count(*) from main.samples as sample
-      join mine using (benchmark, fingerprint)
-      semi join main.run_items as item
-        on item.run_id = mine.run_id and item.scenario = sample.scenario and item.item_id = sample.item_id
-      where sample.role = mine.compared_role and list_contains(mine.models, sample.model)
-      group by all"""
+    sampled = f"""select step.run_id, count(*) {_MINE.format(table="samples")}
+      join main.runs as run on run.run_id = step.run_id and run.compared_role = row.role group by all"""
     for run_id, samples in connection.execute(sampled).fetchall():
         counts[run_id][0] = samples
-    # Of what is about none of the compared models, only the plan says whether it is a baseline of theirs.
-    scored = f"""{_MINE} select mine.run_id, list_contains(mine.models, score.model) as own, score.fingerprint,
-        count(*), count(*) filter (score.status = 'scored')
-      from main.scores as score
-      join mine using (benchmark, fingerprint)
-      semi join main.run_items as item
-        on item.run_id = mine.run_id and item.scenario = score.scenario and item.item_id = score.item_id
-      where (own or list_contains(mine.filling, score.model))
-        and (score.evaluator is null or score.round is not null or starts_with(score.evaluator, {sql.text(HUMAN)})
-          or list_contains(mine.filling, score.evaluator))
-      group by all"""
-    common: dict[str, frozenset[str]] = {}
-    for run_id, own, fingerprint, *both in connection.execute(scored).fetchall():
-        if not own and run_id not in common:
-            found = baselines(get_plan(connection, runs[run_id]), runs[run_id].compared_role)
-            common[run_id] = frozenset(found.fingerprints)
-        if own or fingerprint in common[run_id]:
-            _, scores, with_value = counts[run_id]
-            counts[run_id][1:] = [scores + both[0], with_value + both[1]]
+    scored = f"""select step.run_id, count(*), count(*) filter (row.status = 'scored')
+      {_MINE.format(table="scores")} group by all"""
+    for run_id, *both in connection.execute(scored).fetchall():
+        counts[run_id][1:] = both
     return [ListedRun(run, *counts[run.run_id]) for run in runs.values()]
 
 
@@ -173,7 +166,10 @@ def all_runs(connection: duckdb.DuckDBPyConnection) -> list[Run]:
 
 
 def _run(row: tuple[Any, ...]) -> Run:
-    run_id, benchmark, version, plan_digest, roles, identities, compared, models, scenarios, *end = row
+    run_id, benchmark, version, plan_digest, roles, identities, compared, *rest, withheld, items = row
+    models, scenarios, *end = rest
     filling = {role: tuple(names) for role, names in orjson.loads(roles).items()}
     by = orjson.loads(identities or "{}")
-    return Run(run_id, benchmark, version, plan_digest, filling, by, compared, tuple(models), tuple(scenarios), *end)
+    lost = sum(orjson.loads(withheld or "{}").values())
+    told = Run(run_id, benchmark, version, plan_digest, filling, by, compared, tuple(models), tuple(scenarios), *end)
+    return replace(told, withheld=lost, items=items)

@@ -149,6 +149,32 @@ RUN_ITEMS = _table(
     _may("subsets", TEXTS),  # those of the spec that the item is in, as the run drew them; null where there are none
 )
 
+# What a run yields of each of its items: together with `run_items` this says which rows are the run's
+# (`run_rows.py`).
+RUN_STEPS = _table(
+    "run_steps",
+    1,
+    "run_id scenario fingerprint binding model other",
+    "run_id scenario fingerprint binding model other",
+    _need("run_id", pa.string()),
+    _need("scenario", pa.string()),
+    _need("fingerprint", pa.string()),
+    _need("binding", pa.string()),
+    _may("model", pa.string()),  # the compared model that the rows are about
+    _may("other", pa.string()),  # the model that it is compared with
+)
+
+# What a run asks about and decides for data sets that are made, as `samples.item_id` and `slots.slot_id` name it.
+RUN_SLOTS = _table(
+    "run_slots",
+    1,
+    "run_id scenario slot",
+    "run_id scenario",
+    _need("run_id", pa.string()),
+    _need("scenario", pa.string()),  # or the data set, where it belongs to none
+    _need("slot", pa.string()),
+)
+
 ITEMS = _table(
     "items",
     2,
@@ -170,15 +196,16 @@ ITEMS = _table(
 # The places that data sets which are made have for items, with what became of each.
 SLOTS = _table(
     "slots",
-    2,
+    3,
     "slot_id",
-    f"run_id benchmark scenario dataset fingerprint status written_by rejections {_CONTEXT_LEAVES}",
+    f"run_id benchmark scenario dataset fingerprint binding status written_by rejections {_CONTEXT_LEAVES}",
     _need("slot_id", pa.string()),
     _need("run_id", pa.string()),
     _need("benchmark", pa.string()),
     _need("scenario", pa.string()),  # or the data set, where it belongs to none
     _need("dataset", pa.string()),
     _need("fingerprint", pa.string()),
+    _need("binding", pa.string()),  # what names the row apart from its item
     _need("context", CONTEXT),
     _need("number", pa.int64()),  # which of the rows of one cell and row of the source, from 0
     _need("status", pa.string()),  # made or given_up
@@ -195,14 +222,15 @@ SAMPLES = _table(
     "samples",
     4,
     "sample_id",
-    "run_id benchmark scenario step fingerprint item_id role model identity model_served messages status finish_reason "
-    + _CONTEXT_LEAVES,
+    "run_id benchmark scenario step fingerprint binding item_id role model identity model_served messages status "
+    "finish_reason " + _CONTEXT_LEAVES,
     _need("sample_id", pa.string()),
     _need("run_id", pa.string()),  # the run that made it, not every run that uses it
     _need("benchmark", pa.string()),
     _need("scenario", pa.string()),
     _need("step", pa.string()),
     _need("fingerprint", pa.string()),
+    _need("binding", pa.string()),  # what names the row apart from its item
     _need("item_id", pa.string()),
     _need("context", CONTEXT),
     _need("role", pa.string()),
@@ -224,8 +252,8 @@ TURNS = _table(
     "turns",
     3,
     "turn_id",
-    "conversation_id run_id benchmark scenario step fingerprint item_id role model identity model_served status "
-    "finish_reason",
+    "conversation_id run_id benchmark scenario step fingerprint binding item_id role model identity model_served "
+    "status finish_reason",
     _need("turn_id", pa.string()),
     _need("conversation_id", pa.string()),
     _need("run_id", pa.string()),
@@ -233,6 +261,7 @@ TURNS = _table(
     _need("scenario", pa.string()),
     _need("step", pa.string()),
     _need("fingerprint", pa.string()),
+    _need("binding", pa.string()),  # what names the row apart from its item
     _need("item_id", pa.string()),
     _need("conversation_number", pa.int64()),  # which of the conversations about an item, from 0
     _need("number", pa.int64()),  # which of its turns, from 1
@@ -252,7 +281,7 @@ JUDGEMENTS = _table(
     "judgements",
     6,
     "judgement_id",
-    "run_id benchmark scenario scorer fingerprint evaluator identity source model_served status finish_reason",
+    "run_id benchmark scenario scorer fingerprint binding evaluator identity source model_served status finish_reason",
     _need("judgement_id", pa.string()),
     _may("sample_id", pa.string()),  # none where what was judged is not a reply, but stands in the item
     _may("item_id", pa.string()),
@@ -261,6 +290,7 @@ JUDGEMENTS = _table(
     _need("scenario", pa.string()),
     _need("scorer", pa.string()),
     _need("fingerprint", pa.string()),
+    _need("binding", pa.string()),  # what names the row apart from its item
     _need("evaluator", pa.string()),  # a model; or, of what was imported, whoever judged, such as human/NAME
     _may("identity", pa.string()),  # who answers under that name, where it does not say it
     _may("round", pa.int64()),
@@ -301,7 +331,8 @@ SCORES = _table(
     "scores",
     5,
     "score_id",
-    "sample_id judgement_id run_id benchmark scenario item_id model scorer metric evaluator status error fingerprint",
+    "sample_id judgement_id run_id benchmark scenario item_id model scorer metric evaluator status error fingerprint "
+    "binding",
     _need("score_id", pa.string()),
     _need("sample_id", pa.string()),
     _may("judgement_id", pa.string()),
@@ -320,6 +351,7 @@ SCORES = _table(
     _need("status", pa.string()),  # as runtime/tripos_runtime/statuses.py has them
     _may("error", pa.string()),  # why an expression has no value, or a judge was not asked
     _need("fingerprint", pa.string()),
+    _need("binding", pa.string()),  # what names the row apart from its item
     _need("created_at", TIMESTAMP),
     _RELEASE,
 )
@@ -347,7 +379,8 @@ COMPARISONS = _table(
     3,
     "comparison_id",
     "judgement_id run_id benchmark scenario item_id step scorer evaluator first_model second_model first_sample_id "
-    "second_sample_id status error fingerprint",
+    "second_sample_id status error fingerprint "
+    "binding",
     _need("comparison_id", pa.string()),
     _may("judgement_id", pa.string()),
     _need("run_id", pa.string()),
@@ -366,6 +399,7 @@ COMPARISONS = _table(
     _need("status", pa.string()),
     _may("error", pa.string()),
     _need("fingerprint", pa.string()),
+    _need("binding", pa.string()),  # what names the row apart from its item
     _need("created_at", TIMESTAMP),
     _RELEASE,
 )
@@ -387,7 +421,7 @@ MEASURES = _table(
     _need("items", pa.int64()),
     _need("n", pa.int64()),
     _need("total", pa.int64()),
-    _may("method", pa.string()),  # how the interval was found: wilson, t, jackknife or bootstrap
+    _may("method", pa.string()),  # how the interval was found: exact, logit, t, jackknife or bootstrap
     _may("reason", pa.string()),  # why there is no value, or no interval
     _RELEASE,
 )
@@ -396,7 +430,7 @@ TABLES: Mapping[str, Table] = MappingProxyType(
     {
         table.name: table
         for table in (
-            *(RUNS, RUN_ENDS, RUN_ITEMS, ITEMS, SLOTS),
+            *(RUNS, RUN_ENDS, RUN_ITEMS, RUN_STEPS, RUN_SLOTS, ITEMS, SLOTS),
             *(SAMPLES, TURNS, DRAFTS, JUDGEMENTS, SCORES, COMPARISONS, VECTORS, MEASURES),
         )
     }

@@ -34,6 +34,7 @@ from obstore.store import LocalStore
 
 from tripos_warehouse.commits import COMMITS, Commit, Part, check_name, publish, read_commit
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.folders import why_no_folder
 from tripos_warehouse.index import FAILED
 from tripos_warehouse.journal import JOURNAL, SUFFIX, merge, read_segment, segments, set_aside, to_line
 from tripos_warehouse.locks import PARTS as PARTS_LOCK
@@ -75,7 +76,7 @@ class Store:
 
         What a process that died had kept and not committed is committed now, if the store can be written to.
 
-        Raises `StoreError`: W0101 no store there, W0102 it cannot be made, W0104 of a newer format.
+        Raises `StoreError`: W0101 no store there, W0102 it cannot be made, W0104 of a newer format, W0106 no folder.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -84,6 +85,9 @@ class Store:
         ...     len(store.parts("run_items")), len(store.parts("scores"))
         (1, 0)
         """
+        foreign = why_no_folder(str(root))
+        if foreign is not None:
+            raise StoreError("W0106", *foreign)
         folder = Path(root).expanduser().resolve()
         marker = folder / MARKER
         if create and not marker.is_file():

@@ -8,25 +8,24 @@ from __future__ import annotations
 
 import atexit
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
 import duckdb
 
 from tripos_compiler.plan import Plan
 from tripos_warehouse import box, kept_views, sql
-from tripos_warehouse.benchmark_views import Current, benchmark_views
+from tripos_warehouse.benchmark_views import Current, benchmark_views, read_plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.functions import add_functions
 from tripos_warehouse.macros import main_macros
 from tripos_warehouse.parts import FORMER
+from tripos_warehouse.run_rows import INTERNAL, LATEST, Steps, latest_rows, rows_of_run
 from tripos_warehouse.runs import Run, find_run
-from tripos_warehouse.schemas import RUN_ENDS, RUN_ITEMS, RUNS, TABLES, Table
+from tripos_warehouse.schemas import RUN_ENDS, RUN_ITEMS, RUN_SLOTS, RUN_STEPS, RUNS, TABLES, Table
 from tripos_warehouse.store import FAILED, Store
 
-INTERNAL = "tripos internal"
-"""The schema of our own bookkeeping. Its name has a space, so no benchmark can be called that."""
+IMPORTED = "select 1 from main.scores where round is not null limit 1"
 
 
 def connect(store: Store, run_id: str | None = None) -> duckdb.DuckDBPyConnection:
@@ -97,10 +96,11 @@ def _opened(
         if kept is not None and run_id is None:
             benchmarks = kept.benchmarks
         else:
+            imported = bool(connection.execute(IMPORTED).fetchall())
             benchmarks = tuple(
                 statement
                 for current in _currents(connection, run_id, plan)
-                for statement in benchmark_views(current, values.get(current.plan.benchmark.name, {}))
+                for statement in benchmark_views(current, values.get(current.plan.benchmark.name, {}), imported)
             )
         for statement in benchmarks:
             connection.execute(statement)
@@ -130,7 +130,7 @@ def _tables(
         lost, selects[table.name] = _select(connection, table, paths, table.name in outdated)
         statements += lost
     statements.append(_runs_view(selects.pop(RUNS.name), selects.pop(RUN_ENDS.name)))
-    statements.append(_run_items_view(selects.pop(RUN_ITEMS.name)))
+    statements += [_listed_view(table, selects.pop(table.name)) for table in (RUN_ITEMS, RUN_STEPS, RUN_SLOTS)]
     statements += [f"create or replace view main.{table} as {select}" for table, select in selects.items()]
     return (*statements, *main_macros())
 
@@ -201,40 +201,47 @@ def _runs_view(runs: str, run_ends: str) -> str:
         from ({runs}) as runs left join ({run_ends}) as run_ends using (run_id)"""
 
 
-def _run_items_view(run_items: str) -> str:
-    return f"""create or replace view main.run_items as
-        select runs.run_id, listed.scenario, listed.item_id, listed.subsets
-        from ({run_items}) as listed join main.runs as runs on runs.items_of = listed.run_id"""
+def _listed_view(table: Table, listed: str) -> str:
+    """Of what a run lists: the same for a run that did all of the same again."""
+    rest = ", ".join(f"listed.{name}" for name in table.schema.names if name != "run_id")
+    return f"""create or replace view main.{table.name} as
+        select runs.run_id, {rest}
+        from ({listed}) as listed join main.runs as runs on runs.items_of = listed.run_id"""
 
 
 def _currents(connection: duckdb.DuckDBPyConnection, run_id: str | None, plan: Plan | None) -> list[Current]:
-    """The run that each benchmark's schema shows, by benchmark name: the last one that did not have to stop."""
-    chosen = {}
-    columns = "run_id, benchmark, plan, fingerprints, roles, compared_role, models"
-    for row in connection.execute(
+    """What each benchmark's schema shows, by benchmark name: the run `run_id`, as `plan` has it, where it is of that
+    benchmark; else its latest state."""
+    chosen: dict[str, tuple[str, Plan, Collection[str], str]] = {}
+    columns = "run_id, benchmark, plan, fingerprints, compared_role"
+    for run, benchmark, text, fingerprints, compared in connection.execute(
         f"""select {columns} from main.runs
-        qualify row_number() over (
-          partition by benchmark order by status in ('stopped', 'failed'), started_at desc, run_id desc) = 1"""
+        qualify row_number() over (partition by benchmark order by {LATEST}) = 1"""
     ).fetchall():
-        chosen[row[1]] = Current.of_row(row, exact=False)
+        chosen[benchmark] = run, read_plan(text, run, benchmark), fingerprints, compared
+    of_run = None
     if run_id is not None:
         found = connection.execute(f"select {columns} from main.runs where run_id = ?", [run_id]).fetchone()
         if found is None:
             raise StoreError("W0301", f"the store has no run `{run_id}`", "`tripos list` shows the runs")
-        chosen[found[1]] = Current.of_row(found, exact=True)
-        if plan is not None:
-            prints = plan.fingerprints
-            chosen[found[1]] = replace(chosen[found[1]], plan=plan, fingerprints=tuple(sorted(prints)))
-    shared = _shared(connection, chosen)
-    return [replace(chosen[benchmark], shared=benchmark in shared) for benchmark in sorted(chosen)]
+        _, of_run, text, fingerprints, compared = found
+        own = (read_plan(text, run_id, of_run), fingerprints) if plan is None else (plan, plan.fingerprints)
+        chosen[of_run] = (run_id, *own, compared)
+    shared = _shared(connection, {name: each for name, (_, _, each, _) in chosen.items()})
+    currents = []
+    for name, (run, own_plan, fingerprints, compared) in sorted(chosen.items()):
+        of = Steps(name, frozenset(fingerprints), name in shared, bool(own_plan.made))
+        rows = rows_of_run(run, of) if name == of_run else latest_rows(connection, of)
+        currents.append(Current(own_plan, compared, rows))
+    return currents
 
 
-def _shared(connection: duckdb.DuckDBPyConnection, chosen: Mapping[str, Current]) -> set[str]:
+def _shared(connection: duckdb.DuckDBPyConnection, chosen: Mapping[str, Collection[str]]) -> set[str]:
     """The benchmarks with steps that runs of others have too."""
     runs = connection.execute("select distinct benchmark, unnest(fingerprints) from main.runs").fetchall()
     return {
         name
-        for name, mine in ((name, frozenset(current.fingerprints)) for name, current in chosen.items())
+        for name, mine in chosen.items()
         if any(benchmark != name and fingerprint in mine for benchmark, fingerprint in runs)
     }
 

@@ -40,6 +40,7 @@ SLOTS: dict[str, str] = {
     "PATH": "the name of a file in quotation marks, as seen from the spec's own folder",
     "LABELS": 'texts, one for all languages or one for each: `"Physics"`, `en "Physics" de "Physik"`',
     "LANGUAGES": "languages, such as `en, de`",
+    "LOCALE": "a language, or one of a country: `de`, `de_CH`",
     "COLUMNS": 'columns of a file: `"answer"`, or `"answer" or "key"` for the first that there is',
     "COUNT": "a whole number",
     "NUMBER": "a number",

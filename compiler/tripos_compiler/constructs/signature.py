@@ -43,12 +43,13 @@ KINDS = {
     "PLACE": "a string",
     "DIGEST": "a string",
     "NAMES": "a name",
+    "LOCALE": "a locale such as `de`",
     "AXIS": "the name of an axis",
 }
 """What fills a slot; a slot that is not listed takes any expression."""
 
 NAME_SLOTS = frozenset(
-    {"NAME", "ROLE", "DATASET", "SCORER", "ALIAS", "LANGUAGES", "STEP", "TREE", "SUBSETS", "NAMES", "AXIS"}
+    {"NAME", "ROLE", "DATASET", "SCORER", "ALIAS", "LANGUAGES", "STEP", "TREE", "SUBSETS", "NAMES", "AXIS", "LOCALE"}
 )
 STRING_SLOTS = frozenset({"PATH", "STRING", "VERSION", "COLUMN", "PLACE", "DIGEST"})
 

@@ -49,6 +49,13 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct("license", ("benchmark",), "license STRING", "an SPDX expression", once=True),
     Construct("cites", ("benchmark",), "cites STRING", "a publication"),
     Construct("languages", ("benchmark",), "languages LANGUAGES...", "the languages of its texts", once=True),
+    Construct(
+        "numbers",
+        ("benchmark", "scenario"),
+        "numbers in LOCALE",
+        "how texts write numbers, where they do it otherwise than their language",
+        once=True,
+    ),
     Construct("headline", ("benchmark",), "headline MEASURES...", "the measures that stand for it", once=True),
     Construct("use", (FILE,), "use PATH", "brings another file's declarations in"),
     Construct(
@@ -85,7 +92,13 @@ CONSTRUCTS: tuple[Construct, ...] = (
     # metrics
     Construct("dimension", (FILE,), "dimension NAME LABELS BLOCK", "groups metrics", body="dimension"),
     Construct("metric", ("dimension",), "metric NAME LABELS BLOCK", "one criterion of a rubric", body="metric"),
-    Construct("scale", ("metric",), "scale RANGE", "the lowest and the highest score", once=True),
+    Construct(
+        "scale",
+        ("metric",),
+        "scale RANGE [outside refuse|keep|clip]",
+        "the lowest and the highest score, and what becomes of one that lies outside",
+        once=True,
+    ),
     Construct("asks", ("metric",), "asks LABELS", "the question that the metric asks"),
     Construct("level", ("metric",), "level RANGE LABELS", "what a score in this band means"),
     # data sets

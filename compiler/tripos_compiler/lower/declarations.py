@@ -8,6 +8,7 @@ from tripos_compiler import reserved
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.expressions import Binding, Elaborator
+from tripos_compiler.lower.locale import locale_of
 from tripos_compiler.lower.losses import forget, lost_part
 from tripos_compiler.plan import (
     Arm,
@@ -47,6 +48,7 @@ def lower_benchmark(program: Program) -> None:
         message = f"no benchmark can be called `{name.text}`"
         help_ = "the database that answers questions about it uses that name; take another"
         program.diagnostics.error("E0207", message, name.span, help=help_)
+    program.numbers = locale_of(program, statement)
     languages = statement.one_of("languages")
     if languages is None:
         message = "this benchmark names no language"
@@ -235,7 +237,7 @@ def lower_metrics(program: Program) -> None:
                 program.diagnostics.error("E0202", message, name.span, label, help="rename one")
                 continue
             metric = _metric(program, dimension.name().text, statement)
-            detail = f"{metric.low}..{metric.high}" if metric is not None else ""
+            detail = _range(metric) if metric is not None else ""
             program.index.define("metric", name.text, name.span, f"dimension {dimension.name().text}", detail)
             program.value_spans.setdefault(("metric", name.text), name.span)
             if metric is not None:
@@ -272,9 +274,14 @@ def _metric(program: Program, dimension: str, statement: Statement) -> Metric | 
         dimension=dimension,
         low=bounds[0],
         high=bounds[1],
+        outside="keep" if scale.has("keep") else "clip" if scale.has("clip") else "refuse",
         asks={language: text.value for language, text in question.items()},
         levels=levels,
     )
+
+
+def _range(metric: Metric) -> str:
+    return f"{metric.low}..{metric.high}" + (f" outside {metric.outside}" if metric.outside != "refuse" else "")
 
 
 def _bounds(program: Program, syntax: Syntax) -> tuple[int, int] | None:

@@ -74,7 +74,10 @@ class Prints:
             case Grade():
                 update |= self._drawn("judgement", self._judgement(step), step.name, *self._judging(step.scorer))
                 title = f"{step.scorer} {step.name}"
-                update["fingerprint"] = self._value(title, update["judgement"], step.when, step.needs)
+                policies = {name: self.program.metrics[name].outside for name in step.metrics}
+                treated = {name: policy for name, policy in policies.items() if policy != "refuse"}
+                source = [update["judgement"], treated] if treated else update["judgement"]
+                update["fingerprint"] = self._value(title, source, step.when, step.needs)
             case Compare():
                 update |= self._drawn("judgement", self._judgement(step), step.name, *self._judging(step.scorer))
                 update["fingerprint"] = self._value(step.name, update["judgement"], step.when, step.needs)
@@ -191,7 +194,7 @@ _APART: Mapping[type[Part], frozenset[str]] = {
     Column: _STEP | {"type"},
     Shots: frozenset(("dataset",)),
     Scorer: frozenset(("name", "role", "params")),
-    Metric: frozenset(("dimension",)),
+    Metric: frozenset(("dimension", "outside")),
 }
 """The fields of a part that change nothing of what a step yields, or count by the content of what they name."""
 

@@ -8,6 +8,7 @@ from tripos_compiler.lower.asks import lower_ask
 from tripos_compiler.lower.compares import lower_compare
 from tripos_compiler.lower.context import lower_arms_of, lower_context
 from tripos_compiler.lower.grades import check_baselines, lower_grade, lower_score
+from tripos_compiler.lower.locale import locale_in
 from tripos_compiler.lower.measures import collect_columns
 from tripos_compiler.lower.mentions import check_mentions
 from tripos_compiler.lower.phrases import takes_unknown
@@ -78,6 +79,7 @@ def _scenario(program: Program, statement: Statement, splits: Splits) -> Scenari
     if statement.labels():
         labels = program.labels(statement, f"scenario `{name}`")
         title = labels[program.languages[0]] if labels else title
+    program.numbers = locale_in(program, statement)
     cases = lower_rows(program, statement, lower_arms_of(program, statement, lower_context(program, statement)))
     program.rowsets = splits.seen_beside(cases.loaded)
     key = cases.loaded.dataset.key if cases.loaded is not None else None

@@ -108,7 +108,8 @@ class Scores:
     def _rubric(self, found: semantics.Scored, metrics: list[str]) -> Scored:
         known = [self.program.metrics[metric] for metric in metrics if metric in self.program.metrics]
         scales = sorted({(float(metric.low), float(metric.high)) for metric in known})
-        scored = self._scored(found, scales[0] if len(scales) == 1 else None)
+        alone = len(scales) == 1 and all(metric.ends is not None for metric in known)
+        scored = self._scored(found, scales[0] if alone else None)
         return replace(scored, mixed=len(scales) > 1, metrics=True)
 
     def _scored(self, found: semantics.Scored, bounds: Bounds | None) -> Scored:

@@ -119,11 +119,38 @@ class Level(Part):
     text: Labels
 
 
+Outside = Literal["refuse", "keep", "clip"]
+
+
 class Metric(Part):
+    """A criterion of a rubric. `outside` says what becomes of a score that does not lie from `low` to `high`: it is
+    refused, kept as it is, or taken as the nearer end."""
+
     name: str
     title: Labels
     dimension: str
     low: int
     high: int
+    outside: Outside = "refuse"
     asks: Labels
     levels: tuple[Level, ...]
+
+    @property
+    def ends(self) -> tuple[int, int] | None:
+        """Between which ends its scores lie; None where some may lie outside of the scale.
+
+        >>> Metric(name="A", title={}, dimension="d", low=1, high=10, asks={}, levels=()).ends
+        (1, 10)
+        """
+        return None if self.outside == "keep" else (self.low, self.high)
+
+    def placed(self, value: float) -> float | None:
+        """What a score counts as; None where it is refused.
+
+        >>> metric = Metric(name="A", title={}, dimension="d", low=1, high=10, outside="clip", asks={}, levels=())
+        >>> metric.placed(0), metric.model_copy(update={"outside": "refuse"}).placed(0)
+        (1.0, None)
+        """
+        if self.low <= value <= self.high or self.outside == "keep":
+            return value
+        return float(min(max(value, self.low), self.high)) if self.outside == "clip" else None

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from types import MappingProxyType
 from typing import Any, Final, Literal, assert_never
 
 from tripos_compiler.plan import Binary, Branches, Call, Data, Expr, Get, Items, Literal_, Ref, Unary
 from tripos_compiler.semantics.library import FUNCTIONS
-from tripos_compiler.semantics.library.partiality import LARGEST, Undefined
+from tripos_compiler.semantics.library.partiality import LARGEST, Undefined, Unread
 from tripos_compiler.semantics.names import names_in
 
 DATA = "@data"
@@ -195,6 +195,8 @@ def _call(expr: Call, names: Mapping[str, Any]) -> Any:
         return plugin(*arguments, **keywords)
     try:
         value = FUNCTIONS[expr.function](*arguments, **keywords)
+    except Unread as error:  # no fallback stands in for it: it says something, and nobody knows what
+        raise Unavailable("the expression", "parse_failure", str(error)) from error
     except (Undefined, OverflowError) as error:
         told = str(error) if isinstance(error, Undefined) else "it is past all bounds"
         raise NoValue(_status_of_call(expr, names), f"`{expr.function}` has no value: {told}") from error
@@ -253,9 +255,10 @@ def _joined(expr: Binary, names: Mapping[str, Any], decides: bool) -> bool:
     try:
         left = bool(evaluate(expr.left, names))
     except Unavailable as error:
-        of_item = error.status != NOT_APPLICABLE and _status(expr.right, names) == NOT_APPLICABLE
-        if of_item and bool(evaluate(expr.right, names)) == decides:
-            return decides
+        if error.status != NOT_APPLICABLE and _status(expr.right, names) == NOT_APPLICABLE:
+            with suppress(Unavailable):
+                if bool(evaluate(expr.right, names)) == decides:
+                    return decides
         raise
     return decides if left == decides else bool(_under(expr.left, expr.right, names))
 

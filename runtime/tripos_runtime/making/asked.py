@@ -35,7 +35,7 @@ class Found:
 class MadeCall:
     """A call that is made for the slot at a place of a data set, by its `author` or by another role: `item` names what
     it is about, `number` counts the attempts from 0, `identity` is that of the `model`, `upstream` are the names of
-    what it builds on."""
+    what it builds on, and `binding` is what the reply is named by apart from what it is about."""
 
     slot: int
     step: Ask
@@ -49,6 +49,7 @@ class MadeCall:
     model: str
     identity: str
     upstream: tuple[str, ...]
+    binding: str
 
     @property
     def name(self) -> str:
@@ -91,6 +92,7 @@ class Asker:
     """Told of a walk that met a reply that is not kept, after that, how many levels lie below it."""
     adoption: Adoption | None = None
     """Who finds replies that the ledger has under other names."""
+    _listed: set[tuple[str, str]] = field(default_factory=set)
 
     @cached_property
     def questions(self) -> Questions:
@@ -103,6 +105,7 @@ class Asker:
         """The answer to a call: the one that the ledger has, or a new one; to `question`, where that is not the step's
         own."""
         question, name = question or self.questions.of(call.step), call.name
+        self.enlist(call.place, [call.item])
         if name not in found.names:
             found = find(self.ledger, [name])
         if name in found.rows:
@@ -156,6 +159,14 @@ class Asker:
             self.on_reused(call)
         return answer
 
+    def enlist(self, place: str, names: Iterable[str]) -> None:
+        """Says that this run asks about, or decides, what is named so."""
+        new = [name for name in names if (place, name) not in self._listed]
+        if new and self.callers is not None:
+            self._listed.update((place, name) for name in new)
+            rows = [{"run_id": self.run_id, "scenario": place, "slot": name} for name in new]
+            self.ledger.keep({"run_slots": rows})
+
     def _kept(self, answer: Answer, call: MadeCall) -> Answer:
         self.tally.reused[call.lane] += 1
         self.tally.samples[answer.status] += 1
@@ -174,6 +185,7 @@ class Asker:
             "benchmark": self.plan.benchmark.name,
             "scenario": call.place,
             "fingerprint": call.step.fingerprint,
+            "binding": call.binding,
             "created_at": self.now(),
             "step": call.title,
             "item_id": call.item,

@@ -14,7 +14,7 @@ from tripos_runtime.binding import Binding
 from tripos_runtime.making.apart import Others
 from tripos_runtime.making.asked import Asker, Found, MadeCall, Unasked
 from tripos_runtime.making.due import Due
-from tripos_runtime.making.makers import makers_of
+from tripos_runtime.making.makers import makers_of, making_binding
 from tripos_runtime.making.outcomes import place_of
 from tripos_runtime.making.rejections import Reason, Rejection, note, one_of_several
 from tripos_runtime.making.slots import Slot, looked_into
@@ -144,7 +144,12 @@ class Attempts:
             model,
             self.binding.identity_of(model),
             (*upstream, *self.makers),
+            self.binding_of(ask.fingerprint),
         )
+
+    def binding_of(self, fingerprint: str) -> str:
+        """The binding of the replies to a step, or of what becomes of slots."""
+        return making_binding(self.sources.plan, self.made, fingerprint, self.binding.answering)
 
 
 class _Trial:

@@ -15,7 +15,7 @@ from tripos_runtime.making.asked import Asker, Found, Unasked, find
 from tripos_runtime.making.attempts import Attempt, Attempts, Before
 from tripos_runtime.making.duplicates import Pool
 from tripos_runtime.making.kept import MadeRow, Origins, RowFile
-from tripos_runtime.making.outcomes import Outcome, keep
+from tripos_runtime.making.outcomes import Outcome, keep, place_of, slot_id
 from tripos_runtime.making.rejections import Rejection
 from tripos_runtime.making.slots import Slot, SlotSource
 from tripos_runtime.making.standing import standing
@@ -131,9 +131,11 @@ class Maker:
         if self._asks and self.asker.callers is not None:
             asker = self.asker
             row = {"run_id": asker.run_id, "benchmark": asker.plan.benchmark.name, "created_at": asker.now()}
+            row["binding"] = self.attempts.binding_of(self.made.fingerprint)
             # Of a cell all is kept, or nothing: with a part of it another run would begin from another place.
             whole = [each for each in block.outcomes if each.slot.group not in block.still_open]
             keep(asker.ledger, self.made, models, whole, row)
+            asker.enlist(place_of(self.made), [slot_id(self.made, models, each.slot) for each in whole])
             for key in keys:
                 self.asker.ledger.release(key)
 

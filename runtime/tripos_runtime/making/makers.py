@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from tripos_compiler.plan import Ask, Data, Expr, Plan, Step
+from tripos_compiler.plan import Ask, Data, Expr, Made, Plan, Step, digest
 from tripos_compiler.semantics.names import exprs_of, parts_of
 
 
@@ -31,6 +31,12 @@ def makers_of(plan: Plan, datasets: Collection[str], models: Mapping[str, Sequen
         found.update(f"{ask.role} {model}" for ask in made.asks for model in models.get(ask.role, ()))
         waiting |= (_taken(list(exprs_of(made))) & known.keys()) - seen
     return tuple(sorted(found))
+
+
+def making_binding(plan: Plan, made: Made, fingerprint: str, models: Mapping[str, Sequence[str]]) -> str:
+    """The binding of what is asked and decided for a made data set: what it is named by apart from the slot, which is
+    everybody who makes it, since a rejection of one is told to another."""
+    return digest(["made", fingerprint, *makers_of(plan, [made.name], models)])
 
 
 def _taken(exprs: Sequence[Expr]) -> set[str]:

@@ -178,9 +178,10 @@ def _score(metric: Metric, entry: Any) -> MetricRead:
         value = None
     if value is None:
         return _failure("the score is not one number", reason)
-    if not metric.low <= value <= metric.high:
+    placed = metric.placed(value)
+    if placed is None:
         return _failure(f"{value:g} is not in {metric.low}..{metric.high}", reason)
-    return MetricRead(value, "scored", reason)
+    return MetricRead(placed, "scored", reason)
 
 
 def _failure(error: str, reason: str | None = None) -> MetricRead:

@@ -86,7 +86,7 @@ def scale(plan: Plan, scenario: str, metric: str) -> tuple[float | None, float |
     """The lowest and the highest value of a score, where there is one, and whether it is true or false."""
     for each in plan.metrics:
         if each.name == metric:
-            return float(each.low), float(each.high), False
+            return (None, None, False) if each.ends is None else (float(each.low), float(each.high), False)
     for step in _steps(plan, scenario):
         if isinstance(step, Score) and step.name == metric and step.truth:
             return 0.0, 1.0, True
@@ -102,7 +102,9 @@ def scale(plan: Plan, scenario: str, metric: str) -> tuple[float | None, float |
 def result_of(plan: Plan, run: Run, name: str, scored: Scored) -> dict[str, Any]:
     """The mean of some scores, with an error that is clustered by item."""
     low, high, truth = scale(plan, scored.scenario, scored.metric)
-    found = mean_of_cells(scored.values, scored.items)
+    ends = None if low is None or high is None else (low, high)
+    found = mean_of_cells(scored.values, scored.items, ends=ends)
+    method = "t" if ends is None else "logit" if found.standard_error else "exact"
     title = next((dict(each.title) for each in plan.metrics if each.name == scored.metric), {})
     config = {
         "metric_id": f"{run.benchmark}.{scored.metric}",
@@ -118,7 +120,7 @@ def result_of(plan: Plan, run: Run, name: str, scored: Scored) -> dict[str, Any]
         "evaluation_name": name,
         "source_data": _source(plan, scored.scenario),
         "metric_config": config,
-        "score_details": _score(found.value or 0.0, error, found.low, found.high, found.n, (low, high)),
+        "score_details": _score(found.value or 0.0, error, found.low, found.high, found.n, (low, high), method),
         **_generation(plan, run, scored.scenario),
     }
 
@@ -187,7 +189,7 @@ def _score(
             "lower": low if bounds[0] is None else max(low, bounds[0]),
             "upper": high if bounds[1] is None else min(high, bounds[1]),
             "confidence_level": CONFIDENCE,
-            "method": f"{method}, clustered by item" if method != "wilson" else method,
+            "method": f"{method}, clustered by item" if method != "exact" else method,
         }
     return {"score": value, "uncertainty": uncertainty}
 

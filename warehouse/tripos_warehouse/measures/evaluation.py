@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,13 +16,18 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.gaps import why_missing
 from tripos_warehouse.made_of import is_moved_median
 from tripos_warehouse.measures.figure_sql import sql_of
-from tripos_warehouse.statistics.intervals import wilson
+from tripos_warehouse.statistics.bounded import ROUNDING, bounded, of_classes
+from tripos_warehouse.statistics.found import Found
+from tripos_warehouse.statistics.intervals import clopper_pearson
 from tripos_warehouse.statistics.quantiles import t_quantile
 
 CONFIDENCE = 0.95
 JACKKNIFED = frozenset(("kendall_w", "krippendorff_alpha", "kendall_tau", "spearman", "cohen_kappa", "quadratic_kappa"))
-ROUNDING = 1e-9
-"""An error below this is what rounding leaves of none."""
+NO_MORE_THAN_ROUNDING = 1e-12
+"""What rounding leaves of a value of 0 between bounds that are about 1 apart."""
+CORRELATED = JACKKNIFED | {"bradley_terry", "self_preference"}
+"""What is no mean over items: where all items are alike, nothing says how far another one could move it."""
+Ends = tuple[float | None, float | None]
 
 
 @dataclass(frozen=True)
@@ -43,10 +49,9 @@ class MeasureRow:
     total: int
     coverage: float | None
     half_width: float | None
-    """Half the width of the interval as it would be without the bounds of the scale; where `method` is not `t`, how far
-    it reaches on the longer side."""
+    """How far the interval reaches on its longer side; of a `t`, as it would without an end of the scale."""
     method: str | None = None
-    """How the interval was found: `wilson`, `t`, `jackknife` or `bootstrap`."""
+    """How the interval was found: `exact`, `logit`, `t`, `jackknife` or `bootstrap`."""
     reason: str | None = None
     """Why there is no value, or no interval."""
 
@@ -85,10 +90,11 @@ class MeasureTable:
 def evaluate(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) -> MeasureTable:
     """The values of `measure` with 95 % intervals.
 
-    Of a share of independent items the interval is Wilson's. Where the SQL draws items again it is the one that the SQL
-    gives. Else it is `value ± t · standard_error`, with the 97.5 % quantile of Student's t at the `df` degrees of
-    freedom that the SQL gives; there is none without an error above zero. All are clipped to the measure's bounds. What
-    is not there has a `reason`.
+    Of a share of independent items the interval is the exact one of Clopper and Pearson. Where the SQL draws items
+    again it is the one that the SQL gives. Of what lies between two ends it is that of `statistics.bounded`, which has
+    one where all items are alike too. Else it is `value ± t · standard_error`, with the 97.5 % quantile of Student's t
+    at the `df` degrees of freedom that the SQL gives; there is none without an error above zero. No interval leaves the
+    measure's bounds. What is not there has a `reason`.
 
     Raises `StoreError` W0201 where the SQL fails or lacks a column.
     """
@@ -103,7 +109,8 @@ def evaluate(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure
             "W0201", f"internal error: the SQL of measure `{measure.name}` lacks the column `{missing[0]}`"
         )
     still = is_moved_median(plan, measure.figure)
-    rows = [_row(measure, found, still) for found in table.to_pylist()]
+    of_metrics = _ends_of_metrics(plan, measure)
+    rows = [_row(measure, found, still, of_metrics) for found in table.to_pylist()]
     if measure.missing == "fail":
         rows = [_failed(connection, plan, measure, row) for row in rows]
     places = [dimensions.place(plan, name) for name in measure.by]
@@ -133,25 +140,36 @@ def evaluate_or_tell(connection: duckdb.DuckDBPyConnection, plan: Plan, measure:
         return MeasureTable(measure, (), error.message)
 
 
-def _row(measure: Measure, found: dict[str, Any], still: bool) -> MeasureRow:
+def _ends_of_metrics(plan: Plan, measure: Measure) -> Mapping[str, Ends]:
+    """Between which ends each metric's own mean lies, where the cells of a measure are of metrics on other scales."""
+    figure = measure.figure
+    inner = figure.of or figure if isinstance(figure, Aggregate) else None
+    if measure.low is not None or "metric" not in measure.by or inner is None:
+        return {}
+    if not isinstance(figure, Aggregate) or {figure.function, inner.function} != {"mean"}:
+        return {}
+    least = 0 if measure.missing == "zero" else math.inf
+    return {
+        metric.name: (None, None) if metric.ends is None else (min(metric.low, least), metric.high)
+        for metric in plan.metrics
+    }
+
+
+def _row(measure: Measure, found: dict[str, Any], still: bool, of_metrics: Mapping[str, Ends]) -> MeasureRow:
     """A row of what the SQL found. `still`: draws that are all alike bound the value, as those of a median do."""
-    value, error = _finite(found["value"]), _finite(found["standard_error"])
+    value, error = _exact(measure, _finite(found["value"])), _finite(found["standard_error"])
     items, n, total = (int(found[name] or 0) for name in ("items", "n", "total"))
-    method, half = "t", _half_width(error, int(found["df"] or 0))
-    low = high = None
-    if value is not None and found.get("is share") and (measure.low, measure.high) == (0, 1):
-        method, share = "wilson", wilson(value * items, items)
-        low, high = share.low, share.high
-    elif value is not None and "low" in found:
-        method, half = "bootstrap", None
-        low, high = _drawn(found, still)
-    elif value is not None and half is not None:
-        method = "jackknife" if _is_listed(measure) else "t"
-        low, high = _stretched(measure, value, half)
+    ends = of_metrics.get(str(found.get("metric")), (measure.low, measure.high))
+    method, low, high = (None, None, None) if value is None else _interval(measure, found, value, error, ends, still)
+    half = _longer(value, low, high)
+    if method == "t":
+        half = _half_width(error, int(found["df"] or 0))
     if low is not None and high is not None:
-        low = low if measure.low is None else max(low, measure.low)
-        high = high if measure.high is None else min(high, measure.high)
-    reason = None if low is not None else found.get("reason") or _reason(value, items, method)
+        low = low if ends[0] is None else max(low, ends[0])
+        high = high if ends[1] is None else min(high, ends[1])
+    reason = None if low is not None else found.get("reason") or _reason(value, items, "low" in found)
+    if value is None and n < total and measure.missing == "fail":
+        reason = f"{total - n:,} of {total:,} scores are missing, and `missing: fail` gives no value then"
     by = tuple(found[name] for name in measure.by)
     coverage = n / total if total else None
     return MeasureRow(
@@ -165,33 +183,47 @@ def _row(measure: Measure, found: dict[str, Any], still: bool) -> MeasureRow:
         n=n,
         total=total,
         coverage=coverage,
-        half_width=half if method == "t" else _longer(value, low, high),
+        half_width=half,
         method=method if low is not None else None,
         reason=reason,
     )
 
 
-def _is_listed(measure: Measure) -> bool:
-    """Whether the pulls are the jackknife's."""
-    return isinstance(measure.figure, Aggregate) and measure.figure.function in JACKKNIFED
+def _interval(
+    measure: Measure, found: Mapping[str, Any], value: float, error: float | None, ends: Ends, still: bool
+) -> tuple[str, float | None, float | None]:
+    """How the interval of a value is found, and its ends, where it has any."""
+    figure = measure.figure
+    items, df = int(found["items"] or 0), int(found["df"] or 0)
+    function = figure.function if isinstance(figure, Aggregate) else None
+    if found.get("is share") and ends == (0, 1):
+        share = clopper_pearson(value * items, items)
+        return "exact", share.low, share.high
+    if found.get("classes"):
+        classes = found["classes"]
+        return "exact", *of_classes([each["share"] for each in classes], [each["items"] for each in classes])
+    if "low" in found:
+        return "bootstrap", *_drawn(found, still)
+    method = "jackknife" if function in JACKKNIFED else None
+    low, high = ends
+    if function == "krippendorff_alpha" and low is None and value > -1:
+        low = -1.0  # it may be less, but hardly ever is: two raters who never agree come to -1 as items grow
+    if low is None or high is None:
+        half = _half_width(error, df)
+        return (method or "t", None, None) if half is None else (method or "t", value - half, value + half)
+    units = items if found.get("bearing") is None else int(found["bearing"])
+    if error is None:
+        return method or "logit", None, None
+    if error <= ROUNDING:
+        at_an_end = min(value - low, high - value) <= ROUNDING
+        if found.get("reason") or function in CORRELATED or (function is None and not at_an_end):
+            return method or "logit", None, None
+        method = "exact"
+    told = bounded(Found(value, clusters=units), error, df, (low, high))
+    return method or "logit", told.low, told.high
 
 
-def _stretched(measure: Measure, value: float, half: float) -> tuple[float, float]:
-    """The bounds `half` an interval away from a value; of rank correlations and W on a scale that has no ends, on which
-    they vary alike everywhere: Fisher's (1915) for what lies between -1 and 1, and the log-odds between 0 and 1."""
-    function = measure.figure.function if isinstance(measure.figure, Aggregate) else None
-    low, high = {"kendall_tau": (-1, 1), "spearman": (-1, 1), "kendall_w": (0, 1)}.get(function or "", (0, 0))
-    share = (value - low) / (high - low) if high > low else 0.0
-    if not 1e-9 < share < 1 - 1e-9:
-        return value - half, value + half
-    middle, reach = math.log(share / (1 - share)), half / (high - low) / (share * (1 - share))
-    ends = (
-        low + (high - low) / (1 + math.exp(-min(700.0, max(-700.0, at)))) for at in (middle - reach, middle + reach)
-    )
-    return next(ends), next(ends)
-
-
-def _drawn(found: dict[str, Any], still: bool) -> tuple[float | None, float | None]:
+def _drawn(found: Mapping[str, Any], still: bool) -> tuple[float | None, float | None]:
     """The bounds that draws show. Those of a median may meet, where all draws have the same: on a scale of few steps
     that is its interval, and that of a median which numbers move. Where all values are the same, or what else was made
     of medians never differs, nothing shows it."""
@@ -201,12 +233,12 @@ def _drawn(found: dict[str, Any], still: bool) -> tuple[float | None, float | No
     return low, high
 
 
-def _reason(value: float | None, items: int, method: str) -> str:
+def _reason(value: float | None, items: int, drawn: bool) -> str:
     if value is None:
         return "nothing has a value"
     if items < 2:
         return "one item says nothing about the error"
-    alike = "all draws of the items give the same value" if method == "bootstrap" else "items do not differ"
+    alike = "all draws of the items give the same value" if drawn else "items do not differ"
     return f"{alike}: nothing shows the error"
 
 
@@ -221,6 +253,13 @@ def _half_width(standard_error: float | None, df: int) -> float | None:
     if quantile is None or standard_error is None or standard_error <= ROUNDING:
         return None
     return quantile * standard_error
+
+
+def _exact(measure: Measure, value: float | None) -> float | None:
+    """A value of a figure; of one that has bounds or is an agreement, what rounding leaves of 0 is 0."""
+    of_raters = isinstance(measure.figure, Aggregate) and measure.figure.function in JACKKNIFED
+    between = measure.low is not None and measure.high is not None
+    return 0.0 if value is not None and (between or of_raters) and abs(value) < NO_MORE_THAN_ROUNDING else value
 
 
 def _finite(value: Any) -> float | None:

@@ -167,7 +167,8 @@ from (
             "cells",
             f"""select {group}, {value} as value, {counted[0]}::bigint as n, {counted[1]}::bigint as total,
   coalesce(any_value(reason), case when count(value) = 0 then 'no cell has a value' end) as reason, false as "is share",
-  sum(df) filter (weight <> 0)::bigint as df, coalesce(bool_and(known) filter ({counts}), false) as known
+  sum(df) filter (weight <> 0)::bigint as df, coalesce(bool_and(known) filter ({counts}), false) as known,
+  min(bearing) filter (weight <> 0) * count(*) filter (weight <> 0) as bearing
 from {weighed}
 group by {group}""",
         )
@@ -232,7 +233,8 @@ group by {outer}, p.item_id""",
   coalesce({reasons}, {own}, case when {present} and {value.text} is null then 'it divides by zero' end) as reason,
   false as "is share", {counted_once(counted, "n")} as n, {counted_once(counted, "total")} as total,
   {" + ".join(f"coalesce({term.name}.df, 0)" for term in terms)} as df,
-  coalesce({" and ".join(active)}, false) as known
+  coalesce({" and ".join(active)}, false) as known,
+  least({", ".join(f"{term.name}.bearing" for term in terms)}) as bearing
 from {base} as base
 {joins}""",
         )
@@ -281,9 +283,11 @@ group by {columns(node.dims)}""",
         df = "greatest(least(c.df, i.items - 1), 0)"
         if node.drawn is not None:
             return bounded(self.parts, node, node.drawn, items, df)
+        told = ", c.classes" if node.classes else ""
         return f"""{self.parts.text}
 select {columns(node.dims, "c")}, c.value, case when c.known and c.value is not null then i.error end as standard_error,
-  {df} as df, coalesce(i.items, 0) as items, c.n, c.total, c.reason, c."is share"
+  {df} as df, coalesce(i.items, 0) as items, c.n, c.total, c.reason, c."is share",
+  least(c.bearing, i.items) as bearing{told}
 from {node.cells} as c left join {items} as i on {same("c", "i", node.dims)}
 order by all
 """

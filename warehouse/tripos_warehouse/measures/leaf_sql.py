@@ -7,7 +7,7 @@ items (Liang and Zeger, 1986), so all scores of an item pull together. A cell of
 
 A figure is two tables. One has a row a cell: `value`, `df`, `n` (values that count), `total` (those that should),
 `known` (whether there is an error), `reason` (why there is no value, or no error), `is share` (whether it is a share of
-independent items, for Wilson's interval). The other has a row a cell and item: `pull`, enlarged.
+independent items, for the exact interval). The other has a row a cell and item: `pull`, enlarged.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ from tripos_warehouse.measures.sql_parts import (
     weights_of,
     with_talks,
 )
+from tripos_warehouse.statistics.bounded import FEW_OF_A_CLASS
 from tripos_warehouse.treatments import arm_columns
 
 JUDGED = (
@@ -309,7 +310,8 @@ group by {self._by}, item_id{", class" if group else ""}""",
         )
         ratios = self.parts.add(
             "cells",
-            f"""select {self._by}{", class" if group else ""}, sum("over") as "over", sum("under") as "under"
+            f"""select {self._by}{", class" if group else ""}, sum("over") as "over", sum("under") as "under",
+  count(*) filter ("under" > 0) as "items of class"
 from {classes}
 group by {self._by}{", class" if group else ""}""",
         )
@@ -321,7 +323,9 @@ group by {self._by}{", class" if group else ""}""",
             "cells",
             f"""select {columns(self.cut.dims, "c")}, avg({none}) as value, count(r."under") as "classes of cell",
   any_value(c.n) as n, any_value(c.total) as total, false as "is share",
-  case when avg({none}) is null then '{lacking}' end as reason
+  case when avg({none}) is null then '{lacking}' end as reason, min(r."items of class") < {FEW_OF_A_CLASS}
+    or min(r."items of class" * {none}) < {FEW_OF_A_CLASS / 2} as few,
+  list({{'share': {none}, 'items': r."items of class"}}) filter (r."under" is not null) as classes
 from {counted} as c left join {ratios} as r on {same("c", "r", self.cut.dims)}
 group by {columns(self.cut.dims, "c")}""",
         )
@@ -333,18 +337,23 @@ group by {columns(self.cut.dims, "c")}""",
   sum(coalesce((rows."over" - {ratio} * rows."under") / nullif(r."under", 0), 0) / cells."classes of cell") as pull
 from {classes} as rows join {ratios} as r on {met}
   join {cells} as cells on {same("rows", "cells", self.cut.dims)}
-group by {columns(self.cut.dims, "rows")}, rows.item_id""",
+group by {columns(self.cut.dims, "rows")}, rows.item_id
+having sum(rows."under") > 0""",
         )
-        return self._enlarged(cells, self._with_silent(pulls, said))
+        node = self._enlarged(cells, pulls)
+        return self._of_few(node, cells) if average == "macro" else node
 
-    def _with_silent(self, pulls: str, said: str) -> str:
-        """Pulls, with those of items in which nothing of the class occurs: in the cell they pull at nothing."""
-        return self.parts.add(
-            "pulls",
-            f"""select {columns(self.cut.dims, "i")}, i.item_id, coalesce(p.pull, 0) as pull
-from (select distinct {self._by}, item_id from {said} where used) as i
-  left join {pulls} as p on {same("i", "p", self.cut.dims)} and i.item_id = p.item_id""",
+    def _of_few(self, node: Node, ratios: str) -> Node:
+        """The mean over classes, some of which may have so few items that their pulls do not show its error: then its
+        cells have the classes instead."""
+        told = f"'a class has fewer than {FEW_OF_A_CLASS} items, or is right in fewer than {FEW_OF_A_CLASS // 2}'"
+        cells = self.parts.add(
+            "cells",
+            f"""select c.* replace (c.known and not r.few as known,
+  coalesce(c.reason, case when r.few then {told} end) as reason), case when r.few then r.classes end as classes
+from {node.cells} as c join {ratios} as r on {same("c", "r", self.cut.dims)}""",
         )
+        return replace(node, cells=cells, classes=True)
 
     def _of_sets(self, said: str, over: str, under: str) -> str:
         """A row a reply: the measure of its set; two empty sets are the same, which is 1."""
@@ -473,7 +482,7 @@ from (select *, nullif(count(pull) over (partition by {self._by}), 1) as m from 
         done = self.parts.add(
             "cells",
             f"""select {columns(self.cut.dims, "c")}, {value} as value, c.n, c.total, {reason} as reason, c."is share",
-  coalesce(p.m - 1, 0) as df, coalesce(p.m > 1, false) as known
+  coalesce(p.m - 1, 0) as df, coalesce(p.m > 1, false) as known, p.m as bearing
 from {cells} as c left join (
   select {self._by}, any_value(m) as m from {enlarged} group by {self._by}
 ) as p on {same("c", "p", self.cut.dims)}""",

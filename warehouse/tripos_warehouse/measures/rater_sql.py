@@ -24,6 +24,8 @@ class Node:
     drawn: str | None = None
     """The table of `draws`: the value of every cell in each of many draws of the items. Only where the pulls alone give
     no interval, as of a median and what is made of it."""
+    classes: bool = False
+    """Whether its cells have `classes`: the shares of classes, where some have few items, and how many."""
     rows: Seen = UNSEEN
     """What it looks at, where it is an aggregate."""
 

@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from tripos_warehouse.statistics.bounded import ROUNDING, bounded
 from tripos_warehouse.statistics.found import Found
 from tripos_warehouse.statistics.means import with_t
 from tripos_warehouse.statistics.ratings import Ints
@@ -17,12 +18,15 @@ Floats = Sequence[float] | NDArray[np.float64]
 
 ONE_ITEM = "one item says nothing about the error"
 ALIKE = "all are alike: nothing shows the error"
-ROUNDING = 1e-9
-"""An error, or a difference, below this is what rounding leaves of none."""
 
 
 def mean_of_cells(
-    values: Floats, items: Sequence[str], cells: Sequence[object] | None = None, weights: Floats | None = None
+    values: Floats,
+    items: Sequence[str],
+    cells: Sequence[object] | None = None,
+    weights: Floats | None = None,
+    *,
+    ends: tuple[float, float] | None = None,
 ) -> Found:
     """The mean of values, each of one of `items`; with `cells` the mean of the means of cells. Given differences of
     two results it compares them in pairs.
@@ -33,7 +37,9 @@ def mean_of_cells(
     it is in, and divided by their number. With one cell and equal weights it is what `means.mean` finds; with one value
     an item the t test.
 
-    `n` counts values and `clusters` items. Without an error above zero there is no interval, and a reason.
+    `n` counts values and `clusters` items. Where the values lie between two `ends`, the interval does too (`bounded`),
+    and all may be alike: unless they are 0, the p-value is then the chance that G groups turned round at random agree,
+    2^(1 - G) (Fisher 1935). Without ends and without an error above zero there is no interval, and a reason.
 
     >>> found = mean_of_cells([1.0, 2.0, 3.0, 2.0], ["a", "b", "c", "d"])
     >>> round(found.value, 4), round(found.standard_error, 4), round(found.low, 4), round(found.p, 4)
@@ -60,6 +66,11 @@ def mean_of_cells(
     pulls = pulls * np.sqrt(m / (m - 1))[of_cell]
     error = math.sqrt(float(np.square(np.bincount(of_item, pulls, number)).sum())) / parts
     df = int(min((m - 1).sum(), number - 1))
+    if ends is not None:
+        units = min(number, int(m.min()) * parts)
+        told = bounded(replace(found, clusters=units), error, df, ends, null=0.0)
+        alike = 2.0 ** (1 - units) if abs(float(means.mean())) > ROUNDING else None
+        return replace(told, clusters=number, p=told.p if error > ROUNDING else alike)
     if error <= ROUNDING:
         return replace(found, df=df).without_interval(ALIKE)
     return with_t(found, error, df)

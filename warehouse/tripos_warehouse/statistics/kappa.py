@@ -12,7 +12,7 @@ from tripos_warehouse.statistics.found import Found
 from tripos_warehouse.statistics.means import mean
 from tripos_warehouse.statistics.quantiles import two_sided, z_quantile
 from tripos_warehouse.statistics.ratings import Floats, Ratings, complete_items, read_ratings
-from tripos_warehouse.statistics.shares import wilson
+from tripos_warehouse.statistics.shares import clopper_pearson
 
 Weights = Literal["none", "linear", "quadratic"]
 
@@ -107,16 +107,13 @@ def percent_agreement(ratings: Ratings, *, tolerance: float = 0.0, confidence: f
         equal += (np.abs(matrix[rater + 1 :] - matrix[rater]) <= tolerance + 1e-12).sum(axis=0)
     shares = (equal / np.maximum(1, given * (given - 1) / 2))[counted]
     if len(matrix) == 2:
-        found = wilson(round(float(shares.sum())), len(shares), confidence=confidence)
+        found = clopper_pearson(round(float(shares.sum())), len(shares), confidence=confidence)
     else:
-        found = mean(shares, confidence=confidence)
+        found = mean(shares, confidence=confidence, ends=(0.0, 1.0))
     return _share(found, left_out)
 
 
 def _share(found: Found, left_out: int) -> Found:
-    """A share, whose interval does not leave 0 to 1 and which nothing was tested of."""
-    low = None if found.low is None else max(0.0, found.low)
-    high = None if found.high is None else min(1.0, found.high)
-    return Found(
-        found.value, found.reason, low=low, high=high, standard_error=found.standard_error, n=found.n, left_out=left_out
-    )
+    """A share, which nothing was tested of."""
+    low, high, error = found.low, found.high, found.standard_error
+    return Found(found.value, found.reason, low=low, high=high, standard_error=error, n=found.n, left_out=left_out)

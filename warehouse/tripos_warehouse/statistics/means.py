@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from tripos_warehouse.statistics.bounded import bounded
 from tripos_warehouse.statistics.found import Found
 from tripos_warehouse.statistics.quantiles import t_quantile, t_tails, two_sided
 from tripos_warehouse.statistics.ratings import Clusters, Values, cluster_codes, read_values
@@ -14,12 +15,20 @@ from tripos_warehouse.statistics.ratings import Clusters, Values, cluster_codes,
 ONE_CLUSTER = "all in one cluster: nothing shows how far clusters differ"
 
 
-def mean(values: Values, clusters: Clusters = None, *, confidence: float = 0.95, null: float = 0.0) -> Found:
+def mean(
+    values: Values,
+    clusters: Clusters = None,
+    *,
+    confidence: float = 0.95,
+    null: float = 0.0,
+    ends: tuple[float, float] | None = None,
+) -> Found:
     """The mean of the values that are there, its error by cluster, and Student's t against `null`.
 
     The error is that of a mean of clusters of different sizes: with the residuals of a cluster added up to r,
     √(G / (G − 1) · Σ r²) / n, with G clusters and G − 1 degrees of freedom (Liang and Zeger 1986; Cameron and Miller
-    2015). Where every row is its own cluster it is s / √n. `n` counts rows.
+    2015). Where every row is its own cluster it is s / √n. `n` counts rows. Where values lie between two `ends`, the
+    interval does too (`bounded`).
 
     >>> found = mean([1, 2, 3, 4])
     >>> found.value, round(found.standard_error, 4), found.df
@@ -43,6 +52,8 @@ def mean(values: Values, clusters: Clusters = None, *, confidence: float = 0.95,
         return base.without_interval("one value: nothing shows how far values differ" if n == 1 else ONE_CLUSTER)
     pulls = np.bincount(codes, weights=numbers - value)
     error = math.sqrt(groups / (groups - 1) * float(pulls @ pulls)) / n
+    if ends is not None:
+        return bounded(base, error, groups - 1, ends, null=null, confidence=confidence)
     return with_t(base, error, groups - 1, confidence=confidence, null=null, scale=float(np.abs(numbers).max()))
 
 

@@ -52,7 +52,7 @@ def position_bias(verdicts: Sequence[Verdict], *, confidence: float = 0.95) -> F
     """The share of verdicts for what was shown first less that for what was shown second: −1 to 1, fair is 0.
 
     Only of replies judged in both orders, so that neither place has the better ones. `n` are such pairs, `left_out` the
-    verdicts without their counterpart. Student's t over items, against 0.
+    verdicts without their counterpart. The interval of a `bounded` mean over items, tested against 0.
 
     >>> position_bias([Verdict("a", "b", "a", 1), Verdict("b", "a", "b", 1)]).value
     1.0
@@ -62,11 +62,5 @@ def position_bias(verdicts: Sequence[Verdict], *, confidence: float = 0.95) -> F
     if not pairs:
         return Found.undefined("no item was judged in both orders", left_out=left_out)
     leaning = [one.score_of(one.first) + other.score_of(other.first) - 1 for one, other in pairs]
-    found = mean(leaning, item_codes([one for one, _ in pairs]), confidence=confidence)
-    low, high = found.low, found.high
-    return replace(
-        found,
-        low=None if low is None else max(-1.0, low),
-        high=None if high is None else min(1.0, high),
-        left_out=left_out,
-    )
+    found = mean(leaning, item_codes([one for one, _ in pairs]), confidence=confidence, ends=(-1.0, 1.0))
+    return replace(found, left_out=left_out)

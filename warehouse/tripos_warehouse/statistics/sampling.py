@@ -66,17 +66,10 @@ def mean_pass_hat_k(
 
 
 def _mean(values: list[float | None], k: int, clusters: Clusters, confidence: float) -> Found:
-    found = mean(values, clusters, confidence=confidence)
+    found = mean(values, clusters, confidence=confidence, ends=(0.0, 1.0))
     if found.value is None:
         return replace(found, reason=f"no item has {k} samples")
-    low, high = found.low, found.high
-    return replace(
-        found,
-        low=None if low is None else max(0.0, low),
-        high=None if high is None else min(1.0, high),
-        statistic=None,
-        p=None,
-    )
+    return replace(found, statistic=None, p=None)
 
 
 def _check(n: int, c: int, k: int) -> None:

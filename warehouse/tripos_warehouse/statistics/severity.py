@@ -70,7 +70,7 @@ def self_preference(
         if mine is None or mine not in taking_part:
             continue
         fond = fondness(verdicts, mine, [judge], lambda other, model: models.get(other) == model)
-        found[judge] = _over_items(fond.excesses, fond.items, fond.left_out, NOBODY_ELSE, confidence)
+        found[judge] = _over_items(fond.excesses, fond.items, fond.left_out, NOBODY_ELSE, confidence, (-1.0, 1.0))
     return found
 
 
@@ -166,8 +166,13 @@ def self_preference_in_grades(
 
 
 def _over_items(
-    excesses: Sequence[float], items: Sequence[Hashable], left_out: int, reason: str, confidence: float
+    excesses: Sequence[float],
+    items: Sequence[Hashable],
+    left_out: int,
+    reason: str,
+    confidence: float,
+    ends: tuple[float, float] | None = None,
 ) -> Found:
     if not excesses:
         return Found.undefined(reason, left_out=left_out)
-    return replace(mean(excesses, items, confidence=confidence), left_out=left_out)
+    return replace(mean(excesses, items, confidence=confidence, ends=ends), left_out=left_out)

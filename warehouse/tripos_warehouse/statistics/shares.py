@@ -30,10 +30,10 @@ def wilson(successes: float, n: float, *, confidence: float = 0.95) -> Found:
     return Found(share, low=low, high=high, standard_error=math.sqrt(share * (1 - share) / n), n=round(n))
 
 
-def clopper_pearson(successes: int, n: int, *, confidence: float = 0.95) -> Found:
+def clopper_pearson(successes: float, n: float, *, confidence: float = 0.95) -> Found:
     """A share with the exact interval of Clopper and Pearson (1934), which covers at least as often as it says.
 
-    Raises `ValueError` unless 0 ≤ `successes` ≤ `n`.
+    Both may be fractions, as ratios of sums make them. Raises `ValueError` unless 0 ≤ `successes` ≤ `n`.
 
     >>> share = clopper_pearson(8, 10)
     >>> share.value, round(share.low, 3), round(share.high, 3)
@@ -48,7 +48,7 @@ def clopper_pearson(successes: int, n: int, *, confidence: float = 0.95) -> Foun
     share = successes / n
     low = float(betaincinv(successes, n - successes + 1, 1 - upper)) if successes else 0.0
     high = float(betaincinv(successes + 1, n - successes, upper)) if successes < n else 1.0
-    return Found(share, low=low, high=high, standard_error=math.sqrt(share * (1 - share) / n), n=n)
+    return Found(share, low=low, high=high, standard_error=math.sqrt(share * (1 - share) / n), n=round(n))
 
 
 def _check_share(successes: float, n: float) -> None:

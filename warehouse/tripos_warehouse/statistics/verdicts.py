@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from tripos_warehouse.statistics.found import Found
 from tripos_warehouse.statistics.means import mean
 from tripos_warehouse.statistics.ratings import Flags, Floats, Ints
-from tripos_warehouse.statistics.shares import wilson
+from tripos_warehouse.statistics.shares import clopper_pearson
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,8 @@ def win_rate(
 ) -> Found:
     """The share of its comparisons that a model won, a tie as half of one: 0 to 1; of those with `opponent`, if given.
 
-    The interval is Wilson's where there are no ties and every item has one verdict, else that of Student's t over
-    items, cut at 0 and 1.
+    The interval is the exact one where there are no ties and every item has one verdict, else that of a `bounded` mean
+    over items.
 
     >>> rate = win_rate([Verdict("a", "b", "a"), Verdict("b", "a", "a"), Verdict("a", "b", None)], "a")
     >>> round(rate.value, 3), rate.n
@@ -81,18 +81,9 @@ def share(parts: Sequence[float], items: Ints, confidence: float) -> Found:
     """The mean of parts from 0 to 1, with the interval that suits them: `n` are the parts, `clusters` their items."""
     alone = len(np.unique(items)) == len(parts)
     if alone and all(part in {0, 1} for part in parts):
-        return wilson(sum(parts), len(parts), confidence=confidence)
-    found = mean(parts, items, confidence=confidence)
-    low, high = found.low, found.high
-    return Found(
-        found.value,
-        found.reason,
-        low=None if low is None else max(0.0, low),
-        high=None if high is None else min(1.0, high),
-        standard_error=found.standard_error,
-        n=found.n,
-        clusters=found.clusters,
-    )
+        return clopper_pearson(sum(parts), len(parts), confidence=confidence)
+    found = mean(parts, items, confidence=confidence, ends=(0.0, 1.0))
+    return replace(found, statistic=None, df=None, p=None)
 
 
 @dataclass(frozen=True, eq=False)

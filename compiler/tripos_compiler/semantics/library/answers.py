@@ -5,23 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from tripos_compiler.semantics.library.letters import ALPHABET, PRONOUN, are_options
 from tripos_compiler.semantics.library.partiality import Undefined
 
-_FULL_WIDTH = str.maketrans({0xFF21 + i: 0x41 + i for i in range(8)})
+_FULL_WIDTH = str.maketrans({0xFF21 + i: 0x41 + i for i in range(ALPHABET)})
+_PRONOUN = re.compile(PRONOUN)
 
 
 def choice_letters(text: str | Collection[str]) -> set[str]:
-    """The option letters A to H that stand alone in a text, or together as in `BD`.
+    """The option letters A to Z that stand alone in a text, or together as in `BD`.
 
-    Of a list, those of all its texts. Full-width letters are read too. An `A` that is an article counts as well, so ask
-    for the letters alone.
+    Of a list, those of all its texts. Full-width letters are read too. Letters after H that stand together count where
+    they are in order, as in `IJ`, and `I` where it is no pronoun. An `A` that is an article counts as well, so ask for
+    the letters alone.
 
-    >>> sorted(choice_letters("答案是 B、D"))
-    ['B', 'D']
+    >>> sorted(choice_letters("答案是 B、D")), sorted(choice_letters("I think that I and J are right"))
+    (['B', 'D'], ['I', 'J'])
     """
     whole = text if isinstance(text, str) else "\n".join(text)
-    runs = re.findall(r"(?<![A-Za-z])[A-H]{1,8}(?![A-Za-z])", whole.translate(_FULL_WIDTH))
-    return {letter for run in runs for letter in run}
+    runs = re.findall(r"(?<![A-Za-z])[A-Z]{1,26}(?![A-Za-z])", _PRONOUN.sub("", whole.translate(_FULL_WIDTH)))
+    return {letter for run in runs if are_options(run) for letter in run}
 
 
 _BOXED = re.compile(r"\\boxed\s{0,9}\{|\\fbox\s{0,9}\{|\\.|[{}]", re.DOTALL)

@@ -9,12 +9,24 @@ from __future__ import annotations
 import re
 from collections.abc import Collection
 
+from tripos_compiler.semantics.library.letters import GOES_ON, PRONOUN, are_options
 from tripos_compiler.semantics.library.marked_answers import plain, read_marked, read_parts
 
+_NONE = re.compile(r"\bN/A\b", re.IGNORECASE)
+_SMALL_ALONE = re.compile(r"(?:[^\w]|_)*[a-z](?:(?:[^\w]|[\d_])+[a-z])*(?:[^\w]|_)*")
 _SMALL = re.compile(r"(?:[^\w]|_)*[a-h](?:(?:[^\w]|[\d_])*[a-h])*(?:[^\w]|_)*")
 _GOES_ON = r"(?=[ \t]{0,3}[A-H]{1,8}[ \t]{0,3}(?:[^\s\w]|_|$|\n|[和与及项选都均两三四五等]|以及))"
 """A comma stands between two options, and not before a clause about the second."""
-_AND = rf"(?:[ \t\"'、;和与及或/&*+·]|以及|选?项|,{_GOES_ON}|[\"'],){{0,9}}"
+_AND = rf"(?:[ \t\"'、;和与及或/&*+·]|以及|and(?![A-Za-z])|选?项|,{_GOES_ON}|[\"'],){{0,9}}"
+_ANY = rf"(?!{PRONOUN})[A-Z]"
+_ANY_AND = r"(?:[ \t\"'、;和与及或&*+·]|以及|and(?![A-Za-z])|选?项|,(?=[ \t]{0,3}[A-Z](?![A-Za-z]))|[\"'],){0,9}"
+_OPENS_WITH_ANY = re.compile(
+    rf"(?:\W|_)*(?:选?项|option\s)?(?:\W|_)*({_ANY}(?:{_ANY_AND}{_ANY}){{0,40}}+)(?![A-Za-z])"
+    rf"(?=\s*(?:\Z|\n|[].,;:!?。、)}}】」\"'*_\\|$]|选?项|[是为均都]|正确)|\s+{GOES_ON})"
+)
+"""Letters that need not be of the first eight, where an answer begins with them: elsewhere `X` is an unknown, `DNA` an
+acid and `I` a pronoun."""
+_ONLY_LETTERS = re.compile(r"(?:[\W\d_]|[第题和与及选项]|以及|小题|and(?![A-Za-z])|[A-Z](?![a-z]))+")
 _RUN = re.compile(rf"(?<![A-Za-z])[A-H](?:{_AND}[A-H]){{0,40}}(?![A-Za-z])")
 _OPENS = re.compile(r"\W*(?:选?项)?\W*[A-H](?![A-Za-z])")
 _SEVERAL = r"[A-H](?:[ \t、和与及]{0,3}[A-H]){0,7}[ \t]{0,3}(?:[两三四][选个]?[项者])?(?:选?项)?"
@@ -55,13 +67,14 @@ _SO = re.compile(r"因此|所以|综上|总之|故|可见|应[为是]|therefore|
 
 
 def option_letters(answer: str | Collection[str], parts: int = 1) -> list[str]:
-    """The letters of options, A to H, that an answer gives, in their order.
+    """The letters of options that an answer gives, in their order.
 
     What is marked as the answer counts: a field of JSON, what stands in the last `\\boxed{…}` or follows the last
     `答案：`, `answer is` or the like, else the last `选`; as far as the reasons. Of one part, the letters that stand
     together are given, where the answer begins with them, or else the last ones; of several `parts` one behind each
     number, or all of them. Full width, traditional characters and JSON are read, small letters where there is nothing
-    else; what is ruled out (`不选 A`, `A 项错误`) is no answer. Of a list, the letters of all its texts.
+    else; what is ruled out (`不选 A`, `A 项错误`) is no answer. Letters after H count where an answer begins with
+    them or is nothing else. Of a list, the letters of all its texts.
 
     >>> option_letters('["BD"]'), option_letters(["B", "D"]), option_letters("A 项错误，故选：Ｂ、Ｄ。因为 C 不变。")
     (['B', 'D'], ['B', 'D'], ['B', 'D'])
@@ -70,7 +83,7 @@ def option_letters(answer: str | Collection[str], parts: int = 1) -> list[str]:
     """
     if not isinstance(answer, str):
         return [letter for each in answer for letter in option_letters(each)]
-    text = plain(answer)
+    text = _NONE.sub(" ", plain(answer))
     return read_marked(text, _letters_of) if parts == 1 else read_parts(text, parts, _letters_of, _all_letters)
 
 
@@ -93,8 +106,11 @@ def right_or_wrong(answer: str | Collection[str], parts: int = 1) -> list[str]:
 
 def _letters_of(said: str) -> list[str]:
     """The letters of one answer."""
-    if _SMALL.fullmatch(said):
+    if _SMALL.fullmatch(said) or _SMALL_ALONE.fullmatch(said):
         said = said.upper()
+    opening = _OPENS_WITH_ANY.match(said)
+    if opening is not None and re.search("[I-Z]", opening[1]):
+        return _of_options(opening[1])
     held = [re.findall("[A-H]", each) for each in _HELD.findall(said)]
     kept = _RULED_OUT.sub(" ", said)
     runs = [re.findall("[A-H]", run) for run in _RUN.findall(kept)]
@@ -109,9 +125,17 @@ def _letters_of(said: str) -> list[str]:
     return runs[0] if _OPENS.match(kept) else runs[-1] if said == kept or len(runs) == 1 else runs[0]
 
 
+def _of_options(letters: str) -> list[str]:
+    """The letters of several options, in their order; none where some of them are a word."""
+    runs = re.findall("[A-Z]+", letters)
+    return [letter for run in runs for letter in run] if all(map(are_options, runs)) else []
+
+
 def _all_letters(said: str) -> list[str]:
-    if _SMALL.fullmatch(said):
+    if _SMALL.fullmatch(said) or _SMALL_ALONE.fullmatch(said):
         said = said.upper()
+    if _ONLY_LETTERS.fullmatch(said) and (letters := _of_options(said)):
+        return letters
     return [letter for run in _RUN.findall(_RULED_OUT.sub(" ", said)) for letter in re.findall("[A-H]", run)]
 
 

@@ -6,28 +6,23 @@ import math
 import re
 
 from tripos_compiler.semantics.library.answers import boxed
-from tripos_compiler.semantics.library.numerals import NUMBER_IN_TEXT, SIGNS, number
+from tripos_compiler.semantics.library.final_labels import labels_of
+from tripos_compiler.semantics.library.locales import DEFAULT, ODD, plain_numbers
+from tripos_compiler.semantics.library.numerals import (
+    NUMBER_IN_TEXT,
+    Locale,
+    float_of,
+    number,
+    settled,
+    whole_number,
+)
 
-_SIGNS = str.maketrans(dict(SIGNS))
 _MARK = "####"
 """Begins the final answer of worked solutions, as GSM8K has them."""
-_LABEL = re.compile(
-    r"(?:\b(?:the |my |your )?(?:final |correct |right )?(?:answer|result)\b(?: is| would be| should be| was)?"
-    r"|(?:最终|最后的?|正确)?(?:答案|结果)(?:应该|应)?[是为]?)\s{0,3}[:：=]?\s{0,3}",
-    re.I,
-)
 _EMPHASIS = re.compile(
     r"(?<!\w)_(?=[-$\d])|(?<=[\d.])_(?!\w)|\*\*|__|`|\\\(|\\\)|\\\[|\\\]|\\text\s?\{|\$\$"
     r"|(?<=\d)\\ ?(?=[^\w{])|[{}](?=\s|$)"
 )
-_LATEX = (("\\$", "$"), ("\\%", "%"), ("{,}", ","), ("\\,", ""), ("\\!", ""), ("\\;", " "), ("⁄", "/"))
-_GROUPED = re.compile(
-    r"(?<![\d.,])\d{1,3}(?:(?:[\u00a0\u2009\u202f]\d{3})+|(?:['’]\d{3})+|(?: \d{3}){0,4}(?: 0\d\d)(?: \d{3}){0,4})"
-    r"(?![\d.]\d|\d)"
-)
-"""Thousands apart by a space that does not break or an apostrophe; or by a plain space, where nothing else can be
-meant: no number by itself begins with 0."""
-_COMMA_DECIMALS = re.compile(r"(?<![\d.,])(\d{1,3}(?:\.\d{3})+),(\d{1,2})(?![\d,.]\d|\d)")
 _LATEX_FRACTION = re.compile(r"\\[dtc]?frac ?\{([^{}]*)\} ?\{([^{}]*)\}")
 _FRACTION = re.compile(r"-?(?<!\d)\d*+ ?[¼-¾⅐-⅞]")
 _SENTENCE = re.compile(r"[.;!?](?=\s)|[。；！？]")
@@ -54,35 +49,45 @@ _WORDS_OF_ONE = frozenset("样般些起定直下致切共旦面种边同")
 """With these behind it `一` is a word that counts nothing."""
 
 
-def final_number(text: str) -> float | None:
+def final_number(text: str, numbers: Locale = DEFAULT) -> float | None:
     """The number at which a worked answer arrives; missing where there is none.
 
-    Looked for is, in this order: what follows the last `####`; the last `\\boxed{…}`; what follows the last `answer` or
-    `答案` with a number in its sentence, after the last `=` there; the last number of all. A number may have thousands
-    separators, a currency sign, a unit behind it, a fraction part (`3/4`, `1 3/4`, `½`, `\\frac{3}{4}`) or a power of
-    ten (`1.5 × 10^3`), or be written in Chinese (`十二`, `三分之二`, `3万`). A per cent sign changes nothing.
+    Looked for is, in this order: what follows the last `####`; the last `\\boxed{…}`; what a label says (`Answer: …`,
+    `the final answer is …`, `答案是…`, `Antwort: …`) with a number in its sentence, after the last `=` there; the last
+    number of all. A result that is said on the way (`as a result`, `the result of step 1 is …`) is no label. A
+    number may have thousands separators, a currency sign, a unit behind it, a fraction part (`3/4`, `1 3/4`, `½`,
+    `\\frac{3}{4}`) or a power of ten (`1.5 × 10^3`), or be written in Chinese (`十二`, `三分之二`, `3万`). A per cent
+    sign changes nothing. What separates thousands and decimals is said by the language at hand, as of `last_number`.
 
     >>> final_number("18 - 6 = 12, so $1,234.50."), final_number("Answer: -3 degrees, not 5"), final_number("none")
     (1234.5, -3.0, None)
+    >>> final_number("Antwort: 2.000 Euro (5 % weniger)", "de"), final_number("As a result, 3 are left: 5 in all.")
+    (2000.0, 5.0)
     """
+    found = _final(text, numbers)
+    return None if found is None else settled(found, numbers)
+
+
+def _final(text: str, numbers: str) -> float | str | None:
+    """The same; of digits that are no number of the locale, what is written."""
     if _MARK in text:
-        return _first(_lines_from(text.rpartition(_MARK)[2]))
+        return _first(_tidy(_lines_from(text.rpartition(_MARK)[2]), numbers))
     inside = boxed(text)
     if inside is not None:
-        found = number(inside)
-        found = _first(_tidy(inside)) if found is None else found
+        found: float | str | None = number(inside, numbers)
+        found = _first(_tidy(inside, numbers)) if found is None else found
         if found is not None:
             return found
-    tidy = _tidy(text)
+    tidy = _tidy(text, numbers)
     end = len(tidy)
-    for label in reversed(list(_LABEL.finditer(tidy))):
-        said = _SENTENCE.split(_lines_from(tidy[label.end() : end]), maxsplit=1)[0]
+    for start, behind in reversed(labels_of(tidy)):
+        said = _SENTENCE.split(_lines_from(tidy[behind:end]), maxsplit=1)[0]
         found = _first(said.rpartition("=")[2] if "=" in said else said)
         if found is not None:
             return found
-        end = label.start()  # what comes after has no number: it is not looked through again
-    numbers = _numbers(tidy)
-    return numbers[-1] if numbers else None
+        end = start  # what comes after has no number: it is not looked through again
+    found_last = _numbers(tidy)
+    return found_last[-1] if found_last else None
 
 
 def _lines_from(text: str) -> str:
@@ -90,31 +95,31 @@ def _lines_from(text: str) -> str:
     return next((line for line in text.splitlines() if line.strip()), "")
 
 
-def _tidy(text: str) -> str:
-    """A text without marks of emphasis and the LaTeX around numbers."""
-    plain = _GROUPED.sub(lambda grouped: re.sub(r"\D", "", grouped[0]), text)
-    plain = _COMMA_DECIMALS.sub(lambda amount: f"{amount[1].replace('.', '')}.{amount[2]}", plain).translate(_SIGNS)
-    for latex, meant in _LATEX:
-        plain = plain.replace(latex, meant)
+def _tidy(text: str, numbers: str) -> str:
+    """A text with plain numbers, without marks of emphasis and the LaTeX around numbers."""
+    plain = plain_numbers(text.replace("\\;", " ").replace("⁄", "/"), numbers)
     return _EMPHASIS.sub("", _LATEX_FRACTION.sub(r"\1/\2", plain))
 
 
-def _first(text: str) -> float | None:
-    numbers = _numbers(_tidy(text))
+def _first(tidy: str) -> float | str | None:
+    numbers = _numbers(tidy)
     return numbers[0] if numbers else None
 
 
-def _numbers(text: str) -> list[float]:
-    """Every number of a tidy text, in order. What is part of a longer one is not one by itself."""
-    found: list[tuple[int, float]] = []
+def _numbers(text: str) -> list[float | str]:
+    """Every number of a tidy text, in order, and what is written for those that are odd. What is part of a longer one
+    is not one by itself."""
+    found: list[tuple[int, float | str]] = []
     taken = bytearray(len(text))
 
-    def take(start: int, end: int, value: float | None) -> None:
-        if value is None or not math.isfinite(value) or taken.find(1, start, end) >= 0:
+    def take(start: int, end: int, value: float | str | None) -> None:
+        if value is None or taken.find(1, start, end) >= 0 or (isinstance(value, float) and not math.isfinite(value)):
             return
         taken[start:end] = b"\1" * (end - start)
         found.append((start, value))
 
+    for match in ODD.finditer(text):
+        take(match.start(), match.end(), match[1])
     for match in _POWER.finditer(text):
         power = float((match["times"] or "1").replace(",", "")) * float(f"1e{match['power']}")
         take(match.start(), match.end(), -power if match["sign"] else power)
@@ -123,11 +128,11 @@ def _numbers(text: str) -> list[float]:
         take(match.start(), match.end(), value if value is None or match[0][0] != "-" else -value)
     for pattern in (_FRACTION, _PARTS):
         for match in pattern.finditer(text):
-            take(match.start(), match.end(), number(match[0].strip()))
+            take(match.start(), match.end(), whole_number(match[0].strip()))
     for match in NUMBER_IN_TEXT.finditer(text):
         if text.endswith(("^", "^{"), 0, match.start()):
             continue  # of `cm^2`
-        take(match.start(), match.end(), number(match[0]))
+        take(match.start(), match.end(), float_of(match[0]))
     for match in _CHINESE_FRACTION.finditer(text):
         bottom, top = _chinese(match["bottom"]), _chinese(match["top"])
         take(match.start(), match.end(), top / bottom if top is not None and bottom else None)
@@ -135,7 +140,7 @@ def _numbers(text: str) -> list[float]:
     for match in _CHINESE_NUMBER.finditer(text):
         if _is_number(text, match, alone=match[0] == all_of_it):
             take(match.start(), match.end(), _chinese(match[0]))
-    return [value for _, value in sorted(found)]
+    return [value for _, value in sorted(found, key=lambda each: each[0])]
 
 
 def _is_number(text: str, match: re.Match[str], *, alone: bool) -> bool:

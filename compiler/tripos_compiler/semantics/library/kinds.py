@@ -35,7 +35,8 @@ K = TypeVar("K", bound=Hashable)
 @dataclass(frozen=True)
 class Implied:
     """Marks a parameter that the compiler fills in where it is not given: with the values of the choice that `of` is,
-    the name of the field of `of` that is a path, or that is one or holds some, or the names of those that are texts."""
+    the name of the field of `of` that is a path, or that is one or holds some, or the names of those that are texts; or
+    with the locale of the language at hand."""
 
-    by: Literal["values", "path", "paths", "texts"]
-    of: str
+    by: Literal["values", "path", "paths", "texts", "locale"]
+    of: str = ""

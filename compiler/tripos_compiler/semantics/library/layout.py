@@ -7,9 +7,8 @@ from collections.abc import Collection
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+from tripos_compiler.semantics.library.letters import letters_at
 from tripos_compiler.semantics.library.order import in_order, ordered
-
-ALPHABET = 26
 
 
 def bullets(items: Collection[str]) -> str:
@@ -39,12 +38,7 @@ def lettered(items: Collection[str]) -> str:
     A. a
     B. b
     """
-    return "\n".join(f"{_letters(number)}. {item}" for number, item in enumerate(ordered(items)))
-
-
-def _letters(number: int) -> str:
-    before = _letters(number // ALPHABET - 1) if number >= ALPHABET else ""
-    return before + chr(ord("A") + number % ALPHABET)
+    return "\n".join(f"{letters_at(number)}. {item}" for number, item in enumerate(ordered(items)))
 
 
 def json(value: Any) -> str:

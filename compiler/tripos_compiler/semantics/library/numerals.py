@@ -7,39 +7,62 @@ import re
 import unicodedata
 from collections import deque
 from collections.abc import Mapping
+from typing import Annotated
 
-SIGNS = {"−": "-", "＋": "+", "－": "-", "．": ".", "，": ",", "％": "%", "＄": "$", "／": "/", "\u00a0": " "}
-"""Signs that are read as their plain form; digits of any script are digits already."""
-_SIGNS = str.maketrans(SIGNS)
+from tripos_compiler.semantics.library.kinds import Implied
+from tripos_compiler.semantics.library.locales import CASED, DEFAULT, ODD, odd_number, plain_numbers
+from tripos_compiler.semantics.library.partiality import Unread
 
-_DIGITS = r"\d{1,3}(?:,\d{3})+(?!\d)|\d{1,2}(?:,\d{2}){1,6},\d{3}(?!\d)|\d+"
+_DIGITS = r"\d{1,3}(?:,\d{3})+(?!\d)|\d+"
 _CURRENCY = r"[$€£¥￥₹]"
-_CASED = r"A-Za-z_µ\u00c0-\u00d6\u00d8-\u00f6\u00f8-\u024f\u0370-\u052f"
-"""Letters of scripts that put space between words: beside them a digit is part of a name, beside `个` it is not."""
 NUMBER_IN_TEXT = re.compile(
-    rf"(?:(?<![{_CASED}\d)\]}}%])[-+]{_CURRENCY}?|{_CURRENCY}[-+]?)?"  # `10-12` and `10%-20%` have no minus
-    rf"(?<![{_CASED}\d])(?<!\d\.)"  # not a part of `x2`, `H2O` or `1.2.3`
+    rf"(?:(?<![{CASED}\d)\]}}%])[-+]{_CURRENCY}?|{_CURRENCY}[-+]?)?"  # `10-12` and `10%-20%` have no minus
+    rf"(?<![{CASED}\d])(?<!\d\.)"  # not a part of `x2`, `H2O` or `1.2.3`
     rf"((?:{_DIGITS})(?:\.\d+)?|(?<!\.)\.\d+)"
-    rf"(?:[eE][-+]?\d{{1,3}}(?![{_CASED}\d]))?"
-    rf"(?!\d|(?:st|nd|rd|th)(?![{_CASED}]))"
+    rf"(?:[eE][-+]?\d{{1,3}}(?![{CASED}\d]))?"
+    rf"(?!\d|(?:st|nd|rd|th)(?![{CASED}]))"
 )
+Locale = Annotated[str, Implied("locale")]
+"""The locale that a text writes numbers in; the compiler fills in that of the language at hand."""
 
 
-def last_number(text: str) -> float | None:
+def last_number(text: str, numbers: Locale = DEFAULT) -> float | None:
     """The last number in a text; missing where there is none.
 
     Read are thousands separators, a currency sign, an exponent, digits of any script, and numbers that touch a unit or
     a Chinese character. Not read are digits in a name (`x2`, `H2O`) and ordinals (`2nd`). A per cent sign changes
     nothing: `50%` is 50. A fraction is two numbers; `number` reads one.
 
+    The language at hand says what separates thousands and decimals, unless `numbers` names another locale or the spec
+    says `numbers in LOCALE`. A number that contradicts it and may mean two things, `2,5` in English, is a
+    `parse_failure`.
+
     >>> last_number("so 12 apples cost $1,234.50."), last_number("共12个"), last_number("none")
     (1234.5, 12.0, None)
+    >>> last_number("zusammen 2.000 €", "de"), last_number("soit 1 234,5 kg", "fr")
+    (2000.0, 1234.5)
     """
-    found = deque(NUMBER_IN_TEXT.finditer(text.translate(_SIGNS)), maxlen=1)
+    found = deque(_NUMBER_OR_ODD.finditer(plain_numbers(text, numbers)), maxlen=1)
     if not found:
         return None
-    value = float(re.sub(rf"{_CURRENCY}|,", "", found[0][0]))
+    value = settled(float_of(found[0][0]), numbers)
     return value if math.isfinite(value) else None
+
+
+_NUMBER_OR_ODD = re.compile(f"{ODD.pattern}|{NUMBER_IN_TEXT.pattern}")
+
+
+def float_of(numeral: str) -> float | str:
+    """The value of what stands in a text whose numbers are plain; what is odd as it was written."""
+    odd = ODD.fullmatch(numeral)
+    return float(re.sub(rf"{_CURRENCY}|,", "", numeral)) if odd is None else odd[1]
+
+
+def settled(number: float | str, locale: str) -> float:
+    """The number that was found. Raises `Unread` where it is odd."""
+    if isinstance(number, str):
+        raise Unread(odd_number(number, locale))
+    return number
 
 
 _PLAIN = rf"(?:(?:{_DIGITS})(?:\.\d*)?|\.\d+)"
@@ -52,22 +75,36 @@ _WHOLE = re.compile(
 )
 _FRACTION = re.compile(r"\\[dtc]?frac ?\{([^{}]*)\} ?\{([^{}]*)\}")
 _VULGAR = re.compile("[¼-¾⅐-⅞]")
-_LATEX = str.maketrans({"⁄": "/", "\u2009": " ", "\u202f": " "})
 
 
-def number(text: str) -> float | None:
+def number(text: str, numbers: Locale = DEFAULT) -> float | None:
     """The number that a whole text is; missing where it is anything else.
 
     Read are thousands separators, a currency sign, an exponent, digits of any script, fractions (`3/4`, `1 3/4`, `½`),
-    and their LaTeX (`\\frac{3}{4}`, between dollar signs or not). A per cent sign changes nothing: `50%` is 50.
+    and their LaTeX (`\\frac{3}{4}`, between dollar signs or not). A per cent sign changes nothing: `50%` is 50. What
+    separates thousands and decimals is said by the language at hand, as of `last_number`.
 
     >>> number("-1,234.50"), number("1 3/4"), number("about 5")
     (-1234.5, 1.75, None)
+    >>> number("1.234,50 €", "de"), number("2,5", "ru")
+    (1234.5, 2.5)
     """
-    plain = text.translate(_SIGNS).translate(_LATEX)
-    for latex, meant in (("\\$", ""), ("\\%", "%"), ("{,}", ","), ("\\,", ""), ("\\!", "")):
-        plain = plain.replace(latex, meant)
-    plain = _FRACTION.sub(r" \1/\2 ", plain).replace("- ", "-")
+    plain = plain_numbers(text, numbers)
+    odd = ODD.search(plain)
+    if odd is None:
+        return whole_number(plain)
+    if whole_number(ODD.sub("1", plain)) is None:
+        return None
+    return settled(odd[1], numbers)
+
+
+def whole_number(plain: str) -> float | None:
+    """The number that a whole text is whose numbers are plain.
+
+    >>> whole_number("1234.5"), whole_number("-1 3/4")
+    (1234.5, -1.75)
+    """
+    plain = _FRACTION.sub(r" \1/\2 ", plain.replace("⁄", "/")).replace("- ", "-")
     plain = _VULGAR.sub(lambda sign: f" {_vulgar(sign[0])} ", plain)
     plain = " ".join(plain.removeprefix("\\(").removesuffix("\\)").strip(" $").split())
     found = _WHOLE.fullmatch(plain)

@@ -13,6 +13,10 @@ class Undefined(Exception):
     """A function has no value for these arguments. The message says why, without the texts of replies and items."""
 
 
+class Unread(Exception):
+    """A function that reads a text finds there what it cannot read one way only. The message says what."""
+
+
 @dataclass(frozen=True)
 class Known:
     """What the compiler knows of the value of an argument: the value itself where it is `written` out, the `least`

@@ -132,8 +132,8 @@ class Function:
         return result
 
     def implied(self, types: Types) -> dict[str, str | tuple[str, ...]]:
-        """What the compiler passes for the parameters that are not given, by name; `types` are those of the given ones,
-        for which `result` found a type.
+        """What the compiler passes for the parameters that are not given, by name, but for the locale; `types` are
+        those of the given ones, for which `result` found a type.
 
         >>> from tripos_compiler.semantics.library import FUNCTIONS
         >>> from tripos_compiler.plan import ChoiceType
@@ -143,7 +143,7 @@ class Function:
         found: dict[str, str | tuple[str, ...]] = {}
         for parameter in self.parameters:
             mark = parameter.implied
-            if mark is None or parameter.name in types:
+            if mark is None or mark.by == "locale" or parameter.name in types:
                 continue
             of = types[mark.of]
             assert not isinstance(of, Sequence)

@@ -14,6 +14,7 @@ from tripos_compiler.semantics.library import (
     layout,
     likeness,
     lists,
+    locales,
     numerals,
     options,
     partiality,
@@ -26,10 +27,10 @@ from tripos_compiler.semantics.library.signature import Function, define
 
 GROUPS: dict[str, tuple[Function, ...]] = {
     "Reading answers": (
-        define(numerals.last_number),
-        define(numerals.number),
+        define(numerals.last_number, check=locales.is_no_locale),
+        define(numerals.number, check=locales.is_no_locale),
         define(numerals.same_number),
-        define(final_numbers.final_number),
+        define(final_numbers.final_number, check=locales.is_no_locale),
         define(answers.choice_letters),
         define(options.chosen_option),
         define(exam_answers.option_letters),

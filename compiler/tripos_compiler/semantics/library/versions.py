@@ -10,7 +10,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-VERSIONS: Mapping[str, int] = {"drawn": 2, "option_letters": 2, "right_or_wrong": 2}
+VERSIONS: Mapping[str, int] = {
+    "choice_letters": 2,
+    "chosen_option": 2,
+    "drawn": 2,
+    "final_number": 2,
+    "last_number": 2,
+    "number": 2,
+    "option_letters": 3,
+    "right_or_wrong": 3,
+}
 """Of the functions of the library, by name; one that is not here is at 1. Those that rank, `bm25` and `similarity`,
 stand for their indexes too."""
 

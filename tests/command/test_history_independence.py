@@ -1,0 +1,15 @@
+"""What a run shows does not depend on what happened in its store before (`tests/bench/history.py` is the long form)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.histories import History
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_run_shows_after_any_history_what_it_shows_in_a_fresh_store(tmp_path: Path, seed: int) -> None:
+    history = History(tmp_path, seed)
+    assert not history.differences(), history.told

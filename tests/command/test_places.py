@@ -1,0 +1,98 @@
+"""An address that nobody serves is refused before anything is asked or written."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import Command
+from tripos.command.main import VERBS, build_parser
+from tripos.config import load_config
+from tripos.failure import USAGE, Failure
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store import Store
+
+ADDRESSES = ("s3://bucket/results", "gs://bucket/results", "az://c/results", "https://example.org/results", "hf://o/n")
+
+
+def options() -> list[tuple[list[str], str]]:
+    """Every option that takes a folder or a file, after the words of its verb."""
+    found = []
+    waiting: list[tuple[list[str], argparse.ArgumentParser]] = [
+        ([verb], parser) for verb, parser in _below(build_parser()).items() if verb in VERBS
+    ]
+    while waiting:
+        words, parser = waiting.pop()
+        for name, inner in _below(parser).items():
+            waiting.append(([*words, name], inner))
+        for action in parser._actions:
+            if action.option_strings and action.metavar in ("DIR", "FILE", "TOML"):
+                found.append((words, action.option_strings[-1]))
+    return found
+
+
+def _below(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    several = (action for action in parser._actions if isinstance(action, argparse._SubParsersAction))
+    return next((dict(action.choices) for action in several), {})
+
+
+@pytest.mark.parametrize(
+    ("words", "option"), options(), ids=lambda each: each if isinstance(each, str) else " ".join(each)
+)
+def test_every_option_of_a_folder_or_a_file_refuses_an_address(
+    words: list[str], option: str, tripos: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    parser = _below(build_parser())[words[0]]
+    for word in words[1:]:
+        parser = _below(parser)[word]
+    known, others = parser._actions, []
+    for action in known:  # what else the verb needs
+        if action.option_strings and action.required and option not in action.option_strings:
+            others += [action.option_strings[-1], "x"]
+        if not action.option_strings and action.nargs not in ("?", "*") and action.metavar != "ACTION":
+            others += ["x"]
+    result = tripos(*words, *others, option, "s3://bucket/results")
+    assert result.code == USAGE
+    assert "error[W0106]: `s3://bucket/results` is an address of `s3`, which is not served" in result.err
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_a_run_into_an_address_asks_nothing_and_writes_nothing(
+    address: str, quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(quiz)
+    before = sorted(quiz.rglob("*"))
+    result = tripos("run", ".", "--model", "mock/careful", "--role", "judge=mock/careful", "--store", address)
+    assert (result.code, sorted(quiz.rglob("*"))) == (USAGE, before)
+    assert "W0106" in result.err
+
+
+def test_a_file_address_says_the_path(tripos: Command) -> None:
+    assert "write it as a path: /srv/my results" in tripos("list", "--store", "file:///srv/my%20results").err
+
+
+@pytest.mark.parametrize("line", ['store = "s3://b/x"', 'data = ["s3://b/x"]', 'releases = ["s3://b/x"]'])
+def test_a_setting_refuses_an_address_and_names_its_line(line: str, tmp_path: Path) -> None:
+    (tmp_path / "tripos.toml").write_text(f"{line}\n", "utf-8")
+    with pytest.raises(Failure, match=r"tripos.toml:1.*is an address of `s3`, which is not served") as caught:
+        load_config(tmp_path, environ={})
+    assert caught.value.code == "R0203"
+
+
+def test_a_variable_refuses_an_address(tmp_path: Path) -> None:
+    with pytest.raises(Failure, match="an address of `s3`"):
+        load_config(tmp_path, environ={"TRIPOS_STORE": "s3://b/x"})
+
+
+@pytest.mark.parametrize("place", ["s3://b/x", Path("s3://b/x")])
+def test_a_store_opened_from_python_refuses_an_address(
+    place: str | Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(StoreError, match="W0106"):
+        Store.open(place, create=True)
+    assert list(tmp_path.iterdir()) == []

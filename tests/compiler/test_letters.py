@@ -1,0 +1,128 @@
+"""Every letter that `lettered` prints is read again, and no word that looks like one."""
+
+from __future__ import annotations
+
+import string
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tripos_compiler.semantics.library.answers import choice_letters
+from tripos_compiler.semantics.library.exam_answers import option_letters
+from tripos_compiler.semantics.library.layout import lettered
+from tripos_compiler.semantics.library.options import chosen_option
+
+REPLIES = (
+    *(
+        "{}",
+        "{}.",
+        "({})",
+        "（{}）",
+        "**{}**",
+        "【{}】",
+        "{}. {text}",
+        "{}) {text}",
+        "Option {}",
+        "Answer: {}",
+        "ANSWER = {}",
+    ),
+    *(
+        "The answer is {}.",
+        "The correct option is {}.",
+        "The correct answer is ({}).",
+        "**Answer:** {}",
+        r"\boxed{{{}}}",
+    ),
+    *("I think the answer is {}.", "I chose {}.", "I choose {} because it fits.", "I would go with {}.", "I'd pick {}"),
+    *(
+        "As an AI, I believe the answer is {}",
+        "I believe option {} is correct.",
+        "{} is correct.",
+        "{} because it fits",
+    ),
+    *("After some thought I went through them all.\n\n{}", "I am sure: it is {}.", "I, too, think that it is {}."),
+    *(
+        "During World War I many things changed. The answer is {}.",
+        "答案是{}。",
+        "答案：{}",
+        "故选{}。",
+        "应选{}",
+        "本题选 {}",
+    ),
+    *("正确选项为{}", '{{"answer": "{}"}}', "我认为{}项符合题意", "<b>Answer</b>: {}", "It's {}, I'm sure."),
+    *("I don't know much about it, but I'd say {}.", "I considered them. I've decided: {}", "{}, because it fits."),
+)
+WRITTEN = [form for form in REPLIES if form != "{}, because it fits."]
+
+
+def texts_of(count: int) -> list[str]:
+    return [f"text number {place}" for place in range(1, count + 1)]
+
+
+@pytest.mark.parametrize("form", REPLIES)
+@given(count=st.integers(2, 60), place=st.integers(0, 59))
+def test_the_letter_of_an_option_is_read_as_it_was_printed(form: str, count: int, place: int) -> None:
+    options = texts_of(count)
+    place %= count
+    letter = lettered(options).splitlines()[place].partition(". ")[0]
+    assert chosen_option(form.format(letter, text=options[place]), options) == letter
+
+
+@pytest.mark.parametrize("letter", string.ascii_uppercase)
+@pytest.mark.parametrize(
+    "form",
+    ["{}", "{}.", "**{}**", "({})", "答案：{}", "答案是{}。\n理由：略", "故选{}。", "Answer: {}", "The answer is {}."],
+)
+def test_every_letter_is_one_of_an_exam(form: str, letter: str) -> None:
+    assert option_letters(form.format(letter)) == [letter]
+    assert choice_letters(form.format(letter)) == {letter}
+
+
+@given(
+    st.sets(st.sampled_from(string.ascii_uppercase), min_size=1, max_size=6),
+    st.sampled_from(["、", ", ", " and ", "和"]),
+)
+def test_several_letters_are_read_as_they_were_written(letters: set[str], sign: str) -> None:
+    written = sign.join(sorted(letters))
+    assert option_letters(f"答案：{written}") == sorted(letters)
+    assert option_letters([written]) == sorted(letters)
+    assert choice_letters(written) == letters
+
+
+def test_the_answers_to_several_questions_may_have_any_letter() -> None:
+    assert option_letters("1. J 2. I 3. A", 3) == ["J", "I", "A"]
+    assert option_letters("J I K", 3) == ["J", "I", "K"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "I think so.",
+        "I'm not sure",
+        "i do not know",
+        "I, too, am at a loss",
+        "DNA",
+        "OK",
+        "AI",
+        "N/A",
+        "NO",
+        "It is so",
+        "ATP 合成",
+    ],
+)
+def test_a_word_that_looks_like_a_letter_chooses_nothing(text: str) -> None:
+    assert chosen_option(text, texts_of(10)) is None
+    assert option_letters(text) == []
+
+
+@pytest.mark.parametrize("reply", ["The answer is I or J.", "答案是I、J", "答案是K", "I and J", "not I", "不选J"])
+def test_what_is_left_open_among_ten_is_no_choice(reply: str) -> None:
+    assert chosen_option(reply, texts_of(10)) is None
+
+
+@pytest.mark.parametrize(
+    ("reply", "letter"), [("I think I.", "I"), ("I say it is I", "I"), ("i", "I"), ("answer: j", "J")]
+)
+def test_the_pronoun_and_the_letter_stand_side_by_side(reply: str, letter: str) -> None:
+    assert chosen_option(reply, texts_of(10)) == letter
