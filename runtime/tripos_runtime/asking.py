@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import orjson
 
 from tripos_compiler.plan import Settings, Texts
+from tripos_compiler.plan.base import canonical
 from tripos_runtime.calling import Called, Caller
 from tripos_runtime.models.base import Message, ModelError, Reply, Request
 from tripos_runtime.statuses import OK, REFUSED, status_of_text
@@ -29,6 +32,9 @@ UNUSED: dict[str, Any] = {
 CONTEXT_EXCEEDED = "R0107"
 """What a provider answers where a prompt passes the context of its model."""
 NOTHING: dict[str, Any] = dict.fromkeys(("reply", "parsed", "error", "finish_reason", "model_served")) | UNUSED
+
+OF_CALL = ("finish_reason", "model_served", *UNUSED, "error")
+"""What is known of a call beside its reply."""
 
 Lane = tuple[str, str]
 """The role and the scenario that a call is made for."""
@@ -59,6 +65,25 @@ class Question:
     schema: dict[str, Any] | None
     reader: Reader
 
+    def digest(self, identity: str, sent: Sequence[Message], number: int = 0) -> str:
+        """The digest of a request that has these messages, to the model of that identity. The number of a sample is not
+        in it but for the seed that it has; the schema is, whether or not the model is held to it."""
+        text = dumps([[message.role, message.content] for message in sent])
+        about = self._told if self.settings.seed is None else self._about(self.settings.of_sample(number))
+        told = b"\0".join((identity.encode(), about, text.encode("utf-8", "replace")))
+        return blake2b(told, digest_size=16).hexdigest()
+
+    @cached_property
+    def _told(self) -> bytes:
+        return self._about(self.settings)
+
+    def _about(self, settings: Settings) -> bytes:
+        return canonical([settings.model_dump(mode="json"), self.schema])
+
+    def repairs(self, outcome: Outcome) -> bool:
+        """Whether a reply of which that came is asked for once more."""
+        return outcome.error is not None and self.schema is not None and outcome.status != REFUSED
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -76,6 +101,16 @@ class Draft:
     """A first reply that could not be used, with what was sent for it and what it took, as columns of the store."""
 
     columns: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Adopted:
+    """A reply that was sent for the same question under another name, as a row of the store, and the unreadable first
+    reply before it, if there was one; `origin` is the name that it was asked for under."""
+
+    row: Mapping[str, Any]
+    draft: Mapping[str, Any] | None
+    origin: str
 
 
 Keep = Callable[[Draft], None]
@@ -137,13 +172,33 @@ class Asking:
             return Answer(first.status, None, None, prompt, columns)
         columns |= first.columns if isinstance(first, Draft) else _columns(first)
         outcome = self.question.reader(columns["reply"], columns["finish_reason"])
-        if outcome.error is not None and self.question.schema is not None and outcome.status != REFUSED:
+        if self.question.repairs(outcome):
             if not isinstance(first, Draft):
                 keep(Draft({**_columns(first), "messages": columns["messages"], "error": outcome.error}))
             outcome = await self._repair(outcome, columns, number)
-        columns["parsed"] = None if outcome.parsed is None else dumps(outcome.parsed)
-        columns |= {"error": outcome.error, "status": outcome.status}
-        return Answer(outcome.status, columns["reply"], outcome.value, prompt, columns)
+        return _answer(outcome, prompt, columns)
+
+    async def adopt(self, found: Adopted, keep: Keep, number: int = 0) -> Answer:
+        """The answer that a reply gives which was sent for the same question under another name. It is read anew, and
+        asked for once more only where the one that was asked for once more then was asked otherwise."""
+        row = found.row
+        sent = self.sent
+        if "messages" in row and row["messages"] != _messages(self.sent):
+            sent = tuple(Message(**each) for each in orjson.loads(row["messages"]))
+        columns: dict[str, Any] = {"messages": _messages(sent), **NOTHING, **{key: row[key] for key in OF_CALL}}
+        columns["reply"] = row["reply"] if "reply" in row else row["text"]
+        prompt = as_one_text(sent)
+        if columns["reply"] is None:
+            return Answer(row["status"], None, None, prompt, {**columns, "status": row["status"]})
+        replied, outcome = reread(self.question, columns, found.draft)
+        columns |= replied
+        if outcome is None:
+            outcome = self.question.reader(columns["reply"], columns["finish_reason"])
+            if found.draft is None:
+                told = {key: columns[key] for key in ("messages", "reply", *OF_CALL)}
+                keep(Draft({**told, "error": outcome.error}))
+            outcome = await replace(self, sent=sent)._repair(outcome, columns, number)
+        return _answer(outcome, prompt, columns)
 
     async def _repair(self, before: Outcome, columns: dict[str, Any], number: int) -> Outcome:
         """The better outcome of the one before and the one of a second reply; `columns` become those of both."""
@@ -176,14 +231,31 @@ class Asking:
         )
 
 
+def reread(
+    question: Question, kept: Mapping[str, Any], draft: Mapping[str, Any] | None
+) -> tuple[Mapping[str, Any], Outcome | None]:
+    """What a reader makes of a reply that is kept, after the unreadable `draft` if there was one, and the columns that
+    change; no outcome where the reply now has to be asked for once more, in words that it was not asked for in."""
+    last = question.reader(kept["reply"], kept["finish_reason"])
+    if draft is None:
+        return {}, None if question.repairs(last) else last
+    first = question.reader(draft["reply"], draft["finish_reason"])
+    if question.repairs(first) and first.error == draft["error"]:
+        return {}, last
+    return {key: draft[key] for key in ("reply", *OF_CALL)}, None if question.repairs(first) else first
+
+
+def _answer(outcome: Outcome, prompt: str, columns: dict[str, Any]) -> Answer:
+    columns["parsed"] = None if outcome.parsed is None else dumps(outcome.parsed)
+    columns |= {"error": outcome.error, "status": outcome.status}
+    return Answer(outcome.status, columns["reply"], outcome.value, prompt, columns)
+
+
 def recorded_answer(question: Question, sent: tuple[Message, ...], told: Mapping[str, Any]) -> Answer:
     """The answer that a reply gives which was sent elsewhere: nobody can be asked for another. `told` are columns of
     the store, `reply` among them."""
     columns: dict[str, Any] = {"messages": _messages(sent), **NOTHING, **told}
-    outcome = question.reader(columns["reply"], columns["finish_reason"])
-    columns["parsed"] = None if outcome.parsed is None else dumps(outcome.parsed)
-    columns |= {"error": outcome.error, "status": outcome.status}
-    return Answer(outcome.status, columns["reply"], outcome.value, as_one_text(sent), columns)
+    return _answer(question.reader(columns["reply"], columns["finish_reason"]), as_one_text(sent), columns)
 
 
 def as_one_text(sent: Sequence[Message]) -> str:

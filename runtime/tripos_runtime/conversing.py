@@ -17,7 +17,8 @@ from tripos_compiler.semantics.evaluate import Unavailable
 from tripos_compiler.semantics.library.dialogues import transcript
 from tripos_compiler.semantics.library.kinds import Dialogue
 from tripos_compiler.semantics.render import render
-from tripos_runtime.asking import CONTEXT_EXCEEDED, Answer, Asking, Question, dumps, text_reader
+from tripos_runtime.adopting import Wanted
+from tripos_runtime.asking import CONTEXT_EXCEEDED, Adopted, Answer, Asking, Question, dumps, text_reader
 from tripos_runtime.cases import Case
 from tripos_runtime.kept_rows import dialogue_of
 from tripos_runtime.ledger import Row
@@ -26,7 +27,7 @@ from tripos_runtime.shared import Shared
 from tripos_runtime.sources import Sources
 from tripos_runtime.statuses import AGAIN, OK
 from tripos_runtime.talks import LIMIT, SAID, Talk, ends, most_turns
-from tripos_runtime.units import is_told
+from tripos_runtime.units import Call, is_told
 
 if TYPE_CHECKING:
     from tripos_runtime.stepping import Stepper
@@ -171,7 +172,15 @@ class _Holding:
         if name in self.shared.kept and name in self.shared.rows:
             self.stepper.tally.reused[role, self.scenario] += 1
             return self.shared.rows[name]
-        answer, left_out = await self._ask(role)
+        left_out = self.left_out.get(role, 0)
+        asking = self._asking(role, left_out)
+        identity = self.unit.wiring.binding.identity_of(self.talk.models[role])
+        request = asking.question.digest(identity, asking.sent, self.talk.number)
+        found = self._adopted(name, role, request)
+        if found is not None:
+            answer, left_out = await asking.adopt(found, lambda draft: None), found.row["left_out"]
+        else:
+            answer, left_out = await self._ask(role, asking, left_out)
         row = {
             "turn_id": name,
             "conversation_id": self.talk.name,
@@ -184,26 +193,42 @@ class _Holding:
             "text": answer.text,
             "left_out": left_out,
             **{column: answer.columns[column] for column in OF_TURN},
+            "request_digest": request,
+            "adopted_from": None,
         }
+        if found is not None:
+            call = Call("turns", name, role, self.talk.models[role], self.talk.step, self.talk.name)
+            self.stepper.keep_adopted(call, answer, row, found, (role, self.scenario))
+            return row
         self.stepper.ledger.keep({"turns": [row]})
         self.stepper.tally.count((role, self.scenario), self.talk.models[role], answer)
         return row
 
-    async def _ask(self, role: str) -> tuple[Answer, int]:
-        """What a role says next, and how many turns were not shown to it."""
-        step, left_out = self.talk.step, self.left_out.get(role, 0)
+    def _adopted(self, name: str, role: str, request: str) -> Adopted | None:
+        """The turn that another conversation has after the same, if any."""
+        adoption, here = self.stepper.adoption, self.shared.here
+        if adoption is None or here is None:
+            return None
+        about = (self.unit.case.item_id,)
+        return adoption.find(Wanted("turns", name, self.talk.models[role], request, self.talk.number, about), here)
+
+    def _asking(self, role: str, left_out: int) -> Asking:
+        """What is sent to a role, where that many turns are not shown to it."""
+        step, language = self.talk.step, self.unit.case.language
         settings = next(speaker.settings for speaker in step.speakers if speaker.role == role)
         question = Question(None, None, settings, None, text_reader)
-        language = self.unit.case.language
+        sent = said_to(role, self.told, self.turns, opening(language) if role == step.opens else None, left_out)
+        return Asking(self.stepper.callers[self.talk.models[role]], question, sent, language, (role, self.scenario))
+
+    async def _ask(self, role: str, asking: Asking, left_out: int) -> tuple[Answer, int]:
+        """What a role says next, and how many turns were not shown to it."""
         while True:
-            sent = said_to(role, self.told, self.turns, opening(language) if role == step.opens else None, left_out)
-            caller = self.stepper.callers[self.talk.models[role]]
-            asking = Asking(caller, question, sent, language, (role, self.scenario))
             [first] = await asking.first(1, self.talk.number)
             if isinstance(first, ModelError) and first.code == CONTEXT_EXCEEDED:
                 more = leave_out(len(self.turns), left_out)
                 if more is not None:
                     left_out = more
+                    asking = self._asking(role, left_out)
                     continue
             return await asking.settle(first, lambda draft: None, self.talk.number), left_out
 
@@ -241,6 +266,8 @@ class _Holding:
             "identity": self.unit.wiring.binding.identity_beside(models[role]),
             "sample_number": self.talk.number,
             **columns,
+            "request_digest": None,
+            "adopted_from": None,
         }
         self.stepper.ledger.keep({"samples": [row]})
         self.stepper.tally.samples[status] += 1

@@ -19,6 +19,7 @@ import orjson
 
 from tripos_compiler.plan import Plan, digest
 from tripos_compiler.semantics.evaluate import calling
+from tripos_runtime.adopting import Adoption, Here, Live
 from tripos_runtime.binding import Binding
 from tripos_runtime.calling import Caller, Halted, Sleep, Stopped
 from tripos_runtime.cases import Case, CaseSource, Selection, planned_calls
@@ -84,6 +85,8 @@ class Engine:
             self.callers, self.ledger, self.tally, self.run_id, self.now, self.binding.identities
         )
         self.stepper.chooser.shelf = self.shelf
+        live = Live(self.plan, lambda: self.source.cases(self.selection), self.lookup.units)
+        self.stepper.adoption = Adoption(self.ledger, live)
         flusher = asyncio.create_task(self._flush_often())
         every_case = False
         try:
@@ -106,6 +109,7 @@ class Engine:
         self._maker = DataMaker(
             self.plan, self.binding, self.source, self.selection, self.callers, self.ledger, self.tally, work,
             self.run_id, self.now, self.workers, self.functions, self.sleep, self.stop,
+            adoption=self.stepper.adoption,
         )  # fmt: skip
         try:
             await self._maker.make()
@@ -178,7 +182,7 @@ class Engine:
                 return
 
     async def _do(self, task: Task) -> None:
-        shared = Shared(task.kept, task.rows, task.drafts)
+        shared = Shared(task.kept, task.rows, task.drafts, Here([*task.complete, *task.todo]))
         self._add_case(task)
         for unit in task.complete:
             self.stepper.reuse(unit, shared)

@@ -13,6 +13,7 @@ from typing import Any, Protocol, cast
 
 from tripos_compiler.plan import Ask, Compare, Converse, Judging, Plan, Retrieve, Scenario, Settings, Verdict
 from tripos_compiler.semantics.evaluate import Unavailable, calling
+from tripos_runtime.adopting import Adoptable, Adoption, Live
 from tripos_runtime.alike import alike, times
 from tripos_runtime.arms import arms_of
 from tripos_runtime.binding import Binding
@@ -144,6 +145,14 @@ class Kept(Protocol):
         """The fingerprints of the plan of which anything is kept."""
         ...
 
+    def repliers(self, table: str) -> Collection[str]:
+        """As `Ledger.repliers`."""
+        ...
+
+    def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None]]:
+        """As `Ledger.replies`."""
+        ...
+
 
 class NothingKept:
     """What is kept where nothing was ever run."""
@@ -158,6 +167,14 @@ class NothingKept:
 
     def held(self) -> Collection[str]:
         """Of none."""
+        return ()
+
+    def repliers(self, table: str) -> Collection[str]:
+        """Nobody."""
+        return ()
+
+    def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None]]:
+        """None."""
         return ()
 
 
@@ -177,12 +194,14 @@ class _Watcher:
         chosen = selection.chosen(plan)
         # Of the lookup only its units are wanted: nothing is claimed.
         self.lookup = Lookup(cast("Ledger", ledger), wirings(chosen, plan, binding), binding)
+        live = Live(plan, lambda: source.cases(selection), self.lookup.units)
+        self.adoption = Adoption(cast("Ledger", ledger), live, claims=False)
         held = ledger.held()
         self.alike = {each.name: alike(self.lookup.wirings[each.name], held) for each in chosen}
         self.unmade_alike = {each.name: alike(self.lookup.wirings[each.name], ()) for each in chosen}
         """What was never made is not kept."""
-        self.foresight = Foresight(plan, source.sources)
         self.vectors = ForeseenVectors(ledger, binding.identities)
+        self.foresight = Foresight(plan, source.sources, vectors=self.vectors)
         self.reasons = Reasons(plan, history)
         self.arms = {scenario.name: arms_of(scenario) for scenario in chosen}
         self.lines: dict[Where, Line] = {}
@@ -191,7 +210,7 @@ class _Watcher:
         self.items: Counter[str] = Counter({scenario.name: 0 for scenario in chosen})
         self.scores = 0
         self.unmade: dict[str, int] = {}
-        self.making = foresee_making(plan, source, selection, binding, ledger)
+        self.making = foresee_making(plan, source, selection, binding, ledger, self.adoption)
         self._open_making()
         self.foresight.made_by = self.making.made_by
         for scenario in chosen:  # in the order of the plan, whatever the order of the cases
@@ -255,6 +274,7 @@ class _Watcher:
     def watch(self) -> None:
         for scenario in self.selection.chosen(self.plan):
             self._count_unmade(scenario)
+        self.foresight.adoption = self.adoption  # of a row that is yet to be made nobody knows what will be sent
         cases = self.source.cases(self.selection)
         while batch := list(itertools.islice(cases, self.lookup.at_once())):
             units_of = [(case, self.lookup.units(case, self.alike[case.scenario.name])) for case in batch]
@@ -313,7 +333,7 @@ class _Watcher:
     ) -> None:
         scenario = case.scenario.name
         self.items[scenario] += 1
-        found = self.foresight.of(case, units, kept, rows)
+        found, units, alike = self._foreseen(case, units, kept, rows)
         if not self.making.is_sure(case):
             found = [replace(seen, fate=Fate.LIKELY) if seen.fate is Fate.CERTAIN else seen for seen in found]
         open_ = {seen.call.part_of or seen.call.name for seen in found if seen.fate in OPEN}
@@ -326,7 +346,7 @@ class _Watcher:
             self._count_vectors(scenario, unit, step, names, min(fate, surest))
         for seen in found:
             call = seen.call
-            number = _times(seen, self.alike[scenario])
+            number = _times(seen, alike)
             line = self.lines[self._where(scenario, call.step, call.role, call.model)]
             match seen.fate:
                 case Fate.REUSED:
@@ -335,6 +355,22 @@ class _Watcher:
                     line.ruled_out += number
                 case _:
                     self._take(seen, line, codes, number)
+
+    def _foreseen(
+        self, case: Case, units: Sequence[Unit], kept: Mapping[str, str], rows: Mapping[str, Row]
+    ) -> tuple[list[Foreseen], Sequence[Unit], Collection[Wiring]]:
+        """What is foreseen of a case, its units, and of which treatments the first sample stands for all. Where a reply
+        may be adopted they differ: there may be some, and not as many as are wanted."""
+        alike = self.alike[case.scenario.name]
+        try:
+            self.adoption.probing = bool(alike)
+            return self.foresight.of(case, units, kept, rows), units, alike
+        except Adoptable:
+            self.adoption.probing = False
+            units = self.lookup.units(case)
+            return self.foresight.of(case, units, kept, rows), units, ()
+        finally:
+            self.adoption.probing = False
 
     def _count_vectors(
         self, scenario: str, unit: Unit, step: Retrieve, names: Names, fate: Fate, rows: int = 1

@@ -6,21 +6,28 @@ there is left open; everything else is evaluated, with the replies that are kept
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from tripos_compiler.plan import Ask, Converse, Grade, Judging, Retrieve, Verdict
 from tripos_compiler.semantics.evaluate import Missing, Unavailable
+from tripos_runtime.adopting import Adoption, Here
 from tripos_runtime.cases import Case
+from tripos_runtime.conversing import systems
+from tripos_runtime.foreseen_adoption import Adopting
 from tripos_runtime.foreseen_talks import calls_of, is_over, models_of
 from tripos_runtime.kept_rows import answer_of, dialogue_of
 from tripos_runtime.ledger import Row
+from tripos_runtime.models.base import Message
 from tripos_runtime.pairs import Pair, is_kept, pairs_of
 from tripos_runtime.prompt_sizes import PromptSizes
+from tripos_runtime.retrieval.foreseen import ForeseenVectors
+from tripos_runtime.retrieval.indexes import Values
 from tripos_runtime.retrieval.retrieving import found
-from tripos_runtime.sizes import NO_SIZE, PENDING, Known, Size, can_be, is_waiting
+from tripos_runtime.sizes import NO_SIZE, PENDING, Known, Size, can_be, is_pending, is_waiting
 from tripos_runtime.statuses import NOT_APPLICABLE, NOT_ASKED, OK
 from tripos_runtime.talks import Talk, turns_so_far
 from tripos_runtime.units import Call, Names, Unit
@@ -80,6 +87,10 @@ class Foresight(PromptSizes):
     """Who writes the rows of data sets that are yet to be made."""
     known: Known = field(default_factory=dict)
     """The sizes of what is not there of the case at hand but can be told."""
+    vectors: ForeseenVectors | None = None
+    """Who knows which vectors are there."""
+    adoption: Adoption | None = None
+    """Who finds replies that the ledger has under other names."""
 
     def of(self, case: Case, units: Sequence[Unit], kept: Mapping[str, str], rows: Mapping[str, Row]) -> list[Foreseen]:
         """Every call of a case once. `kept` has the statuses of what need not be asked again, `rows` the samples among
@@ -87,7 +98,7 @@ class Foresight(PromptSizes):
         self.embedding = []
         pairs = pairs_of(units)
         shown = {side for pair in pairs if not is_kept(pair, kept) for side in (pair.first, pair.second)}
-        view = _View(self, case, kept, rows)
+        view = _View(self, case, kept, rows, Here(units))
         for unit in units:
             view.go_through(unit, shown=unit in shown)
         for pair in pairs:
@@ -114,10 +125,18 @@ class _Walked:
 class _View:
     """One case: what its units have in common is worked out once."""
 
-    def __init__(self, foresight: Foresight, case: Case, kept: Mapping[str, str], rows: Mapping[str, Row]) -> None:
+    def __init__(
+        self, foresight: Foresight, case: Case, kept: Mapping[str, str], rows: Mapping[str, Row], here: Here
+    ) -> None:
         self.foresight, self.case, self.kept, self.rows = foresight, case, kept, rows
+        self.adopting = Adopting(foresight.adoption, foresight.questions, here)
+        if foresight.adoption is not None:  # what is adopted counts as kept
+            self.kept = ChainMap(self.adopting.kept, cast("dict[str, str]", kept))
+            self.rows = ChainMap(self.adopting.rows, cast("dict[str, Row]", rows))
         self.found: dict[str, Foreseen] = {}
         self.sizes: dict[tuple[object, ...], Size | str] = {}
+        self.sent: dict[tuple[object, ...], tuple[Message, ...]] = {}
+        """What is sent, by the same keys, where all of it is known."""
         self.answers: dict[str, tuple[str | None, Any, str, str]] = {}
         self.retrieved: dict[tuple[str, ...], Any] = {}
         self.sides: dict[Unit, _Walked] = {}
@@ -153,7 +172,10 @@ class _View:
         return talked and all(call.name in self.kept for call in unit.calls)
 
     def _ask(self, unit: Unit, step: Ask, call: Call, at: _Walked) -> None:
-        fate, size = self._fate(_key(unit, step, at), step, at, call.name in self.kept)
+        key = _key(unit, step, at)
+        fate, size = self._fate(key, step, at, call.name in self.kept)
+        if fate in OPEN and self._adopts(call, key, unit):
+            fate, size = Fate.REUSED, NO_SIZE
         self._note_open(call, unit, fate, size, step.needs, at)
         if fate is Fate.RULED_OUT:
             at.names.skipped(step, str(size))
@@ -170,7 +192,13 @@ class _View:
 
     def _judge(self, unit: Unit, step: Grade | Verdict, calls: Sequence[Call], at: _Walked) -> None:
         there = all(call.name in self.kept for call in calls)
-        fate, size = self._fate(_key(unit, step, at), step, at, there)
+        key = _key(unit, step, at)
+        fate, size = self._fate(key, step, at, there)
+        if fate in OPEN:
+            for call in calls:
+                self._adopts(call, key, unit)
+            if all(call.name in self.kept for call in calls):
+                fate, size = Fate.REUSED, NO_SIZE
         for call in calls:
             own = Fate.REUSED if call.name in self.kept and fate is not Fate.RULED_OUT else fate
             self._note_open(call, unit, own, size, step.needs, at)
@@ -188,8 +216,9 @@ class _View:
             return
         key = (step.fingerprint, str(status), *unit.upstream(step.needs))
         if key not in self.retrieved:
-            seen: Any = found(self.foresight.chooser, unit, step, at.names)
-            if step.using is not None and not isinstance(seen, Missing):
+            near = self._near(unit, step, at)
+            seen: Any = found(self.foresight.chooser, unit, step, at.names, near or {})
+            if step.using is not None and near is None and not isinstance(seen, Missing):
                 try:
                     seen = self.foresight.nearest(step, at.names.values, seen)
                 except Unavailable as reason:
@@ -208,6 +237,17 @@ class _View:
             at.fates[step.name] = Fate.PERHAPS
         at.names.found(step, seen)
 
+    def _near(self, unit: Unit, step: Retrieve, at: _Walked) -> Mapping[int, Values] | None:
+        """How near the elements are by vectors, where all of these are there. It matters to whoever adopts."""
+        foresight = self.foresight
+        if step.using is None or foresight.vectors is None or foresight.adoption is None:
+            return None
+        try:
+            (model,) = unit.wiring.retrieved[step.name]
+            return foresight.vectors.values(step, model, at.names, foresight.chooser)
+        except Unavailable:
+            return None
+
     def _talk(self, unit: Unit, talk: Talk, at: _Walked) -> None:
         """What becomes of the turns of a conversation."""
         step = talk.step
@@ -217,6 +257,7 @@ class _View:
                 self._note(Foreseen(call, unit, Fate.RULED_OUT))
             at.names.lacks(step, str(status))
             return
+        self._adopt_turns(talk, unit, at.names)
         if is_over(talk, self.kept, self.rows):
             self._over(talk, unit)
             row = self.rows.get(talk.name)
@@ -293,6 +334,8 @@ class _View:
         there = all(call.name in self.kept for call in pair.calls)
         fate, size = self._fate(key, step, both, there)
         for call in pair.calls:
+            if fate in OPEN:
+                self._adopts(call, key, pair.first)
             own = Fate.REUSED if call.name in self.kept and fate is not Fate.RULED_OUT else fate
             self._note_open(call, pair, own, size, step.needs, both)
 
@@ -321,11 +364,46 @@ class _View:
             return Fate.REUSED, Size()
         if key not in self.sizes:
             try:
-                self.sizes[key] = self.foresight.size(step, at.names.values, self.case, at.known)
+                self.sizes[key] = self._size(key, step, at)
             except Unavailable as reason:
                 self.sizes[key] = reason.status
         size = self.sizes[key]
         return (self._as_sure(size, status, at) if isinstance(size, Size) else Fate.RULED_OUT), size
+
+    def _size(self, key: tuple[object, ...], step: Ask | Judging, at: _Walked) -> Size:
+        try:
+            sent = self.sent[key] = self.foresight.sent(step, at.names.values, self.case)
+            return Size.sent(sent)
+        except Unavailable as reason:
+            if not is_pending(reason):
+                raise
+        return self.foresight.outline(step, at.names.values, self.case, at.known)
+
+    def _adopts(self, call: Call, key: tuple[object, ...], unit: Unit) -> bool:
+        """Whether a reply to what would be sent is there under another name; it is among the rows from then on."""
+        if key not in self.sent or call.name in self.kept:
+            return False
+        return self._holds(call.name, self.adopting.reply(call, self.sent[key], unit))
+
+    def _adopt_turns(self, talk: Talk, unit: Unit, names: Names) -> None:
+        """Takes over the turns that another conversation has after the same ones."""
+        if talk.name in self.kept or not self.adopting.could(talk):
+            return
+        try:
+            told = systems(talk.step, self.case, names.values, self.foresight.sources)
+        except Unavailable:
+            return
+        while not is_over(talk, self.kept, self.rows):
+            turns = turns_so_far(talk, self.rows, self.kept)
+            before = [self.rows[name] for name in talk.turns[: len(turns)]]
+            if not self._holds(talk.turns[len(turns)], self.adopting.turn(talk, turns, before, told, unit)):
+                return
+
+    def _holds(self, name: str, row: Row | None) -> bool:
+        """Puts a row that is adopted under a name among those that are kept."""
+        if row is not None:
+            self.adopting.kept[name], self.adopting.rows[name] = row["status"], row
+        return row is not None
 
     def _status(self, step: Ask | Converse | Retrieve | Judging, at: _Walked) -> str | None:
         """None where a step's condition holds, `PENDING` where that is open, else the status of what is not done."""

@@ -59,6 +59,15 @@ class Ledger(Keeper, Protocol):
         """Of the units named so: the unreadable first reply, which must not be asked for again."""
         ...
 
+    def repliers(self, table: str) -> Collection[str]:
+        """Who gave replies of which it is known what they are replies to."""
+        ...
+
+    def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None]]:
+        """The rows of a table, whatever step they were made for, whose reply was sent for the request of that digest;
+        each with its unreadable first reply, if there was one."""
+        ...
+
     def claim(self, key: str) -> bool:
         """Whether this process may work on what `key` names; false while another one does."""
         ...

@@ -44,14 +44,23 @@ class PromptSizes:
     def size(self, step: Ask | Judging, names: Mapping[str, Any], case: Case, known: Known) -> Size:
         """The size of what is sent; `known` are the sizes of what is not there but can be told. Raises `Unavailable`
         where that needs what a kept reply did not yield."""
-        question = self.questions.of(step)
         try:
-            if isinstance(step, Ask):
-                return Size.sent(ask_messages(step, question, case, names, self.sources))
-            return Size.sent(grade_messages(step, question, case, names, self.sources, self.questions.metrics(step)))
+            return Size.sent(self.sent(step, names, case))
         except Unavailable as reason:
             if not is_pending(reason):
                 raise
+        return self.outline(step, names, case, known)
+
+    def sent(self, step: Ask | Judging, names: Mapping[str, Any], case: Case) -> tuple[Message, ...]:
+        """What is sent. Raises `Unavailable` where that needs a reply that is not there, or what a kept one did not
+        yield."""
+        question = self.questions.of(step)
+        if isinstance(step, Ask):
+            return ask_messages(step, question, case, names, self.sources)
+        return grade_messages(step, question, case, names, self.sources, self.questions.metrics(step))
+
+    def outline(self, step: Ask | Judging, names: Mapping[str, Any], case: Case, known: Known) -> Size:
+        """The size of what is sent where that needs what is not there. Raises as `size` does."""
         size = self._judged(step, names, case, known) if not isinstance(step, Ask) else Size()
         size = self._asked(step, names, case, known) if isinstance(step, Ask) else size
         return whole(size, case.scenario)

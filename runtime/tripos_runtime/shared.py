@@ -14,6 +14,7 @@ from tripos_runtime.models.base import Message
 from tripos_runtime.stopped import Halted
 
 if TYPE_CHECKING:
+    from tripos_runtime.adopting import Here
     from tripos_runtime.units import Names, Unit
 
 
@@ -29,6 +30,8 @@ class Shared:
     """The status of what the ledger has of this case, by name."""
     rows: Mapping[str, Row]
     drafts: Mapping[str, Row]
+    here: Here | None = None
+    """The case at hand, for those who look for its replies under other names."""
     answers: dict[str, asyncio.Future[Answer]] = field(default_factory=dict)
     seen: set[str] = field(default_factory=set)
     reused: set[str] = field(default_factory=set)

@@ -21,7 +21,8 @@ from tripos_compiler.plan import (
     Verdict,
 )
 from tripos_compiler.semantics.evaluate import Unavailable
-from tripos_runtime.asking import NOTHING, Answer, Asking, Draft, Question, dumps
+from tripos_runtime.adopting import Adoption, Wanted
+from tripos_runtime.asking import NOTHING, Adopted, Answer, Asking, Draft, Question, dumps
 from tripos_runtime.calling import Called, Caller
 from tripos_runtime.columns import kept_value
 from tripos_runtime.conversing import converse, count_kept
@@ -59,6 +60,8 @@ class Stepper:
     chooser: Chooser = field(default_factory=Chooser)
     encoder: Encoder | None = None
     """Who embeds for steps that retrieve."""
+    adoption: Adoption | None = None
+    """Who finds replies that the ledger has under other names."""
 
     @cached_property
     def questions(self) -> Questions:
@@ -222,16 +225,33 @@ class Stepper:
                 self.tally.skipped[call.role, unit.case.scenario.name] -= 1
         answers = {name: answer_of(shared.rows[name], asking.question.reader) for name in calls if name in shared.kept}
         new = [name for name in calls if name not in answers]
-        firsts: dict[str, Called | ModelError | Draft] = {
+        firsts: dict[str, Called | ModelError | Draft | Adopted] = {
             name: draft_of(shared.drafts[name]) for name in new if name in shared.drafts
         }
+        binding, question = unit.wiring.binding, asking.question
+        requests = {
+            name: question.digest(binding.identity_of(calls[name].model), asking.sent, numbers[name]) for name in new
+        }
+        for name in new:
+            if name not in firsts and (
+                found := self._adopted(unit, calls[name], requests[name], numbers[name], shared)
+            ):
+                firsts[name] = found
         fresh = [name for name in new if name not in firsts]
         most = max(1, asking.caller.model.most_samples)
         chunks = [fresh[start : start + most] for start in range(0, len(fresh), most)]
 
-        async def settle(name: str, first: Called | ModelError | Draft) -> None:
-            answer = await asking.settle(first, lambda draft: self._keep_draft(row(name), name, draft), numbers[name])
-            self._keep_answer(calls[name], answer, row(name), asking)
+        async def settle(name: str, first: Called | ModelError | Draft | Adopted) -> None:
+            def keep(draft: Draft) -> None:
+                self._keep_draft(row(name), name, draft)
+
+            own = {**row(name), "request_digest": requests[name], "adopted_from": None}
+            if isinstance(first, Adopted):
+                answer = await asking.adopt(first, keep, numbers[name])
+                self.keep_adopted(calls[name], answer, {**own, **answer.columns}, first, asking.lane)
+            else:
+                answer = await asking.settle(first, keep, numbers[name])
+                self._keep_answer(calls[name], answer, own, asking)
             answers[name] = answer
 
         async def ask(chunk: list[str]) -> None:
@@ -247,6 +267,25 @@ class Stepper:
                 self._count_status(call.table, answers[name].status)
                 self.work.add([name])
         return answers
+
+    def _adopted(self, unit: Unit, call: Call, request: str, number: int, shared: Shared) -> Adopted | None:
+        """A reply that the ledger has under another name, if any."""
+        if self.adoption is None or shared.here is None:
+            return None
+        about = (unit.case.item_id, *unit.samples.values())
+        return self.adoption.find(Wanted(call.table, call.name, call.model, request, number, about), shared.here)
+
+    def keep_adopted(
+        self, call: Call, answer: Answer, row: Mapping[str, Any], adopted: Adopted, lane: tuple[str, str]
+    ) -> None:
+        """Keeps a reply that was asked for under another name, which costs nothing but what it is asked once more."""
+        assert self.adoption is not None
+        self.ledger.keep({call.table: [{**row, "adopted_from": adopted.origin}]})
+        self.adoption.kept(adopted)
+        self.tally.adopt(lane, call.model, answer, adopted)
+        if call.table != "turns":
+            self._count_status(call.table, answer.status)
+            self.settled([call.name], answer.status)
 
     def skip(
         self, call: Call, against: Unavailable, unit: Unit, shared: Shared, row: Callable[[Call], dict[str, Any]]

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos_runtime.asking import Answer, Lane
+from tripos_runtime.asking import Adopted, Answer, Lane
 from tripos_runtime.making.progress import Making
 from tripos_runtime.statuses import FAILED
 
@@ -108,6 +108,20 @@ class Tally:
             self.errors[str(columns["error"]).split(" ", 1)[0]] += 1
             return
         self.asked[lane] += 1
+        self._spend(model, columns)
+
+    def adopt(self, lane: Lane, model: str, answer: Answer, adopted: Adopted) -> None:
+        """Counts a reply that an earlier run asked for under another name. What it took then is not taken again; what
+        is, is what it took to ask for it once more."""
+        self.reused[lane] += 1
+        before = adopted.row if adopted.draft is None else adopted.draft
+        more = (answer.columns["attempts"] or 0) - (before["attempts"] or 0)
+        if more > 0 and answer.columns["attempts"] != adopted.row["attempts"]:
+            told = ("tokens_in", "tokens_out", "cost_usd")
+            known = {key: None not in (answer.columns[key], before[key]) for key in told}
+            self._spend(model, {key: answer.columns[key] - before[key] if known[key] else None for key in told})
+
+    def _spend(self, model: str, columns: Mapping[str, Any]) -> None:
         self.tokens_in += columns["tokens_in"] or 0
         self.tokens_out += columns["tokens_out"] or 0
         if columns["cost_usd"] is None:

@@ -78,6 +78,19 @@ class MemoryLedger:
     def drafts(self, ids: Collection[str]) -> Mapping[str, Row]:
         return {row["unit_id"]: row for row in self.table("drafts") if row["unit_id"] in ids}
 
+    def repliers(self, table: str) -> set[str]:
+        column = "evaluator" if table == "judgements" else "model"
+        return {row[column] for row in self.table(table) if row.get("request_digest") is not None}
+
+    def replies(self, table: str, request: str) -> list[tuple[Row, Row | None]]:
+        found = {
+            row[KEYS[table]]: row
+            for row in self.table(table)
+            if row.get("request_digest") == request and row["status"] != "provider_error"
+        }
+        drafts = {row["unit_id"]: row for row in self.table("drafts")}
+        return [(row, drafts.get(row["adopted_from"] or name)) for name, row in found.items()]
+
     def claim(self, key: str) -> bool:
         if key in self.others:
             return False

@@ -22,10 +22,13 @@ from tripos_runtime.forecast import Forecast, NothingKept, forecast
 from tripos_runtime.history import NO_HISTORY
 from tripos_runtime.models.base import FREE, ModelError, Price
 from tripos_runtime.models.naming import check_name
+from tripos_warehouse.draws import Draws
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.index import RESULTS, Index
 from tripos_warehouse.keys import pack
 from tripos_warehouse.ledger import RunLedger, open_ledger
+from tripos_warehouse.lookup import Lookup
+from tripos_warehouse.rows import Row
 from tripos_warehouse.store import Store
 
 AT_NO_COST = (*AT_HOME, "replay/")
@@ -147,6 +150,7 @@ class Committed:
     def __init__(self, store: Store, fingerprints: Collection[str]) -> None:
         self._store, self._fingerprints = store, fingerprints
         self._indexes: dict[str, Index] = {}
+        self._draws = Draws(store.parts, Lookup())
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
         """The status of each of these rows; `None` for those that are not kept."""
@@ -160,6 +164,14 @@ class Committed:
     def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
         """Whole rows, by id."""
         return self._store.rows(table, ids)
+
+    def repliers(self, table: str) -> Collection[str]:
+        """Who gave replies of which it is known what they are replies to."""
+        return self._draws.models(table)
+
+    def replies(self, table: str, request: str) -> list[tuple[Row, Row | None]]:
+        """The rows whose reply was sent for the request of that digest, each with its unreadable first reply."""
+        return self._draws.find(table, request)
 
     def _index(self, table: str) -> Index:
         if table not in self._indexes:

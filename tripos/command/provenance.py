@@ -158,7 +158,14 @@ class Finder:
         judgements = self.rows("judgements", "sample_id", [key]) if upon else []
         scores = self.rows("scores", "sample_id", [key]) if upon else []
         return Reply(
-            "samples", row, _messages(row), settings, self.draft(key), before, tuple(judgements), tuple(scores)
+            "samples",
+            row,
+            _messages(row),
+            settings,
+            self.draft(row["adopted_from"] or key),
+            before,
+            tuple(judgements),
+            tuple(scores),
         )
 
     def conversation(self, row: Row, step: Converse, upon: bool) -> Reply:
@@ -192,7 +199,16 @@ class Finder:
         if samples:
             before = self.before(key, row, samples[0], step, lambda ids: judgement_id(stamp, ids, by), of)
         scores = self.rows("scores", "judgement_id", [key]) if upon else []
-        return Reply("judgements", row, _messages(row), settings, self.draft(key), before, (), tuple(scores))
+        return Reply(
+            "judgements",
+            row,
+            _messages(row),
+            settings,
+            self.draft(row["adopted_from"] or key),
+            before,
+            (),
+            tuple(scores),
+        )
 
     def before(
         self, key: str, row: Row, item: Row, step: Step | None, name: Callable[[list[str]], str], of: str = ""

@@ -151,6 +151,8 @@ class _View:
         ended = f", ended by {row['finish_reason']}" if row["finish_reason"] else ""
         yield from self.line("status", f"{row['status']}{ended}{problem}", indent)
         yield from self.line("took", _took(row), indent)
+        if row.get("adopted_from"):
+            yield from self.line("adopted", f"from {row['adopted_from']}, which was sent the same", indent)
         yield from self.line("made", f"{_when(row)} by run {row['run_id']}", indent)
         for before in reply.builds_on:
             yield from self.line("builds on", str(before.row["step"]), indent)

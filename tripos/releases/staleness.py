@@ -44,8 +44,10 @@ def stale_in(store: Path, fingerprints: Collection[str]) -> Stale:
             }
             cost, unknown = connection.execute(
                 f"""select coalesce(sum(cost_usd), 0), count(*) filter (cost_usd is null and status = 'ok') from (
-                  select cost_usd, status from main.samples where fingerprint in ({listed})
-                  union all select cost_usd, status from main.judgements where fingerprint in ({listed}))"""
+                  select cost_usd, status, adopted_from from main.samples where fingerprint in ({listed})
+                  union all
+                  select cost_usd, status, adopted_from from main.judgements where fingerprint in ({listed}))
+                where adopted_from is null"""
             ).fetchall()[0]
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error

@@ -15,8 +15,9 @@ from types import TracebackType
 from tripos_warehouse.claims import Claims, Peers, Ticks
 from tripos_warehouse.commits import Commit
 from tripos_warehouse.counting import count_rows
+from tripos_warehouse.draws import Draws, rows_of
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.index import FAILED, RESULTS, Index, has_all, rows_by_part
+from tripos_warehouse.index import FAILED, RESULTS, Index, has_all
 from tripos_warehouse.journal import JOURNAL, Segment, to_line
 from tripos_warehouse.keys import pack
 from tripos_warehouse.locks import SEGMENT, Locks, place_of
@@ -88,6 +89,7 @@ class RunLedger:
         self._mine: list[Commit] = []
         """Commits of this ledger that are in no index."""
         self._indexes: dict[str, Index] = {}
+        self._draws = Draws(lambda table: self._paths(table, self._commits.values()), self._lookup)
         self.refresh()
 
     def __enter__(self) -> RunLedger:
@@ -147,6 +149,24 @@ class RunLedger:
                     found.pop(name, None)
         return found
 
+    def repliers(self, table: str) -> Collection[str]:
+        """Who gave replies of which it is known what they are replies to."""
+        return self._draws.models(table)
+
+    def replies(self, table: str, request: str) -> list[tuple[Row, Row | None]]:
+        """The rows of a table, whatever step they were made for, whose reply was sent for the request of that digest;
+        each with its unreadable first reply, if there was one. What is not committed yet is absent.
+
+        Raises `StoreError` W0103 where a part cannot be read.
+        """
+        try:
+            return self._draws.find(table, request)
+        except StoreError:
+            self._seen = -1  # as in `rows`
+            if not self.refresh():
+                raise
+            return self._draws.find(table, request)
+
     def item_count(self, run_id: str) -> int:
         """How many items of a run are kept and committed. Raises `StoreError` W0103 where a part cannot be read."""
         return count_rows(self._paths(RUN_ITEMS.name, [*self._commits.values(), *self._mine]), "run_id", run_id)
@@ -172,8 +192,10 @@ class RunLedger:
         if self._commits.keys() <= commits.keys():
             for table, index in self._indexes.items():
                 index.load(self._paths(table, new))
+            self._draws.load(lambda table: self._paths(table, new))
         else:  # somebody compacted the store: everything lies elsewhere
             self._lookup.forget()
+            self._draws.forget()
             for table in self._indexes:
                 self._indexes[table] = self._load(table, commits.values())
         self._commits = commits
@@ -353,10 +375,4 @@ class RunLedger:
         return has_all((self._index(table) for table in RESULTS), packed)
 
     def _committed(self, table: str, names: list[str]) -> dict[str, Row]:
-        index = self._index(table)
-        (key,) = get_table(table).key
-        found: dict[str, Row] = {}
-        for path, rows in rows_by_part(index, index.find(pack(names))).items():
-            for row in self._lookup.rows(table, path, rows):
-                found[row[key]] = row
-        return found
+        return rows_of(self._index(table), names, self._lookup)

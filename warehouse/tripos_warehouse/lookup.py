@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, groupby
 from pathlib import Path
 
@@ -32,12 +32,13 @@ class Lookup:
         self._groups.clear()
         self._size = 0
 
-    def rows(self, table: str, path: Path, numbers: list[int]) -> Iterator[Row]:
-        """The rows of a part with these numbers, lowest first. Raises `StoreError` W0103."""
+    def rows(self, table: str, path: Path, numbers: list[int], columns: Sequence[str] | None = None) -> Iterator[Row]:
+        """The rows of a part with these numbers, or some columns of them, lowest first. Raises `StoreError` W0103."""
         ends = self._ends_of(path)
         for group, among in groupby(sorted(numbers), key=lambda number: bisect_right(ends, number)):
             start = ends[group - 1] if group else 0
             content = self._group(table, path, group)
+            content = content if columns is None else content.select(columns)
             yield from content.take([number - start for number in among]).to_pylist(maps_as_pydicts="strict")
 
     def _ends_of(self, path: Path) -> list[int]:

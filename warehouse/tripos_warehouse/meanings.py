@@ -58,6 +58,8 @@ MEANINGS: Mapping[str, str] = MappingProxyType(
         "sample_number": "which of the samples of an item, from 0",
         "epoch": "which of the samples of an item, from 1",
         "messages": "what was sent, JSON",
+        "request_digest": "a hash of all that was sent first; null where nothing was sent by a run",
+        "adopted_from": "the result whose reply this is, since the same was sent for it; null where it was asked for",
         "reply": "the text of the reply; null where there is none",
         "parsed": "what was read from the reply, JSON",
         "status": "how it ended: [statuses](running.md#statuses)",

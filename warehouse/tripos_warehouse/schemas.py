@@ -23,6 +23,9 @@ HUMAN = "human/"
 RELEASE = "release"
 """The column for the release that a row was made for."""
 
+REQUEST = "request_digest"
+"""The column for the digest of what was sent."""
+
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 CONTEXT = pa.map_(pa.string(), pa.string())
 TEXTS = pa.list_(pa.field("element", pa.string(), nullable=False))
@@ -52,7 +55,7 @@ class Table:
 CIRCUMSTANCES = frozenset(
     (
         *("run_id", "items_of", "source", "created_at", "started_at", "finished_at", "latency_s", "attempts"),
-        *("release", "git_commit", "git_dirty"),
+        *("release", "git_commit", "git_dirty", "adopted_from"),
     )
 )
 
@@ -86,6 +89,10 @@ _CALL = (
     _may("latency_s", pa.float64()),
     _need("created_at", TIMESTAMP),
 )
+
+# A reply is an answer to what was sent: a row has the digest of that, and may have taken its reply from another row
+# with the same. What that reply took is in both rows, and was paid for once.
+_REQUEST = (_may(REQUEST, pa.string()), _may("adopted_from", pa.string()))
 
 _RELEASE = _may(RELEASE, pa.string())
 """The digest of the release that a run was of; null where it was of a working tree. The ledger fills it in."""
@@ -235,6 +242,7 @@ SAMPLES = _table(
     _may("reply", pa.string()),
     _may("parsed", pa.string()),  # JSON
     *_CALL,
+    *_REQUEST,
     _RELEASE,
 )
 
@@ -264,6 +272,7 @@ TURNS = _table(
     _may("text", pa.string()),
     _need("left_out", pa.int64()),  # turns that were not shown to the model, since they would have passed its context
     *_CALL,
+    *_REQUEST,
     _RELEASE,
 )
 
@@ -291,6 +300,7 @@ JUDGEMENTS = _table(
     _may("reply", pa.string()),
     _may("parsed", pa.string()),  # JSON, {metric: {"score": 7, "reason": "…"}}
     *_CALL,
+    *_REQUEST,
     _RELEASE,
 )
 

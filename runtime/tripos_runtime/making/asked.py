@@ -9,7 +9,8 @@ from functools import cached_property
 from typing import Any
 
 from tripos_compiler.plan import Ask, Plan
-from tripos_runtime.asking import Answer, Asking, Draft, Question
+from tripos_runtime.adopting import NOWHERE, Adoption, Wanted
+from tripos_runtime.asking import Adopted, Answer, Asking, Draft, Question, as_one_text, reread
 from tripos_runtime.calling import Caller
 from tripos_runtime.kept_rows import answer_of, draft_of
 from tripos_runtime.ledger import Ledger, Listing, Row, sample_id
@@ -89,6 +90,8 @@ class Asker:
     on_unasked: Callable[[MadeCall, tuple[Message, ...]], None] | None = None
     on_deeper: Callable[[int], None] | None = None
     """Told of a walk that met a reply that is not kept, after that, how many levels lie below it."""
+    adoption: Adoption | None = None
+    """Who finds replies that the ledger has under other names."""
     _listed: set[tuple[str, str]] = field(default_factory=set)
 
     @cached_property
@@ -109,12 +112,20 @@ class Asker:
             if self.on_reused is not None:
                 self.on_reused(call)
             return self._kept(answer_of(found.rows[name], question.reader), call)
+        request = question.digest(call.identity, sent, call.number)
+        adopted = None if name in found.drafts else self._adopted(call, request)
         if self.callers is None:
+            if adopted is not None and (answer := _foreseen(adopted, question, sent)) is not None:
+                if self.on_reused is not None:
+                    self.on_reused(call)
+                return answer
             if self.on_unasked is not None:
                 self.on_unasked(call, sent)
             raise Unasked
         asking = Asking(self.callers[call.model], question, sent, call.language, call.lane)
-        row = self._row(call)
+        row = {**self._row(call), "request_digest": request, "adopted_from": None}
+        if adopted is not None:
+            return await self._adopt(call, asking, adopted, row)
         if name in found.drafts:
             answer = await asking.settle(draft_of(found.drafts[name]), _nothing, call.number)
         else:
@@ -127,6 +138,25 @@ class Asker:
             self.whole = False
         else:
             self.work.add([name])
+        return answer
+
+    def _adopted(self, call: MadeCall, request: str) -> Adopted | None:
+        """A reply that the ledger has under another name, if any."""
+        if self.adoption is None:
+            return None
+        wanted = Wanted("samples", call.name, call.model, request, call.number, (call.item,))
+        return self.adoption.find(wanted, NOWHERE)
+
+    async def _adopt(self, call: MadeCall, asking: Asking, adopted: Adopted, row: Mapping[str, Any]) -> Answer:
+        assert self.adoption is not None
+        answer = await asking.adopt(adopted, lambda draft: self._keep_draft(row, call.name, draft), call.number)
+        self.ledger.keep({"samples": [{**row, **answer.columns, "adopted_from": adopted.origin}]})
+        self.adoption.kept(adopted)
+        self.tally.adopt(call.lane, call.model, answer, adopted)
+        self.tally.samples[answer.status] += 1
+        self.work.add([call.name])
+        if self.on_reused is not None:
+            self.on_reused(call)
         return answer
 
     def enlist(self, place: str, names: Iterable[str]) -> None:
@@ -165,6 +195,18 @@ class Asker:
             "identity": call.identity if call.identity != call.model else None,
             "sample_number": call.number,
         }
+
+
+def _foreseen(adopted: Adopted, question: Question, sent: tuple[Message, ...]) -> Answer | None:
+    """The answer that an adopted reply will give; none where it has to be asked for once more."""
+    row = adopted.row
+    if row["reply"] is None:
+        return Answer(row["status"], None, None, as_one_text(sent), {"error": row["error"]})
+    replied, outcome = reread(question, row, adopted.draft)
+    if outcome is None:
+        return None
+    text = replied.get("reply", row["reply"])
+    return Answer(outcome.status, text, outcome.value, as_one_text(sent), {"error": outcome.error})
 
 
 def find(ledger: Ledger, names: Iterable[str]) -> Found:

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Any
 
 from tripos_compiler.plan import Plan
+from tripos_runtime.adopting import Adoption
 from tripos_runtime.binding import Binding
 from tripos_runtime.calling import Caller
 from tripos_runtime.cases import CaseSource, Selection
@@ -46,6 +47,8 @@ class DataMaker:
     unasked: Callable[[MadeCall, tuple[Message, ...]], None] | None = None
     deeper: Callable[[int], None] | None = None
     """Who is told of a reply that is kept, of one that nobody was asked for, and how far a walk would go on from it."""
+    adoption: Adoption | None = None
+    """Who finds replies that the ledger has under other names."""
     choice: Choice | None = None
     """Which slots were needed."""
     _asker: Asker | None = None
@@ -58,6 +61,7 @@ class DataMaker:
         asker = self._asker = Asker(
             self.plan, sources, self.callers, self.ledger, self.tally, self.work, self.run_id, self.now
         )
+        asker.adoption = self.adoption
         asker.on_reused, asker.on_unasked, asker.on_deeper = self.reused, self.unasked, self.deeper
         for name in choice.order:
             if name in sources.made.frozen:

@@ -10,6 +10,7 @@ from typing import Any
 
 from tripos_compiler.plan import Ask, Made, Plan, Scenario, Walk
 from tripos_compiler.semantics.evaluate import TREES, Missing, Unavailable
+from tripos_runtime.adopting import Adoption
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case, CaseSource, Selection
 from tripos_runtime.foreseeing import Fate, Saying
@@ -107,12 +108,18 @@ class MakingForeseen:
 
 
 def foresee_making(
-    plan: Plan, source: CaseSource, selection: Selection, binding: Binding, ledger: Any
+    plan: Plan,
+    source: CaseSource,
+    selection: Selection,
+    binding: Binding,
+    ledger: Any,
+    adoption: Adoption | None = None,
 ) -> MakingForeseen:
     """Goes through what a ledger has of the data sets that a run makes. Nobody is asked and nothing is kept."""
     found = MakingForeseen(source, source.counts(selection))
     slots = source.slot_counts(selection)
     maker = data_maker(plan, source, selection, binding, ledger)
+    maker.adoption = adoption
     maker.functions = dict.fromkeys((plugin.name for plugin in plan.plugins), _not_called)
     reused: Counter[str] = Counter()
     unasked: list[_Unasked] = []

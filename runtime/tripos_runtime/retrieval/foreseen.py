@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Any, Protocol
 
 from tripos_compiler.plan import Retrieve
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_runtime.models.vectors import Vector, from_text
 from tripos_runtime.retrieval.choosing import Chooser
 from tripos_runtime.retrieval.encoding import TABLE, vector_id
+from tripos_runtime.retrieval.indexes import Values, VectorIndex
+from tripos_runtime.retrieval.retrieving import index_of
 from tripos_runtime.sizes import PENDING
-from tripos_runtime.statuses import AGAIN
+from tripos_runtime.statuses import AGAIN, OK
 from tripos_runtime.units import Names
 
 
@@ -19,6 +22,8 @@ class Statuses(Protocol):
     """Who knows what is kept."""
 
     def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]: ...
+
+    def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Mapping[str, Any]]: ...
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,37 @@ class ForeseenVectors:
     identities: Mapping[str, str] = field(default_factory=dict)
     _met: set[str] = field(default_factory=set)
     _sources: dict[str, int] = field(default_factory=dict)
+    _indexes: dict[str, VectorIndex | None] = field(default_factory=dict)
+
+    def values(self, step: Retrieve, model: str, names: Names, chooser: Chooser) -> dict[int, Values] | None:
+        """How near the elements are to what a row is like, by the number of the measure; none where a vector is yet to
+        be asked for. Raises `Unavailable` where it needs what an earlier step did not yield."""
+        found: dict[int, Values] = {}
+        collection = chooser.collection(step, names.values)
+        for number, measure in enumerate(chooser.parted(step).measures):
+            if measure.kind != "similarity":
+                continue
+            source = f"{model} {id(collection)} {measure.text.model_dump_json()}"
+            if source not in self._indexes:
+                self._indexes[source] = self._index(model, collection.texts(measure.text, names.values))
+            index = self._indexes[source]
+            asked = self._vectors(model, [evaluate(measure.query, names.values)])
+            if index is None or asked is None:
+                return None
+            found[number] = index.near(next(iter(asked.values())))
+        return found
+
+    def _index(self, model: str, texts: Sequence[str | None]) -> VectorIndex | None:
+        told = list(dict.fromkeys(text for text in texts if text is not None))
+        by_text = self._vectors(model, told)
+        return None if by_text is None else index_of(texts, by_text)
+
+    def _vectors(self, model: str, texts: Sequence[str]) -> dict[str, Vector] | None:
+        ids = {vector_id(self.identities.get(model, model), text): text for text in texts}
+        if any(status != OK for status in self.kept.statuses(TABLE, list(ids))):
+            return None
+        rows = self.kept.rows(TABLE, list(ids))
+        return {text: from_text(rows[name]["vector"]) for name, text in ids.items()}
 
     def of(self, step: Retrieve, model: str, names: Names, chooser: Chooser, surety: int) -> Texts:
         """What a row needs: its own text, and of the first row that looks through a source those of its elements. The

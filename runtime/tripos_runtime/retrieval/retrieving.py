@@ -7,6 +7,7 @@ step yields follows from them, the row and the source, which its fingerprint and
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from tripos_compiler.plan import Retrieve
 from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
+from tripos_runtime.models.vectors import Vector
 from tripos_runtime.retrieval.choosing import Chooser
 from tripos_runtime.retrieval.collection import Collection
 from tripos_runtime.retrieval.encoding import Encoder, NoVector
@@ -66,10 +68,15 @@ class Retriever:
                 texts = collection.texts(measure.text, names.values)
                 told = list(dict.fromkeys(text for text in texts if text is not None))
                 by_text = dict(zip(told, await self.encoder.vectors(model, told, lane), strict=True))
-                length = len(next(iter(by_text.values()), ()))
-                rows = [np.zeros(length, np.float32) if text is None else by_text[text] for text in texts]
-                collection.vectors[key] = VectorIndex.of(np.asarray(rows, np.float32).reshape(len(rows), length))
+                collection.vectors[key] = index_of(texts, by_text)
         return collection.vectors[key]
+
+
+def index_of(texts: Sequence[str | None], by_text: Mapping[str, Vector]) -> VectorIndex:
+    """The vectors of some texts, of length 0 where there is none."""
+    length = len(next(iter(by_text.values()), ()))
+    rows = [np.zeros(length, np.float32) if text is None else by_text[text] for text in texts]
+    return VectorIndex.of(np.asarray(rows, np.float32).reshape(len(rows), length))
 
 
 async def retrieve(stepper: Stepper, unit: Unit, step: Retrieve, names: Names, shared: Shared) -> None:
@@ -89,13 +96,13 @@ async def retrieve(stepper: Stepper, unit: Unit, step: Retrieve, names: Names, s
     names.found(step, outcome)
 
 
-def found(chooser: Chooser, unit: Unit, step: Retrieve, names: Names) -> Any:
-    """What a step finds without embeddings, whoever should embed; `Missing` where its condition rules it out or a value
-    is not there."""
+def found(chooser: Chooser, unit: Unit, step: Retrieve, names: Names, values: Mapping[int, Values] = {}) -> Any:
+    """What a step finds by these similarities, or else without embeddings, whoever should embed; `Missing` where its
+    condition rules it out or a value is not there."""
     against = names.against(step)
     if against is not None:
         return Missing(step.name, against.status, against.reason)
     try:
-        return chooser.chosen(step, names.values, unit.case.item_id, unit.case.fields)
+        return chooser.chosen(step, names.values, unit.case.item_id, unit.case.fields, values)
     except Unavailable as reason:
         return Missing(step.name, reason.status, reason.reason)
