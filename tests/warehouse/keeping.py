@@ -40,7 +40,6 @@ def sample(number: object, **changes: Any) -> dict[str, Any]:
         "model": "openai/gpt",
         "identity": None,
         "model_served": "gpt-1",
-        "identity": None,
         "sample_number": 0,
         "messages": "[]",
         "reply": f"答 {number}",
