@@ -124,7 +124,7 @@ def start(starter: Starter, name: str, server: EmbeddingServer, work: Path, stor
     cwd = starter.folder / store.name / name
     cwd.mkdir(parents=True)
     address = f"http://127.0.0.1:{server.server_port}/{name}"
-    (cwd / "tripos.toml").write_text(f'[endpoints."openai/encoder"]\nbase_url = "{address}"\n', "utf-8")
+    (cwd / "tripos.toml").write_text(f'[endpoints."openai/encoder"]\nbase_url = "{address}"\nname = "kills"\n', "utf-8")
     command = ["run", str(work / "nearest.tripos"), "--store", str(store), "--json", "--max-connections", "2"]
     return starter.launch(name, cwd, [*command, "--model", "mock/careful", "--role", "encoder=openai/encoder"])
 

@@ -126,6 +126,6 @@ def place(folder: Path, base_url: str) -> Path:
     address that it calls."""
     folder.mkdir(parents=True)
     names = [*MODELS, *(role.partition("=")[2] for role in ROLES)]
-    entries = (f'[endpoints."{name}"]\nbase_url = "{base_url}"\n' for name in names)
+    entries = (f'[endpoints."{name}"]\nbase_url = "{base_url}"\nname = "kills"\n' for name in names)
     (folder / "tripos.toml").write_text("".join(entries), "utf-8")
     return folder
