@@ -100,7 +100,7 @@ def test_a_file_is_never_written_over(book: Workbook, tripos: Command) -> None:
 def one(text: str, language: str = "en", scale: Scale | None = None) -> Workbook:
     scale = scale or Scale("CLEAR", "Clarity", "Clear?", 1, 5, True, ((3, 5, "yes"), (1, 2, "no")))
     mark = Mark(scale.metric, scale.metric, "s", scale.low, scale.high, scale.whole)
-    row = Row("r1", "sums", "i", language, "s", "m", "rubric", "j", "jf", "f", (mark,))
+    row = Row("r1", "sums", "i", language, "s", "m", "b", "rubric", "j", "jf", "f", (mark,))
     batch = Batch("b1", "run", "quiz", "judge", "anna", 0, "2026-03-01T08:00:00+00:00", {}, (row,))
     shown = Shown(language, "Sums", (("Task", text),), (scale,))
     path = Path("one.xlsx")

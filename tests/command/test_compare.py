@@ -381,4 +381,4 @@ def test_a_figure_that_fails_says_how_many_scores_are_missing(quiz: Path, tripos
     )
     run(tripos, spec=UNSCORED)
     told = " ".join(tripos("report").out.split())
-    assert "1 of 4 scores are missing, and `missing: fail` gives no value then" in told
+    assert "1 of 4 scores are missing, which `missing: fail` forbids" in told

@@ -151,7 +151,7 @@ def test_the_forecast_knows_that_another_address_is_somebody_else(tripos: Comman
         planned = tripos(
             "run", "demo.tripos", "--model", "openai/a", "--role", "judge=mock/careful", "--dry-run", "--json"
         )
-        assert (planned.data["total"]["reused"], planned.data["total"]["to_call"]) == (2 * ITEMS, 0)
+        assert (planned.data["total"]["reused"], planned.data["total"]["at_least"]) == (2 * ITEMS, 0)
 
 
 def test_a_judge_at_another_address_grades_again(tripos: Command) -> None:

@@ -83,8 +83,8 @@ def test_the_reward_of_the_teachers_own_turn_is_asked_for_once() -> None:
 
 def test_a_judge_is_asked_only_of_the_rows_that_no_rule_marks() -> None:
     plan = plan_of("cjeval")
-    # of five questions two are blanks or worked solutions
-    assert [(count.least, count.calls, count.most) for count in counted(plan, "qa", "correct")] == [(2, 2, 2)]
+    # of five questions two are blanks or worked solutions; a candidate that declines leaves nothing to judge
+    assert [(count.least, count.calls, count.most) for count in counted(plan, "qa", "correct")] == [(0, 2, 2)]
 
 
 def test_every_concept_and_question_is_embedded_once() -> None:

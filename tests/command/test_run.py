@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import ITEMS, QUIZ, Command
 from tripos.command.main import run_command
-from tripos_compiler.lower import figure_sql
+from tripos_warehouse.measures import figure_sql
 
 CAREFUL = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careful:b")
 

@@ -38,9 +38,9 @@ def with_expected(plan: Plan, scores: str) -> str:
         join (values {rows}) as wanted (scenario, asked, fingerprint, scorer, metric)
           on wanted.scenario = reply.scenario and wanted.asked = reply.asked
         join (
-          select distinct given.evaluator, given.round, given.scorer {given}
-            and given.sample_id in (select samples.sample_id from {schema}.samples as samples)
-        ) as rater on rater.scorer = wanted.scorer
+          select distinct given.evaluator, given.round, given.scorer, graded.shown_run
+          from (select * {given}) as given join {schema}.samples as graded using (sample_id)
+        ) as rater on rater.scorer = wanted.scorer and rater.shown_run is not distinct from reply.shown_run
         where not exists (
           select 1 {given} and given.sample_id = reply.sample_id and given.fingerprint = wanted.fingerprint
             and given.metric = wanted.metric and given.evaluator = rater.evaluator and given.round = rater.round

@@ -168,8 +168,6 @@ def _row(measure: Measure, found: dict[str, Any], still: bool, of_metrics: Mappi
         low = low if ends[0] is None else max(low, ends[0])
         high = high if ends[1] is None else min(high, ends[1])
     reason = None if low is not None else found.get("reason") or _reason(value, items, "low" in found)
-    if value is None and n < total and measure.missing == "fail":
-        reason = f"{total - n:,} of {total:,} scores are missing, and `missing: fail` gives no value then"
     by = tuple(found[name] for name in measure.by)
     coverage = n / total if total else None
     return MeasureRow(
