@@ -68,7 +68,8 @@ def scores(where: str = "round is not null") -> list[tuple[Any, ...]]:
     """The imported scores that the benchmark's view shows."""
     with connect(Store.open("results", create=False)) as connection:
         return connection.execute(
-            f"select scenario, metric, evaluator, round, value from quiz.scores where {where} order by all"
+            f"select scenario, metric, evaluator, round, value from quiz.scores "
+            f"where {where} and status <> 'not_given' order by all"
         ).fetchall()
 
 

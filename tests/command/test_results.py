@@ -101,7 +101,7 @@ def test_another_helper_makes_what_builds_on_it_anew(folder: Folder) -> None:
     [
         ("let x = item.n", "let x = item.n + 100", 4),  # printed in `two`, so its reply and its grade change
         ('"One {{ item.question }}"', '"1 {{ item.question }}"', 4),  # `one` and the grade of both
-        ('primary "primary school"', 'primary "elementary school"', 4),  # `two` prints the label
+        ('primary "primary school"', 'primary "elementary school"', 2),  # `two` prints the label, and of one item
         ("score s = ", "score t = ", 0),
         ("score h = ", "score i = ", 0),
         ("scorer pair(", "scorer duo(", 0),
@@ -126,10 +126,15 @@ def test_a_change_is_paid_for_once_and_shows_everywhere(folder: Folder, old: str
     assert shown == folder.rows(query)  # as if it had never been run before
 
 
-def test_a_score_added_beside_another_of_the_same_judgement_costs_nothing(folder: Folder) -> None:
-    folder.run(REPLY + "score g = ok(reply.text)")
-    again = folder.run(REPLY + "score g = ok(reply.text)\nscore h = ok(reply.text)")
-    assert again["calls"]["asked"] == 0
+@pytest.mark.parametrize(("settings", "asked"), [("temperature 0", 0), ("temperature 1", 2)])
+def test_a_score_added_beside_another_of_the_same_judgement_costs_what_is_drawn_anew(
+    folder: Folder, settings: str, asked: int
+) -> None:
+    head = HEAD.replace("gives bool", f"gives bool, {settings}", 1)
+    assert head != HEAD
+    folder.run(REPLY + "score g = ok(reply.text)", head=head)
+    again = folder.run(REPLY + "score g = ok(reply.text)\nscore h = ok(reply.text)", head=head)
+    assert again["calls"]["asked"] == asked
     assert folder.rows("select metric, count(*) from quiz.scores group by all order by all") == [("g", 2), ("h", 2)]
 
 

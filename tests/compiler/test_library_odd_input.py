@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tripos_compiler.semantics.library import FUNCTIONS, Function
+from tripos_compiler.semantics.library.partiality import Unread
 
 LONG = 100_000
 BAD_FOR_PATTERNS = [
@@ -25,7 +28,8 @@ def test_a_very_long_text_is_read_to_its_end(function: Function) -> None:
     for piece in BAD_FOR_PATTERNS:
         long = piece * (LONG // len(piece))
         for text in (long, f"{long}1st", f"x{long}"):
-            function.python(text)
+            with suppress(Unread):
+                function.python(text)
 
 
 @pytest.mark.parametrize(
@@ -39,4 +43,5 @@ def test_two_very_long_texts_are_compared(name: str) -> None:
 @pytest.mark.parametrize("function", OF_ONE_TEXT, ids=lambda function: function.name)
 @given(text=st.text())
 def test_any_text_is_read(function: Function, text: str) -> None:
-    function.python(text)
+    with suppress(Unread):
+        function.python(text)

@@ -331,7 +331,12 @@ def test_fields_are_known_to_editors_and_lead_back_to_where_they_are_declared(tm
 @pytest.mark.skipif(not DESIGN.is_dir(), reason="the design is not here")
 @pytest.mark.parametrize(
     ("name", "warnings"),
-    [("cjeval", []), ("edubench", ["E0620"]), ("mathtutorbench", ["E0309"]), ("teachbench", ["E0502"])],
+    [
+        ("cjeval", ["E1001"]),
+        ("edubench", ["E0620"]),
+        ("mathtutorbench", ["E0309", "E1004"]),
+        ("teachbench", ["E0502"]),
+    ],
 )
 def test_the_examples_of_the_design_compile_with_their_real_data(name: str, warnings: list[str]) -> None:
     reader = DataFolders((SHARED_DATA, OWN))

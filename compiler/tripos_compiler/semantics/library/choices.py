@@ -38,7 +38,9 @@ def readable(value: T | None) -> T:
 
 
 def choose(condition: bool, this: T, other: T) -> T:
-    """The one value where a condition holds, and the other where it does not. Only that one is looked at.
+    """The one value where a condition holds, and the other where it does not.
+
+    Only that one is looked at, so `choose` guards against what has no value.
 
     >>> choose(True, "right", "wrong"), choose(False, 1, 0)
     ('right', 0)
