@@ -39,7 +39,7 @@ def compiled(folder: Path, texts: Mapping[str, str], main: str = "quiz.tripos") 
         ("as|k reply by candidate {\n    prompt en", ["ask NAME by ROLE [when COND] { … }", "one model call a row"]),
         ("answer    text secr|et", ["NAME [TYPE] [secret]"]),
         ("answer    te|xt secret", ["any text"]),
-        ("scenario su|ms", ["4 contexts", "2 items", "candidate: 2 calls", "judge: 2 calls"]),
+        ("scenario su|ms", ["4 contexts", "2 items", "candidate: 2 calls", "judge: 0 to 2 calls"]),
         ("score rubric(ta|sk: item.question, response: reply.text)\n}\n\nscenario", ["parameter task: text"]),
         ("dataset it|em", ["- `question  text`", "- `answer    text secret`"]),
     ],
