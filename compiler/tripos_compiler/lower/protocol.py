@@ -24,6 +24,8 @@ from tripos_compiler.source import Span
 
 MOST_ROWS = 2_000
 """So many rows are compared with each other, and with so many shots."""
+MOST_NEAR = 200
+"""So many rows are compared with so many shots where a near copy counts too."""
 SAME = 0.9
 """The overlap of runs of characters from which a shot shows the question itself."""
 LONG = 40
@@ -183,14 +185,16 @@ def _shots_of_what_is_asked(
     if not common:
         return
     near: NearTexts[int] = NearTexts(SAME)
-    for number, row in enumerate(islice(loaded.rows, MOST_ROWS), 1):
+    for number, row in enumerate(islice(loaded.rows, MOST_NEAR), 1):
         near.add(number, _text(row.values, common))
     exact = {what_counts(_text(row.values, common)) for row in islice(loaded.rows, MOST_ROWS)}
     found = []
     for number, names in enumerate(rows, 1):
         text = _text(names[cases.alias], common)
         counted = what_counts(text)
-        if counted and (counted in exact or (len(counted) >= LONG and near.find(text) is not None)):
+        if counted and (
+            counted in exact or (number <= MOST_NEAR and len(counted) >= LONG and near.find(text) is not None)
+        ):
             found.append(number)
     if found:
         more = f", and of {len(found) - 1} more" if len(found) > 1 else ""

@@ -23,7 +23,7 @@ from tripos_compiler.source import Span
 
 FEWEST = 5
 """With fewer rows a constant that is always right says little."""
-TRIED = 40
+TRIED = 24
 """So many rows are tried, spread over all; a constant that wins there is tried on all."""
 WINS = 0.8
 """The share of rows for which a constant reply is right from which it is warned of."""
@@ -75,6 +75,7 @@ class _Tried:
         """Warns of what the trials show."""
         name = self.scored[0].score.name
         trials = list({trial.name: trial for each in self.scored for trial in each.trials(self.shown)}.values())
+        trials.sort(key=lambda trial: trial.wins)  # the answers first: of most rows they are right
         every = max(1, len(self.rows) // TRIED)
         sample = self.rows[::every][:TRIED]
         # What looks at no row is a rule of form, such as a length, which an empty reply may keep.
@@ -94,9 +95,17 @@ class _Tried:
             self.program.diagnostics.warning("E1002", message, where, help=help_)
 
     def _share(self, trial: Trial, rows: Sequence[Mapping[str, Any]]) -> float:
-        """For which share of the rows a reply is right; 0 where the score applies to too few to tell."""
-        found = [right for names in rows for each in self.scored if (right := each.right(trial, names)) is not None]
-        return sum(found) / len(found) if len(found) >= FEWEST else 0.0
+        """For which share of the rows a reply is right; 0 where it cannot win any more, or where the score applies to
+        too few rows to tell."""
+        most_wrong = (1 - WINS) * len(rows) * len(self.scored)
+        right = wrong = 0
+        for names in rows:
+            for each in self.scored:
+                found = each.right(trial, names)
+                right, wrong = right + (found is True), wrong + (found is False)
+            if wrong > most_wrong:
+                return 0.0
+        return right / (right + wrong) if right + wrong >= FEWEST else 0.0
 
     def _without_answer(self, trials: Sequence[Trial], sample: Sequence[Mapping[str, Any]]) -> list[int]:
         """The numbers of rows that no reply gets right, where nearly all others have one."""
@@ -104,17 +113,24 @@ class _Tried:
         if keys:
             named = enumerate(self.rows, 1)
             return [number for number, names in named if any(_no_option(options, key, names) for options, key in keys)]
-        open_ = [names for names in sample if self._lacks(trials, names) is not None]
-        lacking = [names for names in open_ if self._lacks(trials, names)]
-        if not lacking or len(open_) < FEWEST or len(lacking) > (1 - MOST_RIGHT) * len(open_):
+        found = [lacks for names in sample if (lacks := self._lacks(trials, names)) is not None]
+        if not any(found) or len(found) < FEWEST or sum(found) > (1 - MOST_RIGHT) * len(found):
             return []
         return [number for number, names in enumerate(self.rows, 1) if self._lacks(trials, names)]
 
     def _lacks(self, trials: Sequence[Trial], names: Mapping[str, Any]) -> bool | None:
         """Whether some arm gives a row to no reply; None where the score does not apply to it."""
-        found = [[right for trial in trials if (right := each.right(trial, names)) is not None] for each in self.scored]
-        applies = [each for each in found if each]
-        return any(not any(each) for each in applies) if applies else None
+        applies = False
+        for each in self.scored:
+            outcomes: set[bool | None] = set()
+            for trial in trials:
+                outcomes.add(each.right(trial, names))
+                if True in outcomes:
+                    break
+            if True not in outcomes and False in outcomes:
+                return True
+            applies = applies or True in outcomes
+        return False if applies else None
 
 
 @dataclass(frozen=True)
