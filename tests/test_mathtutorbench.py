@@ -184,7 +184,7 @@ def test_all_of_it_runs_beside_the_baselines(tmp_path: Path, monkeypatch: pytest
     assert figures["mistake_location.micro_f1", "baseline/constant:0"] == 0.5
     assert len({name for name, _ in figures}) == 14
     again = tripos("run", str(SPEC), "--model", models, "--role", "critic=mock/reward")
-    assert "0 asked" in again.err
+    assert "0 calls asked" in again.err
 
 
 def test_a_win_is_explained_by_the_rewards_of_the_reply_and_of_the_teachers_turn(

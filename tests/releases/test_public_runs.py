@@ -103,7 +103,7 @@ def test_subsets_hold_what_they_hold_with_all_items_at_hand(release: Path, tripo
 def test_whoever_has_the_items_afterwards_runs_the_rest(release: Path, tripos: Command) -> None:
     assert tripos("run", str(release), *RUN).code == 0
     done = tripos("run", str(release), *RUN, "--data", "../owner")
-    assert "2 asked" in done.err and "withheld" not in done.err
+    assert "2 calls asked" in done.err and "withheld" not in done.err
     told = tripos("report", "--json").data["run"]
     assert (told["items"], told["withheld"]) == (10, 0)
 

@@ -28,7 +28,7 @@ from tripos_compiler.plan import (
     Type,
 )
 from tripos_compiler.plugins import version_of
-from tripos_compiler.semantics.evaluate import Unavailable, calling, evaluate
+from tripos_compiler.semantics.evaluate import Fault, Unavailable, calling, evaluate
 from tripos_runtime.plugins import Loaded, PluginError, WrongValue, load_plugins, passed, returned
 
 
@@ -83,7 +83,7 @@ def test_functions_of_one_run_are_not_those_of_another(tmp_path: Path) -> None:
         loaded = load(tmp_path, f"def one(text: str) -> int:\n    return {number}\n", "one", IntegerType())
         with calling({"one": loaded}):
             assert evaluate(call, {}) == number
-    with pytest.raises(KeyError):
+    with pytest.raises(Fault, match="one"):
         evaluate(call, {})
 
 

@@ -171,7 +171,7 @@ scenario sums {{
     assert sorted(len(sent) for sent in run.sent("a")) == [1, 1, 3, 3]
 
 
-def test_a_changed_key_asks_anew(tmp_path: Path) -> None:
+def test_a_changed_key_asks_anew_where_other_shots_are_shown(tmp_path: Path) -> None:
     def keyed(key: str, before: SmallRun | None = None) -> SmallRun:
         head = HEAD.replace("level 1..3 }", f"level 1..3, key {key} }}")
         spec = f"""{head}{WORKED}
@@ -185,4 +185,5 @@ scenario sums {{
 
     first = keyed("level")
     assert keyed("level", first).asked == {"a": 0}
-    assert keyed("level > 1", first).asked == {"a": 2}
+    assert keyed("level > 1", first).asked == {"a": 0}  # the same shots are sent
+    assert keyed("level > 0", first).asked == {"a": 2}  # all share it: no shot is left

@@ -171,7 +171,7 @@ def test_each_member_of_a_panel_is_asked_for_a_verdict(
     Path("panel.tripos").write_text(JUDGED.replace("role judge", "role judge panel"), "utf-8")
     done = tripos("run", "panel.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careful:b")
     assert done.code == 0
-    assert "5 asked" in done.err  # a reply, and two judges asked for two verdicts each
+    assert "5 calls asked" in done.err  # a reply, and two judges asked for two verdicts each
     tripos("sql", "select evaluator, parsed ->> '$.verdict.score' as given from judgements where scorer = 'clear'",
            "-o", "given.json")  # fmt: skip
     tripos("sql", "select value from scores where metric = 'sum'", "-o", "sums.json")

@@ -165,10 +165,10 @@ def test_a_second_run_with_the_same_model_asks_nothing_and_another_model_is_aske
         assert done.code == 0, done.err
         return done.err
 
-    assert "9 asked" in run(trained)
-    assert " asked" not in run(trained).replace("0 asked", "").replace("nothing asked", "")
+    assert "9 calls asked" in run(trained)
+    assert " asked" not in run(trained).replace("0 calls asked", "").replace("nothing asked", "")
     train(tmp_path / "other", encoder, seed=1, held_out=0.3)
-    assert "6 asked" in run(tmp_path / "other")
+    assert "6 calls asked" in run(tmp_path / "other")
 
 
 def test_the_command_trains_on_a_spec_and_prints_the_audit_and_its_warnings(

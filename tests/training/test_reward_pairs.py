@@ -54,7 +54,7 @@ def test_replies_come_one_from_each_element_of_a_list_and_each_turn_of_a_dialogu
 def test_an_export_of_data_needs_no_run(tripos: Command, tmp_path: Path) -> None:
     done = tripos("export", "two", "--spec", str(CASE), "-o", str(tmp_path / "p.jsonl"))
     assert done.code == 0
-    assert "1 pairs of 2 topics" in done.out
+    assert "1 pair of 2 topics" in done.out
     line = json.loads((tmp_path / "p.jsonl").read_text("utf-8"))
     assert line == {"prompt": "2 + 2?", "chosen": "What is 2 and 1?", "rejected": "4.", "margin": 2.0}
     said = json.loads((tmp_path / "p.jsonl.provenance.json").read_text("utf-8"))
