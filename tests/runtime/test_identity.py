@@ -166,7 +166,7 @@ def run(folder: Path, before: SmallRun | None = None, **identities: str) -> Smal
         said = says(request)
         if request.model not in identities:
             return said
-        return {"a": "there it is", "s": "it is there", "w": '{"word": "elsewhere %d"}' % request.number}.get(
+        return {"a": "there it is", "s": "it is there", "w": json.dumps({"word": f"elsewhere {request.number}"})}.get(
             request.model, said
         )
 

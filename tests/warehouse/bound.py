@@ -20,7 +20,7 @@ def bound(rows: Mapping[str, Sequence[Row]]) -> dict[str, Sequence[Row]]:
         for table, some in rows.items()
     }
     if "runs" in rows and "run_steps" not in rows:
-        found["run_steps"] = [step for run in rows["runs"] for step in _steps(run)]
+        found["run_steps"] = [step for run in rows["runs"] for step in _steps(run, bool(rows.get("comparisons")))]
     return found
 
 
@@ -40,7 +40,7 @@ def _binding(table: str, row: Row, models: Mapping[str, str]) -> str:
     return f"by {evaluator}"
 
 
-def _steps(run: Row) -> Iterator[Row]:
+def _steps(run: Row, compares: bool) -> Iterator[Row]:
     filling = {name for names in json.loads(run["roles"]).values() for name in names}
     compared = set(run["models"])
     evaluators = {None, GIVEN, *filling}
@@ -48,11 +48,11 @@ def _steps(run: Row) -> Iterator[Row]:
         for fingerprint in run["fingerprints"]:
             own = {"run_id": run["run_id"], "scenario": scenario, "fingerprint": fingerprint}
             others = {f"{model} by {judge}" for model in filling - compared for judge in evaluators}
-            shared = {*(f"by {each}" for each in evaluators), *filling, *compared, "made", *others}
+            shared = {*(f"by {each}" for each in evaluators), *(filling - compared), "made", *others}
             for model in compared:
-                mine = {f"{model} by {judge}" for judge in evaluators}
+                mine = {model, *(f"{model} by {judge}" for judge in evaluators)}
                 yield from ({**own, "binding": each, "model": model} for each in sorted(shared | mine))
-            for first in compared:
+            for first in compared if compares else ():
                 for second in compared - {first}:
                     yield from (
                         {**own, "binding": f"by {each}", "model": first, "other": second} for each in evaluators
