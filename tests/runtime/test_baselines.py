@@ -181,7 +181,7 @@ def test_a_dry_run_knows_baselines_and_that_they_cost_nothing(spec: Path, tripos
     arguments = ("run", "checks.tripos", "--model", "mock/careless,baseline/echo,baseline/majority", "--dry-run")
     shown = tripos(*arguments)
     assert (shown.code, "baseline/echo" in shown.out) == (0, True), shown.err
-    assert "unknown" not in shown.out
+    assert "USD         0.00      0.00     0.00" in shown.out
     misspelt = tripos("run", "checks.tripos", "--model", "baseline/ecko", "--dry-run")
     assert (misspelt.code, "error[R0103]" in misspelt.err) == (2, True)
 

@@ -35,7 +35,7 @@ FIGURES = ("f1", "micro", "of_a", "recall")
 
 def rated(store: Store, marks: Sequence[float], metric: str = "CLAR", after: str = "") -> Plan:
     plan = plan_with(after=f"measure marks = mean({metric})\nmeasure by_metric = mean(rubric) by metric{after}")
-    results = Results(plan)
+    results = Results(plan, judges=("j",))
     for place, mark in enumerate(marks):
         results.add("sums", "rubric", f"i{place}", mark, metric=metric, evaluator="j", arms={"hint": "none"})
     results.write(store)
@@ -111,7 +111,7 @@ def test_a_mean_over_classes_is_as_sure_as_its_rarest_class(store: Store, tmp_pa
 
 def test_each_metric_has_the_ends_of_its_own_scale(store: Store) -> None:
     plan = plan_of_two_scales()
-    results = Results(plan)
+    results = Results(plan, judges=("j",))
     for place, (low, high) in enumerate(((1, 10), (3, 1), (1, 10))):
         for metric, mark in (("FEW", low), ("MANY", high)):
             results.add("sums", "rubric", f"i{place}", float(mark), metric=metric, evaluator="j")

@@ -21,6 +21,7 @@ from tripos_runtime.cases import CaseSource, Selection
 from tripos_runtime.forecast import Forecast, NothingKept, forecast
 from tripos_runtime.history import NO_HISTORY
 from tripos_runtime.models.base import FREE, ModelError, Price
+from tripos_runtime.models.baseline import CONSTANT
 from tripos_runtime.models.naming import check_name
 from tripos_warehouse.draws import Draws
 from tripos_warehouse.errors import StoreError
@@ -33,7 +34,7 @@ from tripos_warehouse.store import Store
 
 AT_NO_COST = (*AT_HOME, "replay/")
 MOCKED = Price(0.0, 0.0, most_out=4_096)
-"""No reply of a mock model is longer."""
+"""No reply of a mock model, or of a constant, is longer."""
 
 
 def dry_run(
@@ -120,7 +121,7 @@ def known_prices(binding: Binding, config: Config) -> dict[str, Price | None]:
         if name in own:
             found[name] = own[name]
         else:
-            at_home = MOCKED if name.startswith("mock/") else FREE
+            at_home = MOCKED if name.startswith(("mock/", CONSTANT)) else FREE
             found[name] = at_home if name.startswith(AT_NO_COST) else price_of(provider, model)
     return found
 
