@@ -97,13 +97,13 @@ class _Tried:
     def _share(self, trial: Trial, rows: Sequence[Mapping[str, Any]]) -> float:
         """For which share of the rows a reply is right; 0 where it cannot win any more, or where the score applies to
         too few rows to tell."""
-        most_wrong = (1 - WINS) * len(rows) * len(self.scored)
+        most = len(rows) * len(self.scored)
         right = wrong = 0
         for names in rows:
             for each in self.scored:
                 found = each.right(trial, names)
                 right, wrong = right + (found is True), wrong + (found is False)
-            if wrong > most_wrong:
+            if most - wrong < WINS * most:
                 return 0.0
         return right / (right + wrong) if right + wrong >= FEWEST else 0.0
 
@@ -114,7 +114,7 @@ class _Tried:
             named = enumerate(self.rows, 1)
             return [number for number, names in named if any(_no_option(options, key, names) for options, key in keys)]
         found = [lacks for names in sample if (lacks := self._lacks(trials, names)) is not None]
-        if not any(found) or len(found) < FEWEST or sum(found) > (1 - MOST_RIGHT) * len(found):
+        if not any(found) or len(found) < FEWEST or len(found) - sum(found) < MOST_RIGHT * len(found):
             return []
         return [number for number, names in enumerate(self.rows, 1) if self._lacks(trials, names)]
 
