@@ -14,7 +14,7 @@ from tests.reuse.edits import EDITS
 from tests.reuse.quiz import MODELS, ROLES, files
 
 NAMES = tuple(EDITS)
-SAMPLED = NAMES[::5]
+SAMPLED = NAMES[::8]
 """All are tried by `tests/bench/reuse.py`."""
 NAMED = ("step", "scorer")
 """What a result was called when it was made: its name does not hold it."""
