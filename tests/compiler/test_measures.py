@@ -436,25 +436,3 @@ def test_what_is_taken_of_a_comparison_has_sql(function: str, by: str) -> None:
 
 def test_a_measure_by_another_name_has_the_sql_of_that() -> None:
     assert sql("measure it = sums.accuracy") == sql("", "sums.accuracy")
-
-
-def test_a_score_that_is_a_field_of_a_reply_lies_on_the_scale_of_the_field() -> None:
-    plan = plan_of(
-        compile_text(
-            """benchmark demo "1.0.0" { languages en }
-role candidate compared
-role parser
-scenario sums {
-  ask reply by candidate { prompt "What is 6 * 7?", returns { sure 1..5, size integer } }
-  ask parsed by parser { prompt "From 1 to 10: {{ reply.text }}", returns 1..10 }
-  score grade = parsed
-  score sure = reply.sure
-  score size = reply.size
-}
-measure graded = mean(grade)
-measure surely = mean(sure)
-measure large = mean(size)
-"""
-        )
-    )
-    assert [(each.low, each.high) for each in plan.measures] == [(1, 10), (1, 5), (None, None)]

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.lower.scales import Bounds
-from tripos_compiler.plan import Ask, Ref, Score, Type
+from tripos_compiler.plan import Type
 from tripos_compiler.program import NamedColumn, Program
 from tripos_compiler.resolve import scorer_name
 from tripos_compiler.semantics import scored as semantics
@@ -102,7 +102,7 @@ class Scores:
         return Values(tuple(self.program.scenarios.values()), self.program.scorers)
 
     def _bounds_of(self, found: semantics.Scored) -> Bounds | None:
-        bounds = {bounds_of(_read_in(found, step) or self.values.type_of(step)) for step in found.steps}
+        bounds = {bounds_of(self.values.type_of(step)) for step in found.steps}
         return next(iter(bounds)) if len(bounds) == 1 else None
 
     def _rubric(self, found: semantics.Scored, metrics: list[str]) -> Scored:
@@ -116,17 +116,6 @@ class Scores:
         whole = found.within is not None or not self.broken
         own = {field.name: getattr(found, field.name) for field in fields(found)}
         return Scored(**own, bounds=bounds if whole else None, whole=whole)
-
-
-def _read_in(found: semantics.Scored, step: object) -> Type | None:
-    """The type of what a reply was read as, where that as it is makes the score."""
-    if not isinstance(step, Score) or step.truth or not isinstance(step.value, Ref) or len(step.value.path) != 2:
-        return None
-    name, field = step.value.path
-    for ask in (each for scenario in found.scenarios for each in scenario.steps if isinstance(each, Ask)):
-        if ask.name == name and ask.returns is not None:
-            return ask.returns.fields.get(field) if ask.returns.kind == "record" else ask.returns
-    return None
 
 
 def declared_score(statement: Statement) -> Name | None:
