@@ -1,9 +1,10 @@
-# `make demo` runs a real benchmark on this machine; `make test` passes the tests. Both set everything up first.
+# `make demo` runs a real benchmark on this machine; `make test` passes the tests, and `make test-all` the long ones too.
+# All of them set everything up first.
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 
-.PHONY: demo test lint types ci bench vscode clean
+.PHONY: demo test test-all lint types ci bench vscode clean
 
 $(VENV)/.installed: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Tripos needs Python 3.11 or newer, this is " + sys.version.split()[0] + "; name another with `make PYTHON=python3.12 …`")'
@@ -20,7 +21,12 @@ demo: $(VENV)/.installed
 test: $(VENV)/.installed
 	@# A process for each core, up to eight; the tests of a file stay together, since they share what it made. Files go
 	@# in order, and not the small ones last: the kills are few tests that take long.
-	$(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+	@# Python keeps what it compiled: tests start processes, each of which would compile everything anew.
+	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadfile --no-loadscope-reorder
+
+# What `make test` leaves out too: tests that are marked `long`, and others with all their examples, kills and seeds.
+test-all: export TRIPOS_TESTS = all
+test-all: test
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
@@ -33,6 +39,7 @@ bench: $(VENV)/.installed
 	$(BIN)/python tests/bench/calls.py
 	$(BIN)/python tests/bench/latency.py
 	$(BIN)/python tests/bench/million.py
+	$(BIN)/python tests/bench/forecast.py
 	$(BIN)/python tests/bench/peers/peers.py
 	$(BIN)/python tests/bench/kills.py --kills 1000 --together 20
 	$(BIN)/python tests/bench/check.py

@@ -122,6 +122,7 @@ OTHER: dict[str, Sequence[Any]] = {
     "continues": ["talk"],
     "prompt": [texts("When?"), texts("Why?", "何时")],
     "returns": [NumberType()],
+    "numbers": [{"zh": "de"}, {"en": "fr"}],
     "samples": [4],
     "draw": [1],
     "settings": other_settings(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import shutil
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,11 +14,21 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
+from tests.lengths import ALL, sized
 from tripos.command.main import run_command
 
-# The same examples in every run: whoever changes nothing sees nothing fail.
-settings.register_profile("fixed", derandomize=True, deadline=None)  # how fast a machine is proves nothing
+# The same examples in every run: whoever changes nothing sees nothing fail. How fast a machine is proves nothing.
+settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=sized(30, 100))
 settings.load_profile("fixed")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leaves out what is marked `long`, but for `make test-all`."""
+    long = [] if ALL else [item for item in items if item.get_closest_marker("long")]
+    if long:
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if not item.get_closest_marker("long")]
+
 
 SHARED_DATA = Path(__file__).parent.parent.parent / "shared" / "data"
 
@@ -124,34 +135,59 @@ def tripos(capsys: pytest.CaptureFixture[str]) -> Command:
 
 @pytest.fixture(scope="module", autouse=True)
 def _let_go() -> Iterator[None]:
-    """Collects what a module of tests left behind: with files and sockets in it, a process soon has too many open."""
+    """Collects what modules of tests left behind, once it is much: with files and sockets in it, a process soon has too
+    many open. It takes a quarter of a second."""
     yield
-    gc.collect()
+    if gc.get_count()[0] > 200_000 or _open_files() > 100:
+        gc.collect()
+
+
+def _open_files() -> int:
+    """How many files and sockets this process has open, where the system says so."""
+    listed = Path("/dev/fd")
+    return len(list(listed.iterdir())) if listed.is_dir() else 0
+
+
+Left = dict[tuple[object, ...], tuple[Path, Outcome]]
 
 
 @pytest.fixture(scope="session")
-def _left(tmp_path_factory: pytest.TempPathFactory) -> dict[tuple[str, ...], tuple[Path, Outcome]]:
+def _left() -> Left:
     return {}
+
+
+def _state(folder: Path) -> frozenset[tuple[str, bytes]]:
+    """Every file of a folder and of those in it."""
+    return frozenset(
+        (path.relative_to(folder).as_posix(), path.read_bytes()) for path in folder.rglob("*") if path.is_file()
+    )
 
 
 @pytest.fixture
 def once(
-    tripos: Command, tmp_path_factory: pytest.TempPathFactory, _left: dict[tuple[str, ...], tuple[Path, Outcome]]
+    tripos: Command, tmp_path_factory: pytest.TempPathFactory, _left: Left, request: pytest.FixtureRequest
 ) -> Command:
-    """Runs a command in this folder, or copies here what it left in one of the same files earlier in this session.
+    """Runs a command in this folder, or copies here what it left when an earlier test of the module ran it in a folder
+    with the same files.
 
-    For what a test begins with. A command that is itself what is tested is run by `tripos`.
+    For what a test begins with, a run after a run too. A command that is itself what is tested is run by `tripos`.
     """
 
     def run(*arguments: str) -> Outcome:
         here = Path.cwd()
-        found = (*arguments, *(f"{path.name}: {path.read_text('utf-8')}" for path in sorted(here.glob("*.*"))))
+        assert here.is_relative_to(tmp_path_factory.getbasetemp()), "it is no folder of a test"
+        variables = frozenset((name, value) for name, value in os.environ.items() if not name.startswith("PYTEST"))
+        given = tuple(argument.replace(str(here), ".") for argument in arguments)
+        found = (request.module.__name__, given, _state(here), variables)
         if found not in _left:
             outcome = tripos(*arguments)
             left = tmp_path_factory.mktemp("left")
             shutil.copytree(here, left, dirs_exist_ok=True)
             _left[found] = left, outcome
+            return outcome
         left, outcome = _left[found]
+        for path in here.iterdir():
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
         shutil.copytree(left, here, dirs_exist_ok=True)
         return outcome
 

@@ -112,6 +112,8 @@ class Measure:
     spec: str
     by: tuple[str, ...]
     figures: Callable[[Benchmark], Mapping[tuple[str, ...], Figure]]
+    judged: bool = False
+    """Whether it lies on the scale of the judges. Only figures of one scale are added (`measure.md`)."""
 
 
 @dataclass
@@ -379,6 +381,8 @@ def generate(seed: int) -> Benchmark:
         for _ in range(2):
             made.measures.append(_of_two(dice, f"m{next(names)}"))
     plain = [each for each in made.measures if not each.by]
+    first = dice.choice(plain) if plain else None
+    plain = [each for each in plain if first is not None and each.judged == first.judged]
     if len(plain) > 1:
         made.measures.append(_formula(dice, plain, f"m{next(names)}"))
     return made
@@ -401,7 +405,7 @@ def _measure(dice: random.Random, made: Benchmark, score: Score, name: str) -> M
         k = dice.randrange(1, made.samples + 1)
         aggregate, spec = _passed(function, k, missing), f"{function}({k}, {score.name}{said})"
     spec += f" by {', '.join(by)}" if by else ""
-    return Measure(name, spec, by, lambda made: _table(list(made.cells(score)), by, aggregate))
+    return Measure(name, spec, by, lambda made: _table(list(made.cells(score)), by, aggregate), score.judged)
 
 
 def _of_two(dice: random.Random, name: str) -> Measure:

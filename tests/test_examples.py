@@ -6,21 +6,22 @@ import doctest
 import importlib
 import pkgutil
 
-import pytest
-
 import tripos
 import tripos_compiler
 import tripos_runtime
 import tripos_warehouse
-
-MODULES = [
-    module.name
-    for package in (tripos, tripos_compiler, tripos_runtime, tripos_warehouse)
-    for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
-    if not module.name.endswith("__main__")
-]
+from tests.each import each
 
 
-@pytest.mark.parametrize("name", MODULES)
+def modules() -> list[str]:
+    return [
+        module.name
+        for package in (tripos, tripos_compiler, tripos_runtime, tripos_warehouse)
+        for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}.")
+        if not module.name.endswith("__main__")
+    ]
+
+
+@each("name", modules)
 def test_examples_run(name: str) -> None:
     assert doctest.testmod(importlib.import_module(name)).failed == 0

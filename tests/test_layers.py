@@ -25,7 +25,7 @@ ALLOWED = {
         *("tripos_compiler.semantics.families", "tripos_compiler.semantics.near", "tripos_compiler.semantics.names"),
         *("tripos_compiler.semantics.subsets", "tripos_compiler.semantics.conversations"),
         *("tripos_compiler.semantics.headlines", "tripos_compiler.semantics.versions"),
-        "tripos_compiler.semantics.scored",
+        *("tripos_compiler.semantics.scored", "tripos_compiler.semantics.ranges"),
     ),
 }
 

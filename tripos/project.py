@@ -34,9 +34,12 @@ class Spec:
     release: Release | None = None
     """The release that it was frozen in: then its plan is taken as it is, and nothing is compiled."""
 
-    def compile(self, denied: Mapping[str, str] = NOTHING, against: Plan | None = None) -> Compilation:
+    def compile(
+        self, denied: Mapping[str, str] = NOTHING, against: Plan | None = None, secrecy: bool = True
+    ) -> Compilation:
         """Compiles the spec. Warnings whose code is in `denied`, with what denies it, are errors, so there is no plan.
-        `against` is the plan of an earlier version, of which the version number must say enough.
+        `against` is the plan of an earlier version, of which the version number must say enough. Without `secrecy` it
+        may tell the compared role what is secret.
 
         Raises `Failure` where its main file cannot be read.
         """
@@ -44,7 +47,12 @@ class Spec:
             return self.release.compilation(self.releases)
         try:
             compilation = compile_spec(
-                self.path.as_posix(), _read, self.folders, against=against, releases=self.releases
+                self.path.as_posix(),
+                _read,
+                self.folders,
+                against=against,
+                releases=self.releases,
+                secrecy=secrecy,
             )
         except (OSError, UnicodeDecodeError) as error:
             reason = getattr(error, "strerror", None) or "it is not UTF-8 text"

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tripos import __version__
+from tripos.carrying import carry
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.origins import WORKING_TREE, Origin
 from tripos_compiler.data import DataError
@@ -87,6 +88,8 @@ class Job:
                 self.tally.reuse(done)
                 ending = Ending("finished")
             try:
+                if done is None and ending.failure is None:
+                    carry(self.store, self.plan, self.run_id)
                 self._end(ending)
             except StoreError as error:  # what was asked is told all the same
                 ending = _failed(error)

@@ -1,26 +1,24 @@
-"""Calls in expressions: functions of the library and of the user, scorers, and `reveal`."""
+"""Calls in expressions: functions of the library and of the user, and scorers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.plan import (
     Call,
-    Data,
     Expr,
     Items,
     Literal_,
     Plugin,
-    Reveal,
     Scorer,
     Type,
 )
 from tripos_compiler.plugins import find_plugin
 from tripos_compiler.program import FormulaScorer
-from tripos_compiler.scope import Binding, May, Typed, Way, joined, lacking, secret_name
+from tripos_compiler.scope import Binding, May, Typed, lacking
 from tripos_compiler.semantics.library import FUNCTIONS, Function, Parameter, shown
 from tripos_compiler.semantics.totality import lack_of
 from tripos_compiler.syntax.tree import Argument, CallExpr, Name
@@ -49,8 +47,6 @@ def call(elaborator: Elaborator, syntax: CallExpr) -> Typed | None:
         elaborator.error("E0303", "only a function can be called", syntax.function.span, "write `name(…)`")
         return None
     name = syntax.function.text
-    if name == "reveal":
-        return _reveal(elaborator, syntax)
     if name in program.declared.get("scorer", {}):
         program.index.use(syntax.function.span, program.declared["scorer"][name].span)
         return _scorer(elaborator, syntax, name)
@@ -64,7 +60,7 @@ def call(elaborator: Elaborator, syntax: CallExpr) -> Typed | None:
         return _plugged(elaborator, syntax, name, plugin)
     if name in program.declared.get("function", {}):
         return None  # its declaration was reported
-    close = nearest(name, [*FUNCTIONS, *program.declared.get("function", {}), *program.declared["scorer"], "reveal"])
+    close = nearest(name, [*FUNCTIONS, *program.declared.get("function", {}), *program.declared["scorer"]])
     help_ = f"did you mean `{close}`?" if close else "docs/language/functions.md lists them"
     elaborator.error("E0205", f"there is no function `{name}`", syntax.function.span, help_, name)
     return None
@@ -161,19 +157,17 @@ def _library(elaborator: Elaborator, syntax: CallExpr, function: Function) -> Ty
         elaborator.error("E0303", wrong, syntax.span, help_)
         return None
     implied = {name: _literal(value) for name, value in function.implied(types).items()}
-    way = _told_by(elaborator, function, given)
     for parameter in function.parameters:
         of_locale = parameter.implied is not None and parameter.implied.by == "locale" and parameter.name not in types
         locale = elaborator.locale() if of_locale else None
         if locale is not None:
             implied[parameter.name] = locale.expr
-            way = joined(way, locale.secret)
     expr = _as_call(function.name, given, implied)
     may = _lacking(function, given)
     own = lack_of(expr, {each.parameter.name: each.typed.type for each in given})
     if own is not None:
         may = (*may, May(own, syntax.span))
-    return Typed(expr, returns, way, may)
+    return Typed(expr, returns, may)
 
 
 def _lacking(function: Function, given: Sequence[Given]) -> tuple[May, ...]:
@@ -191,23 +185,10 @@ def _lacking(function: Function, given: Sequence[Given]) -> tuple[May, ...]:
     return lacking(each.typed for each in given)
 
 
-def _told_by(elaborator: Elaborator, function: Function, given: Sequence[Given]) -> Way:
-    """The way of a secret that the value of a call tells."""
-    columns = [each.typed.expr for each in given if isinstance(each.typed.expr, Data)]
-    if function.name not in DECLASSIFY or len(columns) < len(given):
-        return joined(*(each.typed.secret for each in given))
-    rowsets = elaborator.program.rowsets
-    return joined(*(rowsets[each.dataset].chosen for each in columns if each.dataset in rowsets))
-
-
 def _literal(value: str | tuple[str, ...]) -> Expr:
     if isinstance(value, str):
         return Literal_(value=value)
     return Items(values=tuple(Literal_(value=each) for each in value))
-
-
-DECLASSIFY = frozenset({"distinct"})
-"""Functions that, of whole columns, say which values there are, and not which row has them."""
 
 
 def _as_call(name: str, given: Sequence[Given], implied: Mapping[str, Expr]) -> Call:
@@ -224,8 +205,7 @@ def _plugged(elaborator: Elaborator, syntax: CallExpr, name: str, plugin: Plugin
     given = arguments(elaborator, syntax, parameters, shape)
     if given is None:
         return None
-    secret = joined(*(each.typed.secret for each in given))
-    return Typed(_as_call(name, given, {}), plugin.returns, secret, lacking(each.typed for each in given))
+    return Typed(_as_call(name, given, {}), plugin.returns, lacking(each.typed for each in given))
 
 
 def _scorer(elaborator: Elaborator, syntax: CallExpr, name: str) -> Typed | None:
@@ -271,7 +251,6 @@ def _formula(elaborator: Elaborator, syntax: CallExpr, formula: FormulaScorer) -
         each.parameter.name: Binding(
             (each.parameter.name,),
             formula.params[each.parameter.name],
-            (*each.typed.secret, takes) if each.typed.secret else (),
             value=each.typed.expr,
             may=each.typed.may,
         )
@@ -282,33 +261,13 @@ def _formula(elaborator: Elaborator, syntax: CallExpr, formula: FormulaScorer) -
     mark = len(items)
     typed = inner.any(formula.value)
     said = items[mark:]
-    # Its body was checked where it is declared; what is left to say is what only a use of it can be wrong about.
-    items[mark:] = [item for item in said if item.code == "E0501"]
+    del items[mark:]  # its body was checked where it is declared
+    if typed is not None and not formula.scores:
+        elaborator.program.index.mean(typed.expr, takes)
     if elaborator.judge is None and any(item.code == "E0303" for item in said):
         message = f"`{formula.name.text}` asks a judge, which is not done here"
         elaborator.error("E0303", message, syntax.span, "use it in a `score`")
     return typed
-
-
-def _reveal(elaborator: Elaborator, syntax: CallExpr) -> Typed | None:
-    if len(syntax.arguments) != 1 or len(syntax.arguments[0].elements) != 1 or syntax.arguments[0].name is not None:
-        elaborator.error("E0303", "`reveal` takes one value", syntax.span, "it is `reveal(value)`")
-        return None
-    inner = syntax.arguments[0].elements[0]
-    typed = elaborator.any(inner)
-    if typed is None:
-        return None
-    text = inner.span.source.text[inner.span.start : inner.span.end]
-    if not typed.secret:
-        message = "there is nothing secret to reveal here"
-        help_ = f"write `{text}` alone"
-        elaborator.program.diagnostics.warning("E0503", message, syntax.span, help=help_)
-    else:
-        scenario, step = elaborator.place
-        found = Reveal(scenario=scenario, step=step, text=" ".join(text.split()), secret=secret_name(typed.secret))
-        if found not in elaborator.program.reveals:
-            elaborator.program.reveals.append(found)
-    return replace(typed, secret=())
 
 
 def is_score(type_: Type) -> bool:

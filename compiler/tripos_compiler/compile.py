@@ -11,6 +11,7 @@ from tripos_compiler.diagnostics.silence import Silenced, silence
 from tripos_compiler.index import Index
 from tripos_compiler.lower.allocation import lower_allocation
 from tripos_compiler.lower.calls import embedded_once
+from tripos_compiler.lower.contamination import check_learned
 from tripos_compiler.lower.datasets import lower_datasets
 from tripos_compiler.lower.declarations import (
     lower_arms,
@@ -24,6 +25,7 @@ from tripos_compiler.lower.exports import lower_exports
 from tripos_compiler.lower.functions import lower_functions
 from tripos_compiler.lower.headlines import lower_headline
 from tripos_compiler.lower.made import made_calls
+from tripos_compiler.lower.marks import check_marks
 from tripos_compiler.lower.measures import lower_measures
 from tripos_compiler.lower.released import check_released
 from tripos_compiler.lower.scenarios import lower_scenarios
@@ -36,6 +38,7 @@ from tripos_compiler.plan import Extended, Plan
 from tripos_compiler.program import Program, ReadText
 from tripos_compiler.releases import FoundRelease, ReleaseFinder
 from tripos_compiler.resolve import resolve
+from tripos_compiler.secrecy.proof import prove
 from tripos_compiler.source import Source
 from tripos_compiler.versions import check_version
 
@@ -69,6 +72,7 @@ def compile_spec(
     memory: Memory | None = None,
     against: Plan | None = None,
     releases: ReleaseFinder | None = None,
+    secrecy: bool = True,
 ) -> Compilation:
     """Compiles the spec whose main file is at `path`.
 
@@ -77,12 +81,13 @@ def compile_spec(
     a `memory` of earlier compilations of the same spec, what has not changed is not compiled again; then `data` must be
     the same reader as long as the data is the same, and the spans of earlier results tell places in the new text.
     `against` is the plan of an earlier version, of which the version number must say enough. `releases` finds releases
-    that the spec extends.
+    that the spec extends. Without `secrecy`, for trials of the proof, what is secret may reach the compared role.
 
     >>> compile_spec("x.tripos", lambda path: 'rol candidate compared').diagnostics[0].message
     'there is no statement `rol`'
     """
     program = Program(Diagnostics(), data if data is not None else NoData())
+    program.copies = memory.copies if memory is not None else program.copies
     program.finder = releases if releases is not None else program.finder
     resolve(program, path, read, memory)
     lower_benchmark(program)
@@ -103,6 +108,10 @@ def compile_spec(
         lower_expectations(program)
         lower_subsets(program)
         lower_exports(program)
+        if secrecy:
+            prove(program)
+        check_learned(program)
+        check_marks(program)
         check_released(program)
         unused_declarations(program)
     plan = None if program.diagnostics.failed else _plan(program)

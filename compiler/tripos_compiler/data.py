@@ -15,6 +15,8 @@ class FoundFile:
     location: str
     sha256: str
     captures: Mapping[str, str]
+    unpacked: str | None = None
+    """The SHA-256 of what a compressed file holds; None of any other."""
 
 
 class DataError(Exception):

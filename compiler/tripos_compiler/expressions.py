@@ -1,4 +1,4 @@
-"""Expressions: syntax to plan, with the type and the secrecy of every one."""
+"""Expressions: syntax to plan, with the type of every one."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tripos_compiler.plan import (
     Unary,
 )
 from tripos_compiler.program import Program
-from tripos_compiler.scope import Binding, May, Scope, Typed, Way, joined, lacking
+from tripos_compiler.scope import Binding, May, Scope, Typed, lacking
 from tripos_compiler.semantics.library import shown
 from tripos_compiler.semantics.library.locales import DEFAULT, convention_of
 from tripos_compiler.semantics.totality import lack_of
@@ -64,15 +64,12 @@ class Elaborator:
         program: Program,
         scope: Scope,
         judge: Judge | None = None,
-        place: tuple[str, str] = ("", ""),
         depth: int = 0,
         language: Binding | None = None,
     ) -> None:
         self.program = program
         self.scope = scope
         self.judge = judge
-        self.place = place
-        """The scenario or data set that the expression stands in, and the step, for the list of reveals."""
         self.depth = depth
         """How many formula scorers it stands in."""
         self.language = scope.get("language", language)
@@ -80,7 +77,7 @@ class Elaborator:
 
     def within(self, scope: Scope) -> Elaborator:
         """The same for the body of a formula scorer, whose names are its parameters only."""
-        return Elaborator(self.program, scope, self.judge, self.place, self.depth + 1, self.language)
+        return Elaborator(self.program, scope, self.judge, self.depth + 1, self.language)
 
     def locale(self) -> Typed | None:
         """The locale that numbers are read in; None where it is the one that is read where none is given."""
@@ -93,7 +90,7 @@ class Elaborator:
             return Typed(Literal_(value=names[0]), TextType())
         if self.language is None:
             return Typed(Literal_(value=""), TextType())
-        return Typed(Ref(path=self.language.path), TextType(), self.language.secret)
+        return Typed(Ref(path=self.language.path), TextType())
 
     def expression(self, syntax: Syntax, wanted: Type | None = None, what: str = "this") -> Typed | None:
         """The checked expression; where `wanted` is given its type must fit."""
@@ -117,6 +114,12 @@ class Elaborator:
 
     def any(self, syntax: Syntax) -> Typed | None:
         """The checked expression, of whatever type."""
+        typed = self._any(syntax)
+        if typed is not None:
+            self.program.index.place(typed.expr, syntax.span)
+        return typed
+
+    def _any(self, syntax: Syntax) -> Typed | None:
         match syntax:
             case Number(value=value):
                 type_: Type = IntegerType() if isinstance(value, int) else NumberType()
@@ -137,7 +140,6 @@ class Elaborator:
                 return Typed(
                     Unary(operator="not" if operator == "not" else "-", value=inner.expr),
                     BoolType() if operator == "not" else unbounded(inner.type),
-                    inner.secret,
                     inner.may,
                 )
             case BinaryExpr():
@@ -182,7 +184,7 @@ class Elaborator:
                 self.error("E0301", message, span, f"for example `{text}.{example}`")
             return None
         self.program.index.use(span, binding.span, shown(binding.type))
-        return Typed(binding.value or Ref(path=binding.path), binding.type, binding.secret, binding.may)
+        return Typed(binding.value or Ref(path=binding.path), binding.type, binding.may)
 
     def binding(self, syntax: Syntax) -> Binding | None:
         """The binding of a dotted name; None where it is not one."""
@@ -252,7 +254,7 @@ class Elaborator:
         if of is None:
             self.error("E0301", "the values of a list must be of one type", syntax.span)
             return None
-        return Typed(Items(values=tuple(item.expr for item in known)), ListType(of=of), _secret(known), lacking(known))
+        return Typed(Items(values=tuple(item.expr for item in known)), ListType(of=of), lacking(known))
 
     def _argument(self, argument: Argument, choice: Type | None) -> Typed | None:
         if argument.name is not None or len(argument.elements) != 1:
@@ -325,7 +327,7 @@ class Elaborator:
         own = lack_of(expr, {"right": right.type})
         if own is not None:
             may = (*may, May(own, syntax.span))
-        return Typed(expr, type_, joined(left.secret, right.secret), may)
+        return Typed(expr, type_, may)
 
     def _equality(self, syntax: BinaryExpr) -> Typed | None:
         left, right = self._pair(syntax.left, syntax.right)
@@ -387,33 +389,22 @@ class Elaborator:
 
 
 def rows_binding(loaded: LoadedDataset) -> Binding:
-    """A data set as a value: all its rows, and behind its dot a field of all of them.
-
-    A row of the whole is as secret as its most secret field, and which rows there are as what they were chosen by.
-    """
+    """A data set as a value: all its rows, and behind its dot a field of all of them."""
     name = loaded.dataset.name
     record: dict[str, Type] = {field.name: field.type for field in loaded.dataset.fields}
     fields = {
-        key: Binding(
-            (name, key), ListType(of=of), loaded.ways.get(key, loaded.chosen), value=Data(dataset=name, field=key),
-            span=loaded.spans.get(key),
+        each.name: Binding(
+            (name, each.name),
+            ListType(of=each.type),
+            value=Data(dataset=name, field=each.name),
+            span=loaded.spans.get(each.name),
+            secret=each.secret,
         )
-        for key, of in record.items()
-    }  # fmt: skip
+        for each in loaded.dataset.fields
+    }
     fields |= {key: Binding((name, key)) for key in loaded.poisoned}
     whole = ListType(of=RecordType(fields=record)) if loaded.sound and record else None
-    secret = joined(*loaded.ways.values(), loaded.chosen)
-    return Binding((name,), whole, secret, fields, Data(dataset=name), loaded.span)
-
-
-def record_fields(path: tuple[str, ...], type_: Type, secret: Way, span: Span | None) -> dict[str, Binding]:
-    """The bindings behind the dot of a record, at any depth."""
-    if type_.kind != "record":
-        return {}
-    return {
-        name: Binding((*path, name), of, secret, record_fields((*path, name), of, secret, span), span=span)
-        for name, of in type_.fields.items()
-    }
+    return Binding((name,), whole, fields, Data(dataset=name), loaded.span)
 
 
 def _may_be_equal(left: Typed, right: Typed) -> bool:
@@ -441,10 +432,6 @@ def _instead(operator: str, type_: Type) -> str | None:
     if operator == "+" and bare(type_).kind == "text":
         return 'put texts together: `join((…, …), "")`'
     return "compare their places in the order: `rank(…)`" if bare(type_).kind == "choice" else None
-
-
-def _secret(known: list[Typed]) -> Way:
-    return joined(*(item.secret for item in known))
 
 
 def _values_of(choice: ChoiceType, written: str) -> str:
@@ -475,4 +462,4 @@ def dotted(syntax: Syntax) -> str:
     return syntax.text if isinstance(syntax, Name) else "this"
 
 
-__all__ = ["Binding", "Elaborator", "Judge", "Scope", "Typed", "Way", "bare", "dotted"]
+__all__ = ["Binding", "Elaborator", "Judge", "Scope", "Typed", "bare", "dotted"]

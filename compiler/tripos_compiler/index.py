@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from tripos_compiler.diagnostics import Label
 from tripos_compiler.source import Span
 
 
@@ -37,6 +38,12 @@ class Index:
     uses: dict[Span, Use] = field(default_factory=dict)
     types: dict[Span, str] = field(default_factory=dict)
     """The type of expressions that have a name, as people write it."""
+    places: dict[int, tuple[Any, Span]] = field(default_factory=dict)
+    """Where parts of a plan are written, by identity: expressions, and the holes of texts."""
+    meanings: dict[int, tuple[Any, Label]] = field(default_factory=dict)
+    """What gives an expression a name, by its identity: a `let`, or a call of one with parameters."""
+    judged: dict[tuple[str, str], Span] = field(default_factory=dict)
+    """Where a judge is called, by the scenario and the name of the step."""
     scopes: list[tuple[Span, Mapping[str, Any]]] = field(default_factory=list)
     """For a stretch of a file, the bindings (`expressions.Binding`) that its expressions can name."""
 
@@ -53,6 +60,14 @@ class Index:
         if type_:
             self.types.setdefault(span, type_)
 
+    def place(self, part: Any, span: Span) -> None:
+        """Notes where a part of a plan is written; the first place stands."""
+        self.places.setdefault(id(part), (part, span))
+
+    def mean(self, expr: Any, label: Label) -> None:
+        """Notes what gives an expression a name."""
+        self.meanings.setdefault(id(expr), (expr, label))
+
     def add(self, other: Index) -> None:
         """Adds all of another index; what is known already stands."""
         for symbol in other.symbols.values():
@@ -60,3 +75,6 @@ class Index:
         self.uses = {**other.uses, **self.uses}
         self.types = {**other.types, **self.types}
         self.scopes.extend(other.scopes)
+        self.places = {**other.places, **self.places}
+        self.meanings = {**other.meanings, **self.meanings}
+        self.judged = {**other.judged, **self.judged}

@@ -13,8 +13,10 @@ from typing import Any
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Diagnostic, Diagnostics
 from tripos_compiler.index import Index
-from tripos_compiler.plan import CallCount, Dataset, Made, Reveal
+from tripos_compiler.lower.loaded import LoadedDataset
+from tripos_compiler.plan import CallCount, Dataset, Made
 from tripos_compiler.program import NamedColumn, Program
+from tripos_compiler.secrecy.contents import KnownCopies
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.memory import ParseMemory
 from tripos_compiler.syntax.tree import Entry
@@ -29,8 +31,8 @@ class Lowered:
     index: Index
     columns: dict[Span, NamedColumn]
     calls: tuple[CallCount, ...]
-    reveals: tuple[Reveal, ...]
     datasets: dict[str, Dataset]
+    loaded: dict[str, LoadedDataset]
     made: dict[str, Made]
 
     def add_to(self, program: Program) -> None:
@@ -39,8 +41,8 @@ class Lowered:
         program.index.add(self.index)
         program.columns.update(self.columns)
         program.calls.extend(self.calls)
-        program.reveals.extend(each for each in self.reveals if each not in program.reveals)
         program.datasets.update(self.datasets)
+        program.loaded.update(self.loaded)
         program.made.update(self.made)
 
 
@@ -86,6 +88,8 @@ class Memory:
     """Every sound statement at the top of a file, by the identity of its entry, which is kept so that it stays."""
     scenarios: Kept = field(default_factory=Kept)
     datasets: Kept = field(default_factory=Kept)
+    copies: KnownCopies = field(default_factory=KnownCopies)
+    """Which fields hold what a secret field says."""
 
     def keep_only(self, statements: list[Statement]) -> None:
         """Forgets the statements that are no longer there."""
@@ -108,8 +112,8 @@ def apart(program: Program) -> Program:
         index=Index(),
         columns={},
         calls=[],
-        reveals=[],
         datasets=dict(program.datasets),
+        loaded=dict(program.loaded),
         made=dict(program.made),
     )
 
@@ -122,7 +126,7 @@ def difference(program: Program, own: Program, result: Any) -> Lowered:
         own.index,
         own.columns,
         tuple(own.calls),
-        tuple(own.reveals),
         {name: dataset for name, dataset in own.datasets.items() if name not in program.datasets},
+        {name: loaded for name, loaded in own.loaded.items() if name not in program.loaded},
         {name: made for name, made in own.made.items() if name not in program.made},
     )

@@ -6,6 +6,7 @@ calls it. The compiler executes none of this: signatures are read from the sourc
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import importlib.util
 import posixpath
@@ -16,14 +17,15 @@ from importlib.machinery import ModuleSpec, PathFinder
 from importlib.metadata import EntryPoint
 from typing import Any
 
+from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.packages import package_of
 from tripos_compiler.plan import Call, Expr, Plugin
 from tripos_compiler.program import Program, beside
 from tripos_compiler.python_source import PythonFile, PythonFunction, Unusable, parse_python
+from tripos_compiler.secrecy.purity import why_impure
 from tripos_compiler.semantics.names import parts_of
 from tripos_compiler.source import Source, Span
-from tripos_compiler.syntax.tree import Text
 
 WRITTEN = 'it is written `"file.py:function"`, with a path relative to this file'
 MOST_IMPORTS = 8
@@ -58,8 +60,10 @@ def find_plugin(program: Program, name: str, where: Span | None = None) -> Plugi
     return program.plugins[name]
 
 
-def read_python(program: Program, written: Text) -> tuple[Plugin, PythonFunction] | None:
-    """The function that `"file.py:function"` means, as a plug-in of that name. None, reported, where it is none."""
+def read_python(program: Program, statement: Statement) -> tuple[Plugin, PythonFunction] | None:
+    """The function that `from "file.py:function"` means, as a plug-in of that name. None, reported, where there is none
+    such."""
+    written = statement.text("path")
     path, colon, function = written.value.rpartition(":")
     try:
         if not colon or not path or not function.isidentifier():
@@ -68,7 +72,8 @@ def read_python(program: Program, written: Text) -> tuple[Plugin, PythonFunction
             raise Unusable("E0310", f"`{path}` is an absolute path", WRITTEN)
         place = beside(written.span.source.path, path)
         source = _read(program, place)
-        found = parse_python(source).function(function)
+        file = parse_python(source)
+        found = file.function(function)
     except Unusable as reason:
         report(program, reason, written.span)
         return None
@@ -84,6 +89,7 @@ def read_python(program: Program, written: Text) -> tuple[Plugin, PythonFunction
         optional=found.optional,
         returns=found.returns,
         release=None if release is None or inside is None else release.label,
+        purity="proved" if why_impure(file.module, path) is None else "declared" if statement.has("pure") else None,
     )
     return plugin, found
 
@@ -124,7 +130,7 @@ def _packaged(name: str, found: tuple[EntryPoint, ...]) -> Plugin:
         raise Unusable("E0202", f"`{name}` is a function of {packages}", "remove one of the packages")
     (entry,) = found
     try:
-        signature = _passed_on(entry)
+        signature, impure = _passed_on(entry)
     except Unusable as reason:
         message = f"`{name}` of the package {package_of(entry)}: {reason.message}"
         raise Unusable(reason.code, message, reason.help, reason.span) from None
@@ -136,11 +142,13 @@ def _packaged(name: str, found: tuple[EntryPoint, ...]) -> Plugin:
         parameters=signature.parameters,
         optional=signature.optional,
         returns=signature.returns,
+        purity="proved" if impure is None else None,
     )
 
 
-def _passed_on(entry: EntryPoint) -> PythonFunction:
-    """The signature of an entry point's function, which its module may import from another."""
+def _passed_on(entry: EntryPoint) -> tuple[PythonFunction, str | None]:
+    """The signature of an entry point's function, which its module may import from another, and what keeps it from
+    being proved pure."""
     module, name = entry.module, entry.attr
     if not name.isidentifier():
         raise Unusable(
@@ -150,7 +158,7 @@ def _passed_on(entry: EntryPoint) -> PythonFunction:
         spec, file = _module(module)
         origin = file.imported(name)
         if origin is None:
-            return file.function(name)
+            return file.function(name), why_impure(file.module, module, _of_package)
         package = module if spec.submodule_search_locations is not None else module.rpartition(".")[0]
         try:
             module, name = importlib.util.resolve_name(origin[0], package), origin[1]
@@ -159,6 +167,19 @@ def _passed_on(entry: EntryPoint) -> PythonFunction:
     raise Unusable(
         "E0311", f"`{name}` is passed on by too many modules", "its entry point must name where it is defined"
     )
+
+
+def _of_package(written: str, within: str) -> tuple[str, ast.Module] | None:
+    """A module of the same package that the module `within` imports; None where it is of another, or is not found."""
+    try:
+        spec, _ = _module(within)
+        package = within if spec.submodule_search_locations is not None else within.rpartition(".")[0]
+        name = importlib.util.resolve_name(written, package)
+        if name.partition(".")[0] != within.partition(".")[0]:
+            return None
+        return name, _module(name)[1].module
+    except (ImportError, Unusable):
+        return None
 
 
 def _module(name: str) -> tuple[ModuleSpec, PythonFile]:

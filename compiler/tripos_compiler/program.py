@@ -34,6 +34,8 @@ from tripos_compiler.plan import (
     Type,
 )
 from tripos_compiler.releases import FoundRelease, NoReleases, ReleaseFinder
+from tripos_compiler.secrecy.contents import KnownCopies
+from tripos_compiler.semantics.near_copies import NearCopies
 from tripos_compiler.source import Source, Span
 from tripos_compiler.syntax.tree import Name, Syntax, Text
 
@@ -113,6 +115,12 @@ class Program:
     datasets: dict[str, Dataset] = field(default_factory=dict)
     rowsets: dict[str, LoadedDataset] = field(default_factory=dict)
     """Every data set at the top of a file, with what was read to check it."""
+    loaded: dict[str, LoadedDataset] = field(default_factory=dict)
+    """Every data set that is read from files, by its name in the plan; also those of scenarios."""
+    copies: KnownCopies = field(default_factory=KnownCopies)
+    """Which fields hold what a secret field says, as far as it was compared."""
+    near: dict[tuple[str, tuple[str, ...]], NearCopies[int]] = field(default_factory=dict)
+    """The texts of rows in which questions are looked for, by data set and fields."""
     value_spans: dict[tuple[str, str], Span] = field(default_factory=dict)
     """Where a value of an axis or arm is declared, or a parameter of a scorer, by `scorer NAME`, or what else can be
     named as a value, by its kind: a scenario, a metric."""

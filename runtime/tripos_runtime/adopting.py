@@ -16,6 +16,7 @@ from tripos_compiler.plan import Plan
 from tripos_runtime.asking import Adopted
 from tripos_runtime.cases import Case
 from tripos_runtime.ledger import Ledger, Row
+from tripos_runtime.making.makers import making_binding
 from tripos_runtime.pairs import Pair, pairs_of
 from tripos_runtime.units import Unit
 
@@ -142,14 +143,16 @@ class Live:
     """Knows which results a run has itself. What costs more to know is found out when it is needed first."""
 
     plan: Plan
+    models: Mapping[str, Sequence[str]]
+    """Who answers, by role."""
     cases: Callable[[], Iterable[Case]]
     units: Callable[[Case], Sequence[Unit]]
 
     def has(self, name: str, row: Row, here: Here) -> bool:
         """Whether a result of the store is one of the run at hand; `here` is the case at hand."""
         print_ = row["fingerprint"]
-        if print_ in self._made:
-            return True  # of attempts at making rows nobody knows before which there will be
+        if print_ in self._made:  # of attempts at making rows nobody knows before which there will be
+            return row["binding"] in self._made[print_]
         if print_ not in self._prints:
             return False
         if row["item_id"] == here.item and print_ in here.prints:
@@ -157,8 +160,13 @@ class Live:
         return row["item_id"] in self._items and name in self._names
 
     @cached_property
-    def _made(self) -> Collection[str]:
-        return set().union(*(made.fingerprints for made in self.plan.made))
+    def _made(self) -> Mapping[str, Collection[str]]:
+        """The bindings of what is made, by fingerprint."""
+        found: dict[str, set[str]] = {}
+        for made in self.plan.made:
+            for each in made.fingerprints:
+                found.setdefault(each, set()).add(making_binding(self.plan, made, each, self.models))
+        return found
 
     @cached_property
     def _prints(self) -> Collection[str]:

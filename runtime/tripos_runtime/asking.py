@@ -15,6 +15,7 @@ from tripos_compiler.plan import Settings, Texts
 from tripos_compiler.plan.base import canonical
 from tripos_runtime.calling import Called, Caller
 from tripos_runtime.models.base import Message, ModelError, Reply, Request
+from tripos_runtime.reading import format_note
 from tripos_runtime.statuses import OK, REFUSED, status_of_text
 
 REPAIR = {
@@ -72,6 +73,18 @@ class Question:
         about = self._told if self.settings.seed is None else self._about(self.settings.of_sample(number))
         told = b"\0".join((identity.encode(), about, text.encode("utf-8", "replace")))
         return blake2b(told, digest_size=16).hexdigest()
+
+    def note(self, language: str) -> str:
+        """What is added to the prompt so that a reply fits the schema; nothing without one."""
+        if self.schema is None:
+            return ""
+        if language not in self._notes:
+            self._notes[language] = format_note(self.schema, language)
+        return self._notes[language]
+
+    @cached_property
+    def _notes(self) -> dict[str, str]:
+        return {}
 
     @cached_property
     def _told(self) -> bytes:

@@ -34,7 +34,7 @@ class PairStepper(Stepper):
     async def _compare(self, pair: Pair, shared: Shared) -> None:
         step, unit = pair.step, pair.first
         names = pair.names(shared.names[pair.first], shared.names[pair.second])
-        question = self.questions.of(step)
+        question = self.questions.of(step, unit.case.language)
         against = names.against(step)
         sent: tuple[Message, ...] = ()
         if against is None:

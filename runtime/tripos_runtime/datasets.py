@@ -13,7 +13,7 @@ from typing import Any
 
 from tripos_compiler.data import DataError, FoundFile
 from tripos_compiler.diagnostics import nearest
-from tripos_runtime.formats import document_in, placed_in, rows_in
+from tripos_runtime.formats import document_in, placed_in, rows_in, unpacked_digest
 
 WILD = re.compile(r"(\{\w+\}|\*)")
 MOST_NAMES = 1000
@@ -111,7 +111,7 @@ def _file(folder: Path, path: Path, captures: dict[str, str]) -> FoundFile:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}", "check its permissions") from error
-    return FoundFile(path.relative_to(folder).as_posix(), str(path), sha256, captures)
+    return FoundFile(path.relative_to(folder).as_posix(), str(path), sha256, captures, unpacked_digest(path))
 
 
 def _matching(folder: Path, source: str) -> list[tuple[Path, dict[str, str]]]:

@@ -85,7 +85,7 @@ class Engine:
             self.callers, self.ledger, self.tally, self.run_id, self.now, self.binding.identities
         )
         self.stepper.chooser.shelf = self.shelf
-        live = Live(self.plan, lambda: self.source.cases(self.selection), self.lookup.units)
+        live = Live(self.plan, self.binding.answering, lambda: self.source.cases(self.selection), self.lookup.units)
         self.stepper.adoption = Adoption(self.ledger, live)
         flusher = asyncio.create_task(self._flush_often())
         every_case = False
@@ -247,8 +247,15 @@ def work_name(
 
 
 def new_run_id(now: datetime) -> str:
-    """A name for a run that sorts by time: `20261121-060431-3fa9`."""
-    return f"{now:%Y%m%d-%H%M%S}-{digest([now.isoformat(), time.perf_counter_ns()])[:4]}"
+    """A name for a run that sorts by when it began, also within a second: `20261121-060431-3fa9`.
+
+    >>> from datetime import UTC
+    >>> early, late = (datetime(2026, 11, 21, 6, 4, 31, part, UTC) for part in (1_000, 2_000))
+    >>> new_run_id(early) < new_run_id(late)
+    True
+    """
+    part = now.microsecond * 16**3 // 1_000_000
+    return f"{now:%Y%m%d-%H%M%S}-{part:03x}{digest([now.isoformat(), time.perf_counter_ns()])[:1]}"
 
 
 __all__ = ["Engine", "Stopped", "item_row", "new_run_id", "work_name"]

@@ -16,6 +16,7 @@ from tripos_compiler.semantics.evaluate import Unavailable, calling
 from tripos_runtime.adopting import Adoptable, Adoption, Live
 from tripos_runtime.alike import alike, times
 from tripos_runtime.arms import arms_of
+from tripos_runtime.asking import Question
 from tripos_runtime.binding import Binding
 from tripos_runtime.cases import Case, CaseSource, Selection
 from tripos_runtime.estimates import Estimate, Load, estimates
@@ -30,7 +31,7 @@ from tripos_runtime.pairs import Pair, pairs_of, parts, split
 from tripos_runtime.reasons import Cause, Reason, Reasons
 from tripos_runtime.retrieval.foreseen import ForeseenVectors
 from tripos_runtime.sizes import NO_SIZE, PENDING, Size, is_waiting
-from tripos_runtime.statuses import AGAIN, FAILED
+from tripos_runtime.statuses import AGAIN, FAILED, NOT_APPLICABLE, NOT_ASKED
 from tripos_runtime.talks import most_turns
 from tripos_runtime.units import Call, Names, Unit, Wiring
 
@@ -194,7 +195,7 @@ class _Watcher:
         chosen = selection.chosen(plan)
         # Of the lookup only its units are wanted: nothing is claimed.
         self.lookup = Lookup(cast("Ledger", ledger), wirings(chosen, plan, binding), binding)
-        live = Live(plan, lambda: source.cases(selection), self.lookup.units)
+        live = Live(plan, binding.answering, lambda: source.cases(selection), self.lookup.units)
         self.adoption = Adoption(cast("Ledger", ledger), live, claims=False)
         held = ledger.held()
         self.alike = {each.name: alike(self.lookup.wirings[each.name], held) for each in chosen}
@@ -205,6 +206,8 @@ class _Watcher:
         self.reasons = Reasons(plan, history)
         self.arms = {scenario.name: arms_of(scenario) for scenario in chosen}
         self.lines: dict[Where, Line] = {}
+        self._places: dict[tuple[str, int, str, str], Line] = {}
+        """The lines of steps, by what their id names as long as there is the plan."""
         self.embedded: dict[str, tuple[Line, Fate, Size]] = {}
         """The texts that are embedded, by the names of their vectors, and how sure that is so far."""
         self.items: Counter[str] = Counter({scenario.name: 0 for scenario in chosen})
@@ -236,7 +239,11 @@ class _Watcher:
                     for model in binding.of(role) if several else binding.of(role)[:1]:
                         line = self.lines.setdefault(self._where(scenario.name, step, role, model), Line())
                         reward = not isinstance(step, Ask) and self.plan.scorer(step.scorer).reward
-                        line.load.open(step, self.foresight.questions.of(step), scenario.name, reward)
+                        line.load.open(step, self._question(step), scenario.name, reward)
+
+    def _question(self, step: Ask | Judging) -> Question:
+        """What is sent, which is asked in the same form in every language."""
+        return self.foresight.questions.of(step, self.plan.benchmark.languages[0])
 
     def _where(self, scenario: str, step: Ask | Converse | Retrieve | Judging, role: str, model: str) -> Where:
         return Where(scenario, self.arms[scenario][step.name, step.fingerprint], step.name, role, model)
@@ -245,7 +252,7 @@ class _Watcher:
         """The calls that make data sets come first."""
         for made in self.making.calls:
             line = self.lines[Where(made.place, "", made.title, made.ask.role, made.model)] = Line(made.reused)
-            line.load.open(made.ask, self.foresight.questions.of(made.ask), made.place)
+            line.load.open(made.ask, self._question(made.ask), made.place)
             line.load.place = ("samples", made.place, made.title)
             for fate, size, calls in made.open:
                 line.load.add(fate, size, self.making.made_by, calls)
@@ -260,7 +267,7 @@ class _Watcher:
             alike = self.unmade_alike[scenario.name]
             self.foresight.known = self.making.known(scenario)
             found = self.foresight.of(case, self.lookup.units(case, alike), {}, {})
-            for unit, step, names, fate in self.foresight.embedding:
+            for unit, step, names, fate in self.foresight.embedding.values():
                 self._count_vectors(scenario.name, unit, step, names, min(fate, Fate.LIKELY), rows)
             self.foresight.known = {}
             for seen in found:
@@ -281,7 +288,8 @@ class _Watcher:
             found = [(case, units, pairs_of(units)) for case, units in units_of]
             known = self._known([part for _, units, pairs in found for part in parts(units, pairs)])
             kept = {name: status for name, status in known.items() if status not in AGAIN}
-            todo = [part for _, units, pairs in found for part in split(units, pairs, kept).open]
+            left = [split(units, pairs, kept).open for _, units, pairs in found]
+            todo = [part for each in left for part in each]
             rows = self._rows("samples", {c.name for u in todo for c in u.calls if c.table == "samples"} & kept.keys())
             verdicts = {c.name for u in todo for c in u.calls if isinstance(c.step, Verdict)} & kept.keys()
             rows = {**rows, **self._rows("judgements", verdicts)}
@@ -290,8 +298,29 @@ class _Watcher:
             rows |= self._rows("turns", {name for talk in talks for name in talk.turns} & kept.keys())
             calls = {c.name: c for u in todo for c in u.calls} | {c.name: c for talk in talks for c in calls_of(talk)}
             codes = self._codes({name: call for name, call in calls.items() if known.get(name) == FAILED})
-            for case, units, pairs in found:
-                self._count(case, units, pairs, kept, rows, codes)
+            for (case, units, pairs), open_ in zip(found, left, strict=True):
+                if open_:
+                    self._count(case, units, pairs, kept, rows, codes)
+                else:
+                    self._count_kept(case, units, pairs, kept)
+
+    def _count_kept(self, case: Case, units: Sequence[Unit], pairs: Sequence[Pair], kept: Mapping[str, str]) -> None:
+        """Counts the calls of a case of which everything is kept, as `_count` does."""
+        scenario = case.scenario.name
+        self.items[scenario] += 1
+        counted: set[str] = set()
+        for part in parts(units, pairs):
+            for call in itertools.chain(part.calls, *map(calls_of, part.talks.values())):
+                if call.name in counted:
+                    continue
+                counted.add(call.name)
+                place = (scenario, id(call.step), call.role, call.model)
+                if place not in self._places:
+                    self._places[place] = self.lines[self._where(scenario, call.step, call.role, call.model)]
+                if kept.get(call.name, NOT_APPLICABLE) in NOT_ASKED:
+                    self._places[place].ruled_out += 1
+                else:
+                    self._places[place].reused += 1
 
     def _known(self, every: Sequence[Unit | Pair]) -> dict[str, str]:
         """The status of everything that the ledger has of these units and pairs, by name."""
@@ -342,7 +371,7 @@ class _Watcher:
         judged = {pair.comparisons[call.model]: call.name for pair in pairs for call in pair.calls}
         self.scores += sum(name not in kept and call not in open_ for name, call in judged.items())
         surest = Fate.CERTAIN if self.making.is_sure(case) else Fate.LIKELY
-        for unit, step, names, fate in self.foresight.embedding:
+        for unit, step, names, fate in self.foresight.embedding.values():
             self._count_vectors(scenario, unit, step, names, min(fate, surest))
         for seen in found:
             call = seen.call

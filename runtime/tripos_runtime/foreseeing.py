@@ -81,8 +81,8 @@ class Foreseen:
 class Foresight(PromptSizes):
     """Goes through cases. `sources` has the rows and axes of the plan."""
 
-    embedding: list[tuple[Unit, Retrieve, Names, Fate]] = field(default_factory=list)
-    """The steps of the case at hand that need vectors, each once, and how sure that is."""
+    embedding: dict[tuple[str, ...], tuple[Unit, Retrieve, Names, Fate]] = field(default_factory=dict)
+    """What the case at hand needs vectors for, each once, whichever of its steps do, and how sure that is."""
     made_by: Mapping[str, Saying] = field(default_factory=dict)
     """Who writes the rows of data sets that are yet to be made."""
     known: Known = field(default_factory=dict)
@@ -95,7 +95,7 @@ class Foresight(PromptSizes):
     def of(self, case: Case, units: Sequence[Unit], kept: Mapping[str, str], rows: Mapping[str, Row]) -> list[Foreseen]:
         """Every call of a case once. `kept` has the statuses of what need not be asked again, `rows` the samples among
         them that calls may build on."""
-        self.embedding = []
+        self.embedding = {}
         pairs = pairs_of(units)
         shown = {side for pair in pairs if not is_kept(pair, kept) for side in (pair.first, pair.second)}
         view = _View(self, case, kept, rows, Here(units))
@@ -180,7 +180,7 @@ class _View:
         if fate is Fate.RULED_OUT:
             at.names.skipped(step, str(size))
         elif fate is Fate.REUSED:
-            self._answer(step, call.name, at.names)
+            self._answer(step, call.name, at.names, unit.case.language)
         else:
             at.names.skipped(step, PENDING)
         if fate in OPEN and isinstance(size, Size):
@@ -203,7 +203,7 @@ class _View:
             own = Fate.REUSED if call.name in self.kept and fate is not Fate.RULED_OUT else fate
             self._note_open(call, unit, own, size, step.needs, at)
         if isinstance(step, Verdict):
-            self._give(step, calls, fate, size, at.names)
+            self._give(step, calls, fate, size, at.names, unit.case.language)
             if fate in OPEN:
                 saying = (self.case.scenario.name, step.name, calls[0].model)
                 at.wait(step.name, calls[0].model, fate, saying)
@@ -225,7 +225,10 @@ class _View:
                     seen = Missing(step.name, reason.status)
             if step.using is not None:
                 fate = Fate.CERTAIN if status is None else Fate.PERHAPS
-                self.foresight.embedding.append((unit, step, at.names, fate))
+                place = (step.fingerprint, *unit.upstream(step.needs))
+                before = self.foresight.embedding.get(place)
+                if before is None or before[-1] < fate:
+                    self.foresight.embedding[place] = (unit, step, at.names, fate)
             self.retrieved[key] = seen
         seen = self.retrieved[key]
         if isinstance(seen, Size):
@@ -302,12 +305,14 @@ class _View:
         for call in calls_of(talk):
             self._note(Foreseen(call, unit, Fate.REUSED if call.name in self.kept else Fate.RULED_OUT))
 
-    def _give(self, step: Verdict, calls: Sequence[Call], fate: Fate, size: Size | str, names: Names) -> None:
+    def _give(
+        self, step: Verdict, calls: Sequence[Call], fate: Fate, size: Size | str, names: Names, language: str
+    ) -> None:
         """Puts a verdict among the names: its value, where every judgement that it is taken from is there."""
         if fate is Fate.RULED_OUT:
             names.lacks(step, str(size))
             return
-        question = self.foresight.questions.of(step)
+        question = self.foresight.questions.of(step, language)
         rows = [self.rows.get(call.name) for call in calls]
         answers = [answer_of(row, question.reader) for row in rows if row is not None]
         whole_ = fate is Fate.REUSED and len(answers) == len(calls)
@@ -344,6 +349,8 @@ class _View:
     ) -> None:
         awaits = {need: at.awaits[need] for need in needs if need in at.awaits}
         own = size if isinstance(size, Size) else Size()
+        if fate is Fate.CERTAIN and own.waits and self.adopting.may(call.table, call.model):
+            fate = Fate.LIKELY  # once it is known what is sent, a reply to just that may turn up
         said_by = {name: at.said_by[name] for name in {*own.pending, *own.beyond} if name in at.said_by}
         self._note(Foreseen(call, unit, fate, own, awaits, said_by))
 
@@ -371,12 +378,13 @@ class _View:
         return (self._as_sure(size, status, at) if isinstance(size, Size) else Fate.RULED_OUT), size
 
     def _size(self, key: tuple[object, ...], step: Ask | Judging, at: _Walked) -> Size:
-        try:
-            sent = self.sent[key] = self.foresight.sent(step, at.names.values, self.case)
-            return Size.sent(sent)
-        except Unavailable as reason:
-            if not is_pending(reason):
-                raise
+        if not self.foresight.waits(step, at.names.values, self.case):
+            try:
+                sent = self.sent[key] = self.foresight.sent(step, at.names.values, self.case)
+                return Size.sent(sent)
+            except Unavailable as reason:
+                if not is_pending(reason):
+                    raise
         return self.foresight.outline(step, at.names.values, self.case, at.known)
 
     def _adopts(self, call: Call, key: tuple[object, ...], unit: Unit) -> bool:
@@ -421,7 +429,7 @@ class _View:
             fates.append(fate if only_sent else min(fate, Fate.LIKELY))
         return min(fates)
 
-    def _answer(self, step: Ask, name: str, names: Names) -> None:
+    def _answer(self, step: Ask, name: str, names: Names, language: str) -> None:
         """Puts a kept reply among the names, as `stepping` does."""
         if name not in self.answers:
             row = self.rows.get(name)
@@ -431,7 +439,7 @@ class _View:
             if row["status"] in NOT_ASKED:
                 names.skipped(step, row["status"])
                 return
-            answer = answer_of(row, self.foresight.questions.of(step).reader)
+            answer = answer_of(row, self.foresight.questions.of(step, language).reader)
             self.answers[name] = (answer.text, answer.value, answer.status, answer.prompt)
         names.answered(step, *self.answers[name])
 
@@ -444,9 +452,9 @@ def _on_side(size: Size, place: str) -> Size:
 
 
 def _key(unit: Unit, step: Ask | Judging, at: _Walked) -> tuple[object, ...]:
-    """Prompts that take in the same replies are the same, and those still to come are as long for the same model."""
+    """Prompts that take in the same replies are the same. Of those still to come nothing is known but what is sent for
+    them, whoever gives them."""
     needs: list[object] = []
     for need in step.needs:
-        model = at.awaits.get(need)
-        needs += unit.upstream([need]) if model is None else [model, at.known.get((need, "prompt"))]
+        needs += unit.upstream([need]) if need not in at.awaits else [PENDING, at.known.get((need, "prompt"))]
     return (step.fingerprint, *needs)

@@ -28,17 +28,20 @@ class Adopting:
     kept: dict[str, str] = field(default_factory=dict)
     rows: dict[str, Row] = field(default_factory=dict)
 
+    def may(self, table: str, model: str) -> bool:
+        """Whether there may be a reply of a model."""
+        return self.adoption is not None and self.adoption.could(table, model)
+
     def could(self, talk: Talk) -> bool:
         """Whether there may be turns of those who talk."""
-        adoption = self.adoption
-        return adoption is not None and any(adoption.could("turns", model) for model in talk.models.values())
+        return any(self.may("turns", model) for model in talk.models.values())
 
     def reply(self, call: Call, sent: tuple[Message, ...], unit: Unit) -> Row | None:
         """A row to be that of a call which would be sent just that."""
-        adoption, step = self.adoption, call.step
-        if adoption is None or isinstance(step, Converse) or not adoption.could(call.table, call.model):
+        step = call.step
+        if isinstance(step, Converse) or not self.may(call.table, call.model):
             return None
-        question = self.questions.of(step)
+        question = self.questions.of(step, unit.case.language)
         number = unit.number % step.samples if isinstance(step, Ask) else 0
         about = (unit.case.item_id, *unit.samples.values())
         request = question.digest(unit.wiring.binding.identity_of(call.model), sent, number)

@@ -7,6 +7,7 @@ The layout is told from the content where the name misleads: a `.json` file may 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
 import json
 import re
@@ -89,6 +90,18 @@ def placed_in(path: Path, shown: str) -> Any:
     except (DataError, UnicodeDecodeError):
         return plain
     return placed if placed == plain else plain
+
+
+def unpacked_digest(path: Path) -> str | None:
+    """The SHA-256 of what a compressed file holds; None of any other, and of one that is damaged."""
+    if path.suffix.casefold() not in PACKED:
+        return None
+    found = hashlib.sha256()
+    with suppress(*BROKEN), _opened(path) as file:
+        while piece := file.read(1 << 20):
+            found.update(piece)
+        return found.hexdigest()
+    return None
 
 
 def _broken(path: Path, shown: str, error: BaseException) -> DataError:

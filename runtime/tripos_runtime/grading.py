@@ -23,7 +23,7 @@ def grade_schema(scorer: Scorer, metrics: Sequence[Metric]) -> dict[str, Any] | 
     return metrics_schema(metrics) if scorer.gives is None else schema_of(scorer.gives)
 
 
-def grade_reader(scorer: Scorer, metrics: Sequence[Metric]) -> Reader:
+def grade_reader(scorer: Scorer, metrics: Sequence[Metric], locale: str) -> Reader:
     """Reads a judge's reply to `{metric: (value, status)}`; a scorer that gives one value gives it for `VERDICT`."""
     gives = scorer.gives
     if scorer.reward:
@@ -31,7 +31,7 @@ def grade_reader(scorer: Scorer, metrics: Sequence[Metric]) -> Reader:
     if gives is not None:
 
         def read_one(text: str, finish_reason: str | None) -> Outcome:
-            found = read(gives, text)
+            found = read(gives, text, locale=locale)
             if found.error is not None:
                 status = status_of_reply(found.status, finish_reason)
                 return Outcome({VERDICT: (None, status)}, {}, found.error, status)
@@ -40,7 +40,7 @@ def grade_reader(scorer: Scorer, metrics: Sequence[Metric]) -> Reader:
         return read_one
 
     def read_all(text: str, finish_reason: str | None) -> Outcome:
-        found = read_metrics(metrics, text)
+        found = read_metrics(metrics, text, locale)
         values = {metric: (one.value, status_of_reply(one.status, finish_reason)) for metric, one in found.items()}
         parsed = {m: {"score": one.value, "reason": one.reason} for m, one in found.items() if one.value is not None}
         bad = [f"{metric}: {one.error}" for metric, one in found.items() if one.value is None]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tripos_compiler.plan import Ask, Expr, Judging, Metric, Plan, Ref, Retrieve
+from tripos_compiler.plan import Ask, Expr, Hole, Judging, Metric, Plan, Ref, Retrieve
 from tripos_compiler.semantics.conversations import opening
 from tripos_compiler.semantics.evaluate import Missing, Unavailable, evaluate
 from tripos_compiler.semantics.library import json
@@ -20,7 +20,6 @@ from tripos_runtime.foreseen_talks import awaited, whole
 from tripos_runtime.models.base import Message
 from tripos_runtime.prompting import ask_messages, continued, grade_messages
 from tripos_runtime.questions import Questions
-from tripos_runtime.reading import format_note
 from tripos_runtime.retrieval.choosing import Chooser
 from tripos_runtime.shots import shot_messages
 from tripos_runtime.sizes import NO_SIZE, PENDING, Known, Outline, Size, is_pending, is_waiting, sum_of
@@ -35,35 +34,35 @@ class PromptSizes:
     plan: Plan
     sources: Sources
     chooser: Chooser = field(default_factory=Chooser)
+    _printed: dict[tuple[str, str], tuple[str, ...]] = field(default_factory=dict)
+    """The names that a step in a language is sure to look up, as far as a glance shows."""
 
     @cached_property
     def questions(self) -> Questions:
         """What the steps ask."""
         return Questions(self.plan, tuple(self.sources.axes.values()))
 
-    def size(self, step: Ask | Judging, names: Mapping[str, Any], case: Case, known: Known) -> Size:
-        """The size of what is sent; `known` are the sizes of what is not there but can be told. Raises `Unavailable`
-        where that needs what a kept reply did not yield."""
-        try:
-            return Size.sent(self.sent(step, names, case))
-        except Unavailable as reason:
-            if not is_pending(reason):
-                raise
-        return self.outline(step, names, case, known)
-
     def sent(self, step: Ask | Judging, names: Mapping[str, Any], case: Case) -> tuple[Message, ...]:
         """What is sent. Raises `Unavailable` where that needs a reply that is not there, or what a kept one did not
         yield."""
-        question = self.questions.of(step)
+        question = self.questions.of(step, case.language)
         if isinstance(step, Ask):
             return ask_messages(step, question, case, names, self.sources)
         return grade_messages(step, question, case, names, self.sources, self.questions.metrics(step))
 
     def outline(self, step: Ask | Judging, names: Mapping[str, Any], case: Case, known: Known) -> Size:
-        """The size of what is sent where that needs what is not there. Raises as `size` does."""
-        size = self._judged(step, names, case, known) if not isinstance(step, Ask) else Size()
-        size = self._asked(step, names, case, known) if isinstance(step, Ask) else size
-        return whole(size, case.scenario)
+        """The size of what is sent where that needs what is not there; `known` are the sizes of what is not
+        there but can be told. Raises `Unavailable` where that needs what a kept reply did not yield."""
+        measure = self._asked if isinstance(step, Ask) else self._judged
+        return whole(measure(step, names, case, known), case.scenario)  # type: ignore[arg-type]
+
+    def waits(self, step: Ask | Judging, names: Mapping[str, Any], case: Case) -> bool:
+        """Whether a glance shows that what is sent needs what is not there yet."""
+        key = (step.fingerprint, case.language)
+        if key not in self._printed:
+            self._printed[key] = tuple(_printed(step, self.questions.of(step, case.language), case.language))
+        found = (names.get(name) for name in self._printed[key])
+        return any(isinstance(each, Missing) and each.status == PENDING for each in found)
 
     def _judged(self, step: Judging, names: Mapping[str, Any], case: Case, known: Known) -> Size:
         """The size of what a judge is sent but for what is not there yet. All arguments must be, printed or not."""
@@ -78,26 +77,27 @@ class PromptSizes:
                 seen[param] = Missing(reason.step, PENDING)
                 waits |= outline.expression(expr).waits
         inner = Outline(seen, case.language, self.sources.axes, known, step.args, names)
-        return self._texts(self.questions.of(step), inner, case, self.questions.metrics(step)) + Size(waits=waits)
+        return self._texts(self.questions.of(step, case.language), inner, case, self.questions.metrics(step)) + Size(
+            waits=waits
+        )
 
     def _asked(self, step: Ask, names: Mapping[str, Any], case: Case, known: Known) -> Size:
         """The size of what is sent for an ask but for what is not there yet."""
-        outline = self._outline(names, case, known)
-        size = self._texts(self.questions.of(step), outline, case, ())
-        if step.chat is not None:
-            size += self._said(lambda chat: chat_messages(evaluate(chat, names), step.role), step.chat, outline)
-        if step.continues is not None:
-            talk = step.continues
-            turns: Expr = Ref(path=(talk, "turns"))
-            size += self._said(lambda _: continued(talk, step.role, names, case.language), turns, outline)
-        for shots in step.shots:
+        outline, size = self._outline(names, case, known), NO_SIZE
+        for shots in step.shots:  # in the order of `ask_messages`, since the first thing that is lacking is told
             try:
                 size += Size.sent(shot_messages(shots, case, names, self.sources))
             except Unavailable as reason:
                 if not is_pending(reason):
                     raise
                 size += is_waiting(reason.step, f"worked examples from `{shots.dataset}`")
-        return size
+        if step.chat is not None:
+            size += self._said(lambda chat: chat_messages(evaluate(chat, names), step.role), step.chat, outline)
+        if step.continues is not None:
+            talk = step.continues
+            turns: Expr = Ref(path=(talk, "turns"))
+            size += self._said(lambda _: continued(talk, step.role, names, case.language), turns, outline)
+        return size + self._texts(self.questions.of(step, case.language), outline, case, ())
 
     def _said(self, say: Callable[[Expr], Sequence[Message]], expr: Expr, outline: Outline) -> Size:
         """The size of a dialogue, or of the replies that it will hold."""
@@ -112,7 +112,7 @@ class PromptSizes:
         texts = [each[case.language] for each in (question.system, question.prompt) if each is not None]
         size = sum_of(outline.template(template, metrics) for template in texts) + Size(messages=len(texts))
         if question.schema is not None:
-            size += Size.of(format_note(question.schema, case.language))
+            size += Size.of(question.note(case.language))
         return size
 
     def _outline(self, names: Mapping[str, Any], case: Case, known: Known) -> Outline:
@@ -152,6 +152,15 @@ class PromptSizes:
         most = step.top * max((_most(Size.of(json(each))) for each in elements), default=0)
         included = sum(_most(Size.of(json(evaluate(expr, names)))) for expr in step.include)
         return size + Size(waits=frozenset(((step.name, False),)), most=most + included)
+
+
+def _printed(step: Ask | Judging, question: Question, language: str) -> Iterator[str]:
+    exprs = list(step.args.values()) if not isinstance(step, Ask) else []
+    for texts in (question.system, question.prompt) if isinstance(step, Ask) else ():
+        exprs += (part.expr for part in (texts[language].parts if texts is not None else ()) if isinstance(part, Hole))
+    for expr in exprs:
+        if isinstance(expr, Ref):
+            yield expr.path[0]
 
 
 def _most(size: Size) -> int:

@@ -14,7 +14,6 @@ from tripos_runtime.asking import Question
 from tripos_runtime.cases import Case
 from tripos_runtime.chats import chat_messages, joined
 from tripos_runtime.models.base import Message
-from tripos_runtime.reading import format_note
 from tripos_runtime.shots import shot_messages
 from tripos_runtime.sources import Sources
 from tripos_runtime.statuses import NOT_APPLICABLE
@@ -85,7 +84,7 @@ def messages(
     asked = "" if question.prompt is None else render(question.prompt[language], names, language, axes, metrics)
     last = [asked] if question.prompt is not None else []
     if question.schema is not None:
-        last.append(format_note(question.schema, language))
+        last.append(question.note(language))
     prompt = [Message("user", "\n\n".join(last))] if last else []
     said = [*shots, *joined([*chat, *prompt])]
     if not system:  # no condition of its texts may hold

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from tripos_compiler.plan import Ask, Axis, Compare, Judging, Metric, Plan, Type
+from tripos_compiler.semantics.library.locales import DEFAULT
 from tripos_runtime.asking import Outcome, Question, Reader, text_reader
 from tripos_runtime.grading import grade_reader, grade_schema, verdict_reader
 from tripos_runtime.reading import read, schema_of
@@ -14,39 +15,43 @@ from tripos_runtime.statuses import status_of_reply
 
 @dataclass
 class Questions:
-    """The questions of a plan's steps. `axes` are those that replies may name values of."""
+    """The questions of a plan's steps. `axes` are those that replies may name values of. A question is that of a
+    language as far as numbers are read in it."""
 
     plan: Plan
     axes: Sequence[Axis]
-    _made: dict[str, Question] = field(default_factory=dict)
+    _made: dict[tuple[str, str], Question] = field(default_factory=dict)
 
-    def of(self, step: Ask | Judging) -> Question:
-        """What is sent for a step, and how a reply to it is read."""
-        if step.fingerprint not in self._made:
-            self._made[step.fingerprint] = self._asked(step) if isinstance(step, Ask) else self._judged(step)
-        return self._made[step.fingerprint]
+    def of(self, step: Ask | Judging, language: str) -> Question:
+        """What is sent for a step in a language, and how a reply to it is read."""
+        numbers = step.numbers if isinstance(step, Ask) else self.plan.scorer(step.scorer).numbers
+        locale = numbers.get(language, DEFAULT)
+        key = step.fingerprint, locale
+        if key not in self._made:
+            self._made[key] = self._asked(step, locale) if isinstance(step, Ask) else self._judged(step, locale)
+        return self._made[key]
 
     def metrics(self, step: Judging) -> tuple[Metric, ...]:
         """What a judge grades by; nothing where it gives one value."""
         return tuple(self.plan.metric(each) for each in getattr(step, "metrics", ()))
 
-    def _asked(self, step: Ask) -> Question:
+    def _asked(self, step: Ask, locale: str) -> Question:
         schema = schema_of(step.returns) if step.returns is not None else None
-        return Question(step.system, step.prompt, step.settings, schema, reply_reader(step.returns, self.axes))
+        return Question(step.system, step.prompt, step.settings, schema, reply_reader(step.returns, self.axes, locale))
 
-    def _judged(self, step: Judging) -> Question:
+    def _judged(self, step: Judging, locale: str) -> Question:
         scorer, metrics = self.plan.scorer(step.scorer), self.metrics(step)
-        reader = verdict_reader(scorer) if isinstance(step, Compare) else grade_reader(scorer, metrics)
+        reader = verdict_reader(scorer) if isinstance(step, Compare) else grade_reader(scorer, metrics, locale)
         return Question(scorer.system, scorer.prompt, scorer.settings, grade_schema(scorer, metrics), reader)
 
 
-def reply_reader(returns: Type | None, axes: Sequence[Axis]) -> Reader:
-    """Reads a reply as what a step returns."""
+def reply_reader(returns: Type | None, axes: Sequence[Axis], locale: str) -> Reader:
+    """Reads a reply as what a step returns, its numbers as the locale writes them."""
     if returns is None:
         return text_reader
 
     def reader(text: str, finish_reason: str | None) -> Outcome:
-        found = read(returns, text, axes)
+        found = read(returns, text, axes, locale)
         if found.error is not None:
             return Outcome(None, None, found.error, status_of_reply(found.status, finish_reason))
         return Outcome(found.value, found.value)

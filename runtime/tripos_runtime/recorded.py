@@ -175,7 +175,7 @@ class _Stepper(Stepper):
             return self._taken[name]
         if name not in shared.kept and told is None:
             return None
-        question = self.questions.of(step)
+        question = self.questions.of(step, unit.case.language)
         sent: tuple[Message, ...] = self._sent(unit, step, question, names, shared)
         if name in shared.kept:
             return answer_of(shared.rows[name], question.reader)

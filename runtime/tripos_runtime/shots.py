@@ -27,10 +27,23 @@ def shot_messages(shots: Shots, case: Case, names: Mapping[str, Any], sources: S
 
     Raises `Unavailable` where the condition or the texts need what an earlier step did not yield.
     """
+    parted = sources.examples.of(shots)
     for row in islice(chosen_rows(shots, case, names, sources), shots.count):
-        seen = {**names, shots.alias: row.values}
-        yield Message("user", render(shots.prompt[case.language], seen, case.language, sources.axes))
-        yield Message("assistant", render(shots.reply[case.language], seen, case.language, sources.axes))
+        place = (case.language, row.origin)
+        texts = parted.texts.get(place)
+        if texts is None:
+            texts = _texts(shots, row, case.language, names, sources)
+            if parted.alone:
+                parted.texts[place] = texts
+        yield Message("user", texts[0])
+        yield Message("assistant", texts[1])
+
+
+def _texts(shots: Shots, row: SourceRow, language: str, names: Mapping[str, Any], sources: Sources) -> tuple[str, str]:
+    """What a shot asks and what it replies."""
+    seen = {**names, shots.alias: row.values}
+    asked, replied = (render(each[language], seen, language, sources.axes) for each in (shots.prompt, shots.reply))
+    return asked, replied
 
 
 def chosen_rows(shots: Shots, case: Case, names: Mapping[str, Any], sources: Sources) -> Iterator[SourceRow]:
@@ -38,7 +51,7 @@ def chosen_rows(shots: Shots, case: Case, names: Mapping[str, Any], sources: Sou
     condition holds."""
     own = _key(case.dataset, case.fields, sources)
     seen = dict(names)
-    where = sources.conditions.of(shots)
+    where = sources.examples.of(shots).where
     for row in _candidates(shots, where, names, sources):
         seen[shots.alias] = row.values
         if not all(holds(part, seen) for part in where.rest):

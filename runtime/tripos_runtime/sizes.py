@@ -6,6 +6,8 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 from tripos_compiler.plan import (
@@ -87,6 +89,10 @@ class Size:
         return not (self.pending or self.beyond or self.unknown or self.most)
 
     def __add__(self, other: Size) -> Size:
+        if other is NO_SIZE:
+            return self
+        if self is NO_SIZE:
+            return other
         return Size(
             self.narrow + other.narrow,
             self.wide + other.wide,
@@ -106,10 +112,7 @@ Known = Mapping[tuple[str, ...], Size]
 
 def sum_of(sizes: Iterable[Size]) -> Size:
     """All of them together."""
-    total = Size()
-    for size in sizes:
-        total += size
-    return total
+    return reduce(add, sizes, NO_SIZE)
 
 
 def is_pending(reason: Unavailable) -> bool:
@@ -190,23 +193,24 @@ class Outline:
 
     def _parts(self, parts: Sequence[str | Hole], metrics: Sequence[Metric]) -> Size:
         text: list[str] = []
-        size = NO_SIZE
+        later: list[Size] = []
         for part in parts:
             if isinstance(part, str):
                 text.append(part)
             elif part.type.kind == "metrics":
-                size += Size.of(rubric(metrics, self.language))
+                text.append(rubric(metrics, self.language))
             else:
-                size += self._hole(part)
-        return size + Size.of("".join(text))
+                try:
+                    text.append(show(part, evaluate(part.expr, self.names), self.language, self.axes))
+                except Unavailable as reason:
+                    if not is_pending(reason):
+                        raise
+                    later.append(self._hole(part, reason))
+        return sum_of([Size.of("".join(text)), *later])
 
-    def _hole(self, hole: Hole) -> Size:
-        try:
-            return Size.of(show(hole, evaluate(hole.expr, self.names), self.language, self.axes))
-        except Unavailable as reason:
-            if not is_pending(reason):
-                raise
-        size = self.expression(hole.expr)
+    def _hole(self, hole: Hole, waited: Unavailable) -> Size:
+        """The size of what will stand in a hole."""
+        size = self._yet(hole.expr, waited)
         return Size(narrow=SHORT_TEXT, waits=size.waits) if hole.type.kind in SHORT else size
 
     def expression(self, expr: Expr) -> Size:
@@ -217,7 +221,10 @@ class Outline:
         except Unavailable as reason:
             if not is_pending(reason):
                 raise
-            waited = reason
+            return self._yet(expr, reason)
+
+    def _yet(self, expr: Expr, waited: Unavailable) -> Size:
+        """The size of what a value is made of that is not there yet."""
         match expr:
             case Ref(path=path):
                 return self._name(path, waited)

@@ -13,6 +13,7 @@ from typing import Any, Generic, TypeVar
 from tripos_compiler.data import DataError
 from tripos_compiler.plan import Axis, Dataset, Expr, Plan, Shots, Tree
 from tripos_compiler.semantics.evaluate import DATA, TREES, Unavailable, equal, evaluate
+from tripos_compiler.semantics.names import exprs_of, names_in
 from tripos_compiler.semantics.rows import Misfit, item_id, read_row
 from tripos_compiler.semantics.trees import joined_trees, read_tree
 from tripos_runtime.datasets import DataFolders, files_of
@@ -25,7 +26,7 @@ Origin = tuple[str, int]
 """Where a row stands: the SHA-256 of its file, and its number there, counted from 1."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class SourceRow:
     """A typed row and where it stands."""
 
@@ -34,7 +35,7 @@ class SourceRow:
     origins: Origins | None = None
     """How it was made, where it was."""
 
-    @property
+    @cached_property
     def item_id(self) -> str:
         """The name of what the row says."""
         return item_id(self.values)
@@ -53,7 +54,9 @@ class Sources:
     """The rows of data sets that are made, once they are."""
     public: dict[str, tuple[SourceRow, ...]] = field(default_factory=dict)
     """The rows of data sets whose files are not here, since others of their rows are withheld."""
-    _places: dict[tuple[str, str, str], tuple[list[Any], dict[Any, list[int]] | None]] = field(default_factory=dict)
+    _places: dict[tuple[str, str, int], tuple[Same, list[Any], dict[Any, list[int]] | None]] = field(
+        default_factory=dict
+    )
 
     def rows_of(self, name: str, scenario: str | None = None) -> Iterator[SourceRow]:
         """The rows of a data set, whether it is read or was made; of one that was made those that a scenario runs
@@ -91,17 +94,17 @@ class Sources:
         return Kept(lambda name: tuple(self.rows_of(name)))
 
     @cached_property
-    def conditions(self) -> Conditions:
-        """The conditions of shots, taken apart once."""
-        return Conditions()
+    def examples(self) -> Examples:
+        """What is known of shots whatever the case."""
+        return Examples()
 
     def places(self, dataset: str, alias: str, same: Same, value: Any) -> list[int]:
         """The places of the rows of a data set for which an equality with this value holds, in order."""
-        key = (dataset, alias, same.element.model_dump_json())
+        key = (dataset, alias, id(same))  # which is kept, so that its id names it
         if key not in self._places:
             values = [_value(same.element, {alias: row.values}) for row in self.rows[dataset]]
-            self._places[key] = (values, places_by_value(values))
-        values, known = self._places[key]
+            self._places[key] = (same, values, places_by_value(values))
+        _, values, known = self._places[key]
         if known is not None and isinstance(value, SCALAR):
             return known.get(value, [])
         return [place for place, each in enumerate(values) if each is not None and equal(each, value)]
@@ -135,15 +138,26 @@ def _value(expr: Expr, names: Mapping[str, Any]) -> Any:
         return None
 
 
-class Conditions(dict[str, Split]):
-    """The conditions of shots, taken apart when they are first asked for."""
+@dataclass(frozen=True)
+class Parted:
+    """What is known of some shots whatever the case: their condition in parts, and whether their texts hang on the row
+    that is shown `alone`. If so, they are kept by language and by where the row stands."""
 
-    def of(self, shots: Shots) -> Split:
-        """The condition of some shots in parts."""
-        key = f"{shots.alias} {shots.where.model_dump_json() if shots.where is not None else ''}"
-        if key not in self:
-            self[key] = split(shots.where, shots.alias)
-        return self[key]
+    shots: Shots
+    where: Split
+    alone: bool
+    texts: dict[tuple[str, Origin], tuple[str, str]] = field(default_factory=dict)
+
+
+class Examples(dict[int, Parted]):
+    """Shots by their id, which names them as long as they are kept here."""
+
+    def of(self, shots: Shots) -> Parted:
+        """What is known of some shots, found out when they are first asked for."""
+        if id(shots) not in self:
+            named = {name for expr in exprs_of((shots.prompt, shots.reply)) for name in names_in(expr)}
+            self[id(shots)] = Parted(shots, split(shots.where, shots.alias), named <= {shots.alias})
+        return self[id(shots)]
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,7 @@ from tripos_compiler.plan import (
     Plan,
     Retrieve,
     Score,
+    Step,
     Verdict,
 )
 from tripos_compiler.semantics.evaluate import Unavailable
@@ -98,28 +99,32 @@ class Stepper:
         """Takes a unit through all its steps."""
         names = Names(unit.case.names)
         for step in unit.wiring.treatment.steps:
-            match step:
-                case Ask():
-                    await self._ask(unit, step, names, shared)
-                case Converse():
-                    await converse(self, unit, step, names, shared)
-                case Score():
-                    self._score(unit, step, names, shared)
-                case Column():
-                    self._column(unit, step, names, shared)
-                case Grade():
-                    await self._grade(unit, step, names, shared)
-                case Verdict():
-                    await take_verdict(self, unit, step, names, shared)
-                case Retrieve():
-                    await retrieve(self, unit, step, names, shared)
+            await self.take(unit, step, names, shared)
         shared.names[unit] = names
+
+    async def take(self, unit: Unit, step: Step, names: Names, shared: Shared) -> None:
+        """Takes a unit through a step."""
+        match step:
+            case Ask():
+                await self._ask(unit, step, names, shared)
+            case Converse():
+                await converse(self, unit, step, names, shared)
+            case Score():
+                self._score(unit, step, names, shared)
+            case Column():
+                self._column(unit, step, names, shared)
+            case Grade():
+                await self._grade(unit, step, names, shared)
+            case Verdict():
+                await take_verdict(self, unit, step, names, shared)
+            case Retrieve():
+                await retrieve(self, unit, step, names, shared)
 
     async def _ask(self, unit: Unit, step: Ask, names: Names, shared: Shared) -> None:
         name = unit.samples[step.name]
         against = names.against(step)
         sent: tuple[Message, ...] = ()
-        question = self.questions.of(step)
+        question = self.questions.of(step, unit.case.language)
         if against is None and name not in shared.answers:
             try:
                 sent = self._sent(unit, step, question, names, shared)
@@ -162,7 +167,7 @@ class Stepper:
     async def _grade(self, unit: Unit, step: Grade, names: Names, shared: Shared) -> None:
         against = names.against(step)
         sent: tuple[Message, ...] = ()
-        question = self.questions.of(step)
+        question = self.questions.of(step, unit.case.language)
         if against is None:
             try:
                 metrics = self.questions.metrics(step)

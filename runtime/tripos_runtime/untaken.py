@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from tripos_compiler.plan import Ask, Converse, Plan, Settings
 from tripos_runtime.binding import Binding
-from tripos_runtime.models.base import Model, refused
 
 
 @dataclass(frozen=True)
@@ -25,12 +24,12 @@ class Untaken:
         return f"{self.model} is asked without {', '.join(named)} in {', '.join(f'`{each}`' for each in self.where)}"
 
 
-def untaken(plan: Plan, binding: Binding, models: Mapping[str, Model]) -> list[Untaken]:
-    """What each model would be asked without, in the order of the steps."""
+def untaken(plan: Plan, binding: Binding, refused: Callable[[str, Settings], tuple[str, ...]]) -> list[Untaken]:
+    """What each model would be asked without, in the order of the steps; `refused` says what a model does not take."""
     found: dict[tuple[str, tuple[str, ...]], dict[str, None]] = {}
     for where, role, settings in _given(plan):
         for name in binding.models.get(role, ()):
-            if left_out := refused(models[name], settings):
+            if settings.given and (left_out := refused(name, settings)):
                 found.setdefault((name, left_out), {})[where] = None
     return [Untaken(model, settings, tuple(where)) for (model, settings), where in found.items()]
 

@@ -29,7 +29,7 @@ async def take_verdict(stepper: Stepper, unit: Unit, step: Verdict, names: Names
     calls = [call for call in unit.calls if call.step is step]
     against = names.against(step)
     sent: tuple[Message, ...] = ()
-    question = stepper.questions.of(step)
+    question = stepper.questions.of(step, unit.case.language)
     if against is None and any(call.name not in shared.answers for call in calls):
         try:
             sent = grade_messages(step, question, unit.case, names.values, stepper.sources, ())

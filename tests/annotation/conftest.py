@@ -20,9 +20,9 @@ Rows = Callable[[str], list[dict[str, Any]]]
 
 
 @pytest.fixture
-def ran(quiz: Path, tripos: Command) -> Path:
+def ran(quiz: Path, tripos: Command, once: Command) -> Path:
     """The folder of the quiz after a run: 10 replies, 16 grades."""
-    done = tripos("run", "quiz.tripos", "--model", ",".join(MODELS), "--role", f"judge={JUDGE}", "--json")
+    done = once("run", "quiz.tripos", "--model", ",".join(MODELS), "--role", f"judge={JUDGE}", "--json")
     assert done.code == 0, done.err
     return quiz
 

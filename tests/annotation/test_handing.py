@@ -168,9 +168,9 @@ measure m = mean(long)
 """
 
 
-def test_a_benchmark_without_a_judge_has_nothing_to_grade(quiz: Path, tripos: Command) -> None:
+def test_a_benchmark_without_a_judge_has_nothing_to_grade(quiz: Path, tripos: Command, once: Command) -> None:
     (quiz / "computed.tripos").write_text(COMPUTED, "utf-8")
-    assert tripos("run", "computed.tripos", "--model", "mock/careful", "--json").code == 0
+    assert once("run", "computed.tripos", "--model", "mock/careful", "--json").code == 0
     done = tripos("annotate", "--name", "anna")
     assert done.code == 2 and "nothing in `computed` is graded by a judge" in done.err
 
@@ -198,9 +198,9 @@ CHAINED = ("--model", "mock/careful", "--role", "helper=mock/careful:h", "--role
 
 
 @pytest.fixture
-def chained(quiz: Path, tripos: Command) -> Path:
+def chained(quiz: Path, tripos: Command, once: Command) -> Path:
     (quiz / "chain.tripos").write_text(CHAIN, "utf-8")
-    done = tripos("run", "chain.tripos", *CHAINED)
+    done = once("run", "chain.tripos", *CHAINED)
     assert done.code == 0, done.err
     return quiz
 

@@ -18,8 +18,8 @@ from tripos.annotation.sheet import sheet_bytes
 
 
 @pytest.fixture
-def book(ran: Path, tripos: Command) -> Workbook:
-    assert tripos("annotate", "--name", "anna").code == 0
+def book(ran: Path, once: Command) -> Workbook:
+    assert once("annotate", "--name", "anna").code == 0
     return load_workbook("anna.xlsx")
 
 

@@ -15,8 +15,8 @@ HUMAN = "select metric, value, status, scorer, model from quiz.scores where eval
 
 
 @pytest.fixture
-def handed(ran: Path, tripos: Command) -> Path:
-    assert tripos("annotate", "--name", "anna").code == 0
+def handed(ran: Path, once: Command) -> Path:
+    assert once("annotate", "--name", "anna").code == 0
     return ran
 
 
@@ -67,13 +67,13 @@ def test_a_persons_grades_count_in_the_measures(handed: Path, tripos: Command) -
     assert counts() == {2 * n for n in before}
 
 
-def test_what_a_person_has_graded_is_not_handed_out_again(handed: Path, tripos: Command) -> None:
+def test_what_a_person_has_graded_is_not_handed_out_again(handed: Path, tripos: Command, once: Command) -> None:
     fill("anna.xlsx")
     tripos("annotate", "--take", "anna.xlsx")
     done = tripos("annotate", "--name", "anna", "-o", "again.xlsx")
     assert done.code == 2 and "`anna` has graded all of it already" in done.err
     models = "mock/careful,mock/careful:b,mock/careful:c"
-    assert tripos("run", "quiz.tripos", "--model", models, "--role", f"judge={JUDGE}", "--json").code == 0
+    assert once("run", "quiz.tripos", "--model", models, "--role", f"judge={JUDGE}", "--json").code == 0
     done = tripos("annotate", "--name", "anna", "-o", "more.xlsx")
     assert (
         done.out.startswith("5 replies of run") and "not handed out again: 10 replies that anna has graded" in done.out

@@ -3,8 +3,9 @@
     python tests/bench/history.py [--sequences 500] [--from 0]
 
 Each sequence is three to eight actions drawn at random (runs by other models, edits of data and spec, runs that are
-killed, imports, another benchmark) and then one run, of which every view, figure, row of the leaderboard and export is
-held against those of the same run in a fresh store. Printed are the differences, and how many sequences there were.
+killed, people who grade, imports, another benchmark) and then one run, of which every view, figure, row of the
+leaderboard and export is held against those of the same run in a fresh store. Printed is a line for each sequence, the
+differences, and how many there were; `--from` goes on where an earlier one was stopped.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tests.histories import histories
+from tests.histories import History
 
 
 def main() -> int:
@@ -25,21 +26,26 @@ def main() -> int:
     parser.add_argument("--sequences", type=int, default=500)
     parser.add_argument("--from", type=int, default=0, dest="first")
     options = parser.parse_args()
-    started, done, differing, differences = time.perf_counter(), 0, 0, 0
-    with tempfile.TemporaryDirectory() as folder:
-        seeds = range(options.first, options.first + options.sequences)
-        for history, found in histories(Path(folder), seeds):
-            done += 1
-            print(f"{done} done", file=sys.stderr, flush=True)
-            differing += bool(found)
-            differences += len(found)
-            if found:
-                print(f"history {history.seed}: {'; '.join(history.told)}")
-                for line in found:
-                    print(f"  {line}")
-                sys.stdout.flush()
+    started, done, differing, differences, compared = time.perf_counter(), 0, 0, 0, 0
+    for seed in range(options.first, options.first + options.sequences):
+        with tempfile.TemporaryDirectory() as folder:
+            history = History(Path(folder), seed)
+            try:
+                found = history.differences()
+            except Exception as error:  # a command that breaks after a history is a difference too
+                found = [f"{type(error).__name__}: {error}"]
+        done += 1
+        compared += history.compared
+        differing += bool(found)
+        differences += len(found)
+        print(f"history {seed}: {history.compared} compared, {len(found)} differ", flush=True)
+        if found:
+            print("\n".join(f"  {line}" for line in (*history.told, "--", *found)), flush=True)
     seconds = time.perf_counter() - started
-    print(f"{done} sequences in {seconds:.0f} s: {differing} differ, in {differences} of what they show")
+    print(
+        f"{done} sequences in {seconds:.0f} s, {compared:,} rows and figures compared:"
+        f" {differing} differ, in {differences} of what they show"
+    )
     return 1 if differing else 0
 
 

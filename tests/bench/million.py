@@ -1,4 +1,4 @@
-"""Memory and time of a very large run with mock models, and of the same command once everything is there.
+"""Memory and time of a very large run with mock models, of its forecast and of the same command once all is there.
 
     python tests/bench/million.py [--units 1000000] [--folder DIR]
 
@@ -67,6 +67,8 @@ def main() -> int:
         command += ["--max-connections", str(options.connections), "--events", "events.jsonl"]
         looks, told, wall_s, cpu_s = watched(command, folder)
         show(looks, told, wall_s, cpu_s, folder)
+        looks, _, wall_s, cpu_s = watched([*command, "--dry-run"], folder)
+        print(f"its forecast: {wall_s:.1f} s wall, {cpu_s:.1f} s CPU, {most(looks):.0f} MB", flush=True)
         looks, told, wall_s, cpu_s = watched(command, folder)
     reused = told["calls"]["asked"] == 0
     print(f"again: {wall_s:.1f} s wall, {cpu_s:.1f} s CPU, {most(looks):.0f} MB, asked {told['calls']['asked']:,}")

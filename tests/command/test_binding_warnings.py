@@ -36,6 +36,24 @@ def test_a_kindred_judge_can_be_denied_before_anything_is_asked(
     assert not (quiz / "results").exists()
 
 
+@pytest.mark.parametrize("verb", ["plan", "run"])
+def test_a_setting_that_a_model_does_not_take_is_told_before_a_run_and_without_a_key(
+    verb: str, quiz: Path, tripos: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    spec = quiz / "quiz.tripos"
+    text = spec.read_text("utf-8")
+    assert "ask reply by candidate {" in text
+    spec.write_text(text.replace("ask reply by candidate {", "ask reply by candidate {\n    top_k 5"), "utf-8")
+    dry = ["--dry-run"] if verb == "run" else []
+    given = [verb, "quiz.tripos", "--model", "openai/gpt-4o", "--role", "judge=mock/careful", *dry]
+    done = tripos(*given)
+    assert done.code == 0
+    assert "warning[R0209]" in done.err and "openai/gpt-4o is asked without `top_k` in `reply`" in done.err
+    denied = tripos(*given, "--deny", "R0209")
+    assert denied.code == 2 and "error[R0209]" in denied.err
+
+
 @pytest.mark.parametrize(
     ("roles", "code", "what"),
     [

@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 
 from tests.conftest import ITEMS, QUIZ, Command
+from tests.each import each
 from tripos_compiler.diagnostics.codes import CODES, find_page
 from tripos_compiler.diagnostics.wrap import cells
 
@@ -194,7 +195,7 @@ def test_words_are_wrapped_at_the_width_of_the_terminal(
     assert max(cells(line) for line in lines) <= 44
 
 
-@pytest.mark.parametrize("code", CODES)
+@each("code", CODES)
 def test_a_page_fits_80_columns_but_for_its_code(tripos: Command, monkeypatch: pytest.MonkeyPatch, code: str) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     text = tripos("explain", code).out

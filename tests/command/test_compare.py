@@ -36,8 +36,8 @@ def row(data: dict[str, Any], section: str, name: str, of: str | None = None) ->
     return dict(found)
 
 
-def test_two_models_differ_by_what_their_means_differ_by(quiz: Path, tripos: Command) -> None:
-    run(tripos, "mock/careful", "mock/careful:b")
+def test_two_models_differ_by_what_their_means_differ_by(quiz: Path, tripos: Command, once: Command) -> None:
+    run(once, "mock/careful", "mock/careful:b")
     data = tripos("compare", "--json").data
     query = "select metric, model, avg(value) as mean from quiz.scores group by all order by all"
     assert tripos("sql", query, "-o", "m.json").code == 0
@@ -49,38 +49,38 @@ def test_two_models_differ_by_what_their_means_differ_by(quiz: Path, tripos: Com
         assert found["difference"] == pytest.approx(two - one)
 
 
-def test_a_model_does_not_differ_from_itself(quiz: Path, tripos: Command) -> None:
-    one, two = run(tripos), run(tripos)
+def test_a_model_does_not_differ_from_itself(quiz: Path, tripos: Command, once: Command) -> None:
+    one, two = run(once), run(once)
     data = tripos("compare", one, two, "--json").data
     assert data["changes"] == []
     assert {each["difference"] for each in data["rows"]} == {0.0}
     assert all(each["verdict"].startswith("no difference in any of ") for each in data["rows"])
 
 
-def test_the_sides_can_be_swapped(quiz: Path, tripos: Command) -> None:
-    run(tripos, "mock/careful", "mock/careful:b")
+def test_the_sides_can_be_swapped(quiz: Path, tripos: Command, once: Command) -> None:
+    run(once, "mock/careful", "mock/careful:b")
     there = tripos("compare", "--models", "careful,careful:b", "--json").data["rows"]
     back = tripos("compare", "--models", "careful:b,careful", "--json").data["rows"]
     assert [each["difference"] for each in back] == [pytest.approx(-each["difference"]) for each in there]
     assert [each["p"] for each in back] == [each["p"] and pytest.approx(each["p"]) for each in there]
 
 
-def test_only_shared_items_are_compared_and_others_are_counted(quiz: Path, tripos: Command) -> None:
-    one = run(tripos, "mock/careful", more=("--limit", "1"))
-    two = run(tripos, "mock/careful:b")
+def test_only_shared_items_are_compared_and_others_are_counted(quiz: Path, tripos: Command, once: Command) -> None:
+    one = run(once, "mock/careful", more=("--limit", "1"))
+    two = run(once, "mock/careful:b")
     data = tripos("compare", one, two, "--models", "careful,careful:b", "--json").data
     assert row(data, "metric", "RIGHT")["items"] == 1
     assert row(data, "metric", "RIGHT")["verdict"] == "one item says nothing about the difference"
     assert (data["only_a"], data["only_b"]) == (0, 8)
 
 
-def test_what_changed_in_the_spec_stands_above(quiz: Path, tripos: Command) -> None:
-    one = run(tripos)
+def test_what_changed_in_the_spec_stands_above(quiz: Path, tripos: Command, once: Command) -> None:
+    one = run(once)
     changed = QUIZ.replace('prompt "{{ item.question }}"', 'prompt "Compute {{ item.question }}"').replace(
         "1.0.0", "1.1.0"
     )
     Path("items.jsonl").write_text("\n".join(map(json.dumps, [*ITEMS, {"question": "3+3", "answer": "6"}])), "utf-8")
-    done = tripos("compare", one, run(tripos, spec=changed))
+    done = tripos("compare", one, run(once, spec=changed))
     assert done.code == 0, done.err
     head = done.out.split("over all")[0]
     assert "version: 1.0.0 → 1.1.0" in head
@@ -98,9 +98,9 @@ def test_what_changed_in_the_spec_stands_above(quiz: Path, tripos: Command) -> N
     ],
 )
 def test_scores_of_another_meaning_are_compared_only_when_told_to(
-    quiz: Path, tripos: Command, old: str, new: str, said: str
+    quiz: Path, tripos: Command, once: Command, old: str, new: str, said: str
 ) -> None:
-    one, two = run(tripos), run(tripos, spec=QUIZ.replace(old, new))
+    one, two = run(once), run(once, spec=QUIZ.replace(old, new))
     done = tripos("compare", one, two)
     assert done.code == 2
     assert "W0615" in done.err and said in done.err
@@ -108,9 +108,9 @@ def test_scores_of_another_meaning_are_compared_only_when_told_to(
     assert anyway.code == 0 and "! scores before and after mean different things" in anyway.out
 
 
-def test_other_judges_are_refused_and_paired_by_their_means_anyway(quiz: Path, tripos: Command) -> None:
-    one = run(tripos)
-    two = run(tripos, judge=("--role", "judge=mock/careful:j,mock/careful:k"))
+def test_other_judges_are_refused_and_paired_by_their_means_anyway(quiz: Path, tripos: Command, once: Command) -> None:
+    one = run(once)
+    two = run(once, judge=("--role", "judge=mock/careful:j,mock/careful:k"))
     done = tripos("compare", one, two)
     assert done.code == 2 and "judge: mock/careful:j → mock/careful:j, mock/careful:k" in done.err
     data = tripos("compare", one, two, "--anyway", "--json").data
@@ -120,36 +120,38 @@ def test_other_judges_are_refused_and_paired_by_their_means_anyway(quiz: Path, t
     assert found["b"] == pytest.approx(json.loads(Path("m.json").read_text())[0]["mean"])
 
 
-def test_the_same_judges_are_paired_one_by_one(quiz: Path, tripos: Command) -> None:
-    run(tripos, "mock/careful", "mock/careful:b", judge=("--role", "judge=mock/careful:j,mock/careful:k"))
+def test_the_same_judges_are_paired_one_by_one(quiz: Path, tripos: Command, once: Command) -> None:
+    run(once, "mock/careful", "mock/careful:b", judge=("--role", "judge=mock/careful:j,mock/careful:k"))
     assert row(tripos("compare", "--json").data, "metric", "RIGHT")["pairs"] == 6
 
 
-def test_another_scale_is_refused_even_so(quiz: Path, tripos: Command) -> None:
-    one, two = run(tripos), run(tripos, spec=QUIZ.replace("scale 1..10", "scale 1..5", 1))
+def test_another_scale_is_refused_even_so(quiz: Path, tripos: Command, once: Command) -> None:
+    one, two = run(once), run(once, spec=QUIZ.replace("scale 1..10", "scale 1..5", 1))
     done = tripos("compare", one, two, "--anyway")
     assert done.code == 2
     assert "W0612" in done.err and "`CLEAR` is on another scale: 1 to 10 in one run, 1 to 5 in the other" in done.err
 
 
-def test_another_benchmark_is_refused(quiz: Path, tripos: Command) -> None:
-    one, two = run(tripos), run(tripos, spec=QUIZ.replace("benchmark quiz", "benchmark test"))
+def test_another_benchmark_is_refused(quiz: Path, tripos: Command, once: Command) -> None:
+    one, two = run(once), run(once, spec=QUIZ.replace("benchmark quiz", "benchmark test"))
     done = tripos("compare", one, two)
     assert done.code == 2 and "W0611" in done.err
 
 
-def test_versions_that_say_that_they_differ_in_kind_are_compared_only_when_told_to(quiz: Path, tripos: Command) -> None:
-    one, two = run(tripos), run(tripos, spec=QUIZ.replace('"1.0.0"', '"2.0.0"'))
+def test_versions_that_say_that_they_differ_in_kind_are_compared_only_when_told_to(
+    quiz: Path, tripos: Command, once: Command
+) -> None:
+    one, two = run(once), run(once, spec=QUIZ.replace('"1.0.0"', '"2.0.0"'))
     done = tripos("compare", one, two)
     assert done.code == 2
     assert "W0859" in done.err and "versions 1.0.0 and 2.0.0 of `quiz`" in done.err
     assert tripos("compare", one, two, "--anyway").code == 0
 
 
-def test_runs_without_a_shared_item_are_refused(quiz: Path, tripos: Command) -> None:
-    one = run(tripos)
+def test_runs_without_a_shared_item_are_refused(quiz: Path, tripos: Command, once: Command) -> None:
+    one = run(once)
     Path("items.jsonl").write_text(json.dumps({"question": "3 + 3", "answer": "6"}), "utf-8")
-    done = tripos("compare", one, run(tripos))
+    done = tripos("compare", one, run(once))
     assert done.code == 2 and "W0613" in done.err
 
 
@@ -163,29 +165,29 @@ def test_runs_without_a_shared_item_are_refused(quiz: Path, tripos: Command) -> 
     ],
 )
 def test_models_that_are_not_clear_are_asked_for(
-    quiz: Path, tripos: Command, models: tuple[str, ...], arguments: tuple[str, ...], said: str
+    quiz: Path, tripos: Command, once: Command, models: tuple[str, ...], arguments: tuple[str, ...], said: str
 ) -> None:
-    run(tripos, *models)
+    run(once, *models)
     done = tripos("compare", *arguments)
     assert done.code == 2
     assert "W0614" in done.err and said in done.err
 
 
-def test_without_names_the_last_run_is_compared_with_the_one_before(quiz: Path, tripos: Command) -> None:
-    one = run(tripos)
-    two = run(tripos, spec=QUIZ.replace('"{{ item.question }}"', '"Compute {{ item.question }}"'))
+def test_without_names_the_last_run_is_compared_with_the_one_before(quiz: Path, tripos: Command, once: Command) -> None:
+    one = run(once)
+    two = run(once, spec=QUIZ.replace('"{{ item.question }}"', '"Compute {{ item.question }}"'))
     data = tripos("compare", "--json").data
     assert (data["a"]["run_id"], data["b"]["run_id"]) == (one, two)
 
 
-def test_three_runs_are_too_many(quiz: Path, tripos: Command) -> None:
-    run(tripos)
+def test_three_runs_are_too_many(quiz: Path, tripos: Command, once: Command) -> None:
+    run(once)
     done = tripos("compare", "a", "b", "c")
     assert done.code == 2 and "R0202" in done.err
 
 
-def test_a_formula_differs_by_what_it_comes_to_on_either_side(quiz: Path, tripos: Command) -> None:
-    run(tripos, "mock/careful", "mock/careful:b", spec=QUIZ + "measure ratio = mean(CLEAR) / mean(RIGHT)\n")
+def test_a_formula_differs_by_what_it_comes_to_on_either_side(quiz: Path, tripos: Command, once: Command) -> None:
+    run(once, "mock/careful", "mock/careful:b", spec=QUIZ + "measure ratio = mean(CLEAR) / mean(RIGHT)\n")
     found = row(tripos("compare", "--json").data, "measure", "ratio")
     [measure] = [each for each in tripos("report", "--json").data["measures"] if each["name"] == "ratio"]
     values = {each["model"]: each["value"] for each in measure["rows"]}
@@ -193,20 +195,22 @@ def test_a_formula_differs_by_what_it_comes_to_on_either_side(quiz: Path, tripos
     assert found["difference"] == pytest.approx(found["b"] - found["a"])
 
 
-def test_a_formula_that_is_twice_a_mean_has_twice_its_error(quiz: Path, tripos: Command) -> None:
+def test_a_formula_that_is_twice_a_mean_has_twice_its_error(quiz: Path, tripos: Command, once: Command) -> None:
     lines = (json.dumps({"question": f"{n} + {n}", "answer": str(2 * n)}) for n in range(8))
     (quiz / "items.jsonl").write_text("\n".join(lines), "utf-8")
     spec = QUIZ + "measure once = mean(RIGHT)\nmeasure twice = mean(RIGHT) * 2\n"
-    run(tripos, "mock/careful", "mock/careful:b", spec=spec)
+    run(once, "mock/careful", "mock/careful:b", spec=spec)
     data = tripos("compare", "--json").data
-    once, twice = row(data, "measure", "once"), row(data, "measure", "twice")
+    single, twice = row(data, "measure", "once"), row(data, "measure", "twice")
     for name in ("difference", "standard_error", "low", "high"):
-        assert twice[name] == pytest.approx(2 * once[name])
-    assert (twice["p"], twice["df"], twice["items"]) == (pytest.approx(once["p"]), once["df"], 8)
+        assert twice[name] == pytest.approx(2 * single[name])
+    assert (twice["p"], twice["df"], twice["items"]) == (pytest.approx(single["p"]), single["df"], 8)
 
 
 @pytest.mark.parametrize("items", [8, 40])
-def test_a_sum_of_items_has_as_many_times_the_error_of_their_mean(quiz: Path, tripos: Command, items: int) -> None:
+def test_a_sum_of_items_has_as_many_times_the_error_of_their_mean(
+    quiz: Path, tripos: Command, once: Command, items: int
+) -> None:
     lines = (json.dumps({"question": f"{n} + {n}", "answer": str(2 * n)}) for n in range(items))
     (quiz / "items.jsonl").write_text("\n".join(lines), "utf-8")
     spec = (
@@ -218,20 +222,20 @@ measure part = sum(RIGHT) / (2 * count(RIGHT))
 measure off = sum(RIGHT) + 1
 """
     )
-    run(tripos, "mock/careful", "mock/careful:b", spec=spec)
+    run(once, "mock/careful", "mock/careful:b", spec=spec)
     data = tripos("compare", "--json").data
-    once, total, part, off = (row(data, "measure", name) for name in ("once", "total", "part", "off"))
-    assert once["standard_error"] > 0
+    single, total, part, off = (row(data, "measure", name) for name in ("once", "total", "part", "off"))
+    assert single["standard_error"] > 0
     for name in ("difference", "standard_error"):
-        assert total[name] == pytest.approx(items * once[name])
-        assert part[name] == pytest.approx(once[name] / 2)
+        assert total[name] == pytest.approx(items * single[name])
+        assert part[name] == pytest.approx(single[name] / 2)
     assert off["difference"] == pytest.approx(total["difference"])
     assert off["standard_error"] is None
     assert off["verdict"].endswith("only a part of it grows with the items: no interval")
 
 
-def test_nothing_is_ruled_out_that_the_scale_rules_out_already(quiz: Path, tripos: Command) -> None:
-    run(tripos, *(f"mock/careful:{each}" for each in "abcdef"), spec=QUIZ + "measure share = mean(sure) * 1\n")
+def test_nothing_is_ruled_out_that_the_scale_rules_out_already(quiz: Path, tripos: Command, once: Command) -> None:
+    run(once, *(f"mock/careful:{each}" for each in "abcdef"), spec=QUIZ + "measure share = mean(sure) * 1\n")
     for first, second in itertools.combinations("abcdef", 2):
         data = tripos("compare", "--models", f"careful:{first},careful:{second}", "--json").data
         found = row(data, "measure", "share")
@@ -241,22 +245,22 @@ def test_nothing_is_ruled_out_that_the_scale_rules_out_already(quiz: Path, tripo
     raise AssertionError("no two of the models differ so little on so few items")
 
 
-def test_a_measure_by_cells_has_a_row_for_each(quiz: Path, tripos: Command) -> None:
+def test_a_measure_by_cells_has_a_row_for_each(quiz: Path, tripos: Command, once: Command) -> None:
     spec = QUIZ + "measure doubled = mean(rubric) * 2 by metric\n"
-    run(tripos, "mock/careful", "mock/careful:b", spec=spec)
+    run(once, "mock/careful", "mock/careful:b", spec=spec)
     data = tripos("compare", "--json").data
     assert [each["of"] for each in data["rows"] if each["name"] == "doubled"] == ["Clarity", "Correctness"]
 
 
-def test_a_median_has_a_difference_and_no_interval(quiz: Path, tripos: Command) -> None:
-    run(tripos, "mock/careful", "mock/careful:b", spec=QUIZ + "measure middle = median(rubric)\n")
+def test_a_median_has_a_difference_and_no_interval(quiz: Path, tripos: Command, once: Command) -> None:
+    run(once, "mock/careful", "mock/careful:b", spec=QUIZ + "measure middle = median(rubric)\n")
     found = row(tripos("compare", "--json").data, "measure", "middle")
     assert found["difference"] == found["b"] - found["a"]
     assert (found["standard_error"], found["low"], found["p"]) == (None, None, None)
     assert found["verdict"].endswith("it jumps from value to value: no interval")
 
 
-def test_a_figure_of_all_models_together_tells_no_two_of_them_apart(quiz: Path, tripos: Command) -> None:
+def test_a_figure_of_all_models_together_tells_no_two_of_them_apart(quiz: Path, tripos: Command, once: Command) -> None:
     spec = (
         QUIZ
         + """\
@@ -268,19 +272,19 @@ measure rest = each - joint
 """
     )
     judges = ("--role", "judge=mock/careful:j,mock/careful:k")
-    one = run(tripos, "mock/careful", "mock/careful:b", spec=spec, judge=judges)
+    one = run(once, "mock/careful", "mock/careful:b", spec=spec, judge=judges)
     data = tripos("compare", "--json").data
     compared = {each["name"] for each in data["rows"] if each["section"] == "measure"}
     assert (data["together"], compared & {"each", "rest"}) == (["ranks", "half", "joint"], {"each", "rest"})
     assert not compared & {"ranks", "half", "joint"}
     told = tripos("compare").out
     assert "one figure of all models of the run, so not compared: ranks, half, joint" in " ".join(told.split())
-    two = run(tripos, "mock/careful", "mock/careful:b", spec=spec, judge=judges)
+    two = run(once, "mock/careful", "mock/careful:b", spec=spec, judge=judges)
     assert tripos("compare", one, two, "--json").data["together"] == []
 
 
-def test_a_comparison_leaves_the_views_of_a_connection_as_they_were(quiz: Path, tripos: Command) -> None:
-    first = run(tripos, "mock/careful", "mock/careful:b", spec=QUIZ + "measure ratio = mean(CLEAR) / mean(RIGHT)\n")
+def test_a_comparison_leaves_the_views_of_a_connection_as_they_were(quiz: Path, once: Command) -> None:
+    first = run(once, "mock/careful", "mock/careful:b", spec=QUIZ + "measure ratio = mean(CLEAR) / mean(RIGHT)\n")
     connection, found = connect_run(Store.open("results", create=False), first)
     with connection:
         plan = get_plan(connection, found)
@@ -314,23 +318,23 @@ measure by_lesson = mean(good) by lesson
 """
 
 
-def test_what_no_compared_model_took_part_in_tells_no_models_apart(quiz: Path, tripos: Command) -> None:
+def test_what_no_compared_model_took_part_in_tells_no_models_apart(quiz: Path, tripos: Command, once: Command) -> None:
     roles = ("--role", "judge=mock/careful:j", "--role", "student=mock/careful:s")
-    run(tripos, "mock/careful", "mock/careful:b", spec=TEACHING, judge=roles)
+    run(once, "mock/careful", "mock/careful:b", spec=TEACHING, judge=roles)
     data = tripos("compare", "--json").data
     assert (data["pairs"], data["same"]) == (3, 3)
     assert row(data, "metric", "good")["pairs"] == 3
 
 
-def test_a_result_that_two_runs_share_is_a_difference_of_zero(quiz: Path, tripos: Command) -> None:
-    one, two = run(tripos), run(tripos)
+def test_a_result_that_two_runs_share_is_a_difference_of_zero(quiz: Path, tripos: Command, once: Command) -> None:
+    one, two = run(once), run(once)
     data = tripos("compare", one, two, "--json").data
     assert (data["pairs"], data["same"]) == (13, 0)
 
 
-def test_metrics_of_different_weight_count_as_the_spec_says(quiz: Path, tripos: Command) -> None:
+def test_metrics_of_different_weight_count_as_the_spec_says(quiz: Path, tripos: Command, once: Command) -> None:
     spec = QUIZ.replace("|   x   |   x   |", "|   3   |   1   |")
-    run(tripos, "mock/careful", "mock/careful:b", spec=spec)
+    run(once, "mock/careful", "mock/careful:b", spec=spec)
     data = tripos("compare", "--json").data
     found = {each["name"]: each for each in data["rows"] if each["section"] == "metric"}
     query = (
@@ -360,11 +364,11 @@ measure no_share  = 1 - share(never)
 )
 
 
-def test_a_measure_without_a_value_is_named_with_the_reason(quiz: Path, tripos: Command) -> None:
+def test_a_measure_without_a_value_is_named_with_the_reason(quiz: Path, tripos: Command, once: Command) -> None:
     Path("items.jsonl").write_text(
         "\n".join(json.dumps(each) for each in [*ITEMS, {"question": "What is odd?", "answer": "1"}]), "utf-8"
     )
-    one, two = run(tripos, spec=UNSCORED), run(tripos, "mock/careful:b", spec=UNSCORED)
+    one, two = run(once, spec=UNSCORED), run(once, "mock/careful:b", spec=UNSCORED)
     data = tripos("compare", one, two, "--models", "mock/careful,mock/careful:b", "--json").data
     rows = {each["name"] for each in data["rows"] if each["section"] == "measure"}
     told = {each["name"]: each["reason"] for each in data["unpaired"]}
@@ -375,10 +379,10 @@ def test_a_measure_without_a_value_is_named_with_the_reason(quiz: Path, tripos: 
     assert "nothing is not compared: neither side has a value: nothing was scored" in " ".join(text.split())
 
 
-def test_a_figure_that_fails_says_how_many_scores_are_missing(quiz: Path, tripos: Command) -> None:
+def test_a_figure_that_fails_says_how_many_scores_are_missing(quiz: Path, tripos: Command, once: Command) -> None:
     Path("items.jsonl").write_text(
         "\n".join(json.dumps(each) for each in [*ITEMS, {"question": "What is odd?", "answer": "1"}]), "utf-8"
     )
-    run(tripos, spec=UNSCORED)
+    run(once, spec=UNSCORED)
     told = " ".join(tripos("report").out.split())
     assert "1 of 4 scores are missing, which `missing: fail` forbids" in told

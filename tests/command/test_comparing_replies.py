@@ -35,11 +35,11 @@ MODELS = ("--model", "mock/careful,mock/careless", "--role", "judge=mock/careful
 
 
 @pytest.fixture
-def ran(tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def ran(tmp_path: Path, tripos: Command, once: Command, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """What a run says of itself."""
     monkeypatch.chdir(tmp_path)
     Path("essays.tripos").write_text(SPEC, "utf-8")
-    done = tripos("run", "essays.tripos", *MODELS, "--json")
+    done = once("run", "essays.tripos", *MODELS, "--json")
     assert done.code == 0, done.err
     return dict(done.data)
 

@@ -308,10 +308,10 @@ def test_a_variable_of_the_env_file_is_a_setting_too(
 
 
 def test_a_report_reads_the_store_of_the_environment(
-    quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
+    quiz: Path, tripos: Command, once: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRIPOS_STORE", "elsewhere")
-    assert tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a").code == 0
+    assert once("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a").code == 0
     assert (quiz / "elsewhere").is_dir() and not (quiz / "results").exists()
     assert tripos("report", "--json").code == 0
 

@@ -104,7 +104,8 @@ def test_every_concept_and_question_is_embedded_once() -> None:
 
 def test_what_is_revealed_is_listed() -> None:
     assert [(reveal.step, reveal.text, reveal.secret) for reveal in plan_of("cjeval").reveals] == [
-        ("options", "q.concepts", "q.concepts")
+        ("options", "distinct(question.concepts, dev.concepts)", "dev.concepts, question.concepts"),
+        ("options", "q.concepts", "q.concepts"),
     ]
     assert [(reveal.scenario, reveal.step, reveal.text) for reveal in plan_of("teachbench").reveals] == [
         ("question", "knowledge", "q.stem")

@@ -36,11 +36,11 @@ def write(rows: list[dict[str, str]]) -> str:
 
 
 @pytest.fixture
-def graded(quiz: Path, tripos: Command) -> Path:
+def graded(quiz: Path, tripos: Command, once: Command) -> Path:
     """A run of a quiz with measures by evaluator, without a judge of its own for alice."""
     text = QUIZ + MEASURES
     (quiz / "quiz.tripos").write_text(text, "utf-8")
-    assert tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a").code == 0
+    assert once("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a").code == 0
     return quiz
 
 
@@ -89,8 +89,8 @@ def test_the_view_of_scores_shows_what_was_not_given(graded: Path, tripos: Comma
     assert found == [("sums", "CLEAR", 2), ("sums", "RIGHT", 3), ("words", "CLEAR", 2)]
 
 
-def test_replies_that_nobody_outside_graded_expect_nothing(graded: Path, tripos: Command) -> None:
+def test_replies_that_nobody_outside_graded_expect_nothing(graded: Path, tripos: Command, once: Command) -> None:
     """The raters of one run are none of another, whose replies they never saw."""
     take(tripos, ONE)
-    assert tripos("run", "quiz.tripos", "--model", "mock/careless", "--role", "judge=mock/careful:a").code == 0
+    assert once("run", "quiz.tripos", "--model", "mock/careless", "--role", "judge=mock/careful:a").code == 0
     assert set(report(tripos)["as_given"]) == {"mock/careful:a"}

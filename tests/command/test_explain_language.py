@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from tests.conftest import Command
+from tests.each import each
 from tripos.language_pages import find_language_page, language_words
 from tripos_compiler.constructs.table import CONSTRUCTS
 from tripos_compiler.semantics.aggregates import AGGREGATES
@@ -15,7 +14,7 @@ from tripos_compiler.semantics.library.table import FUNCTIONS
 STATEMENTS = sorted({construct.starts_with for construct in CONSTRUCTS if construct.starts_with})
 
 
-@pytest.mark.parametrize("word", [*STATEMENTS, *AGGREGATES, *FUNCTIONS])
+@each("word", [*STATEMENTS, *AGGREGATES, *FUNCTIONS])
 def test_every_word_of_the_language_has_a_page(word: str) -> None:
     assert find_language_page(word) is not None
 
@@ -30,7 +29,7 @@ def test_a_function_is_explained_by_its_section_alone(tripos: Command) -> None:
     assert text.count("\n#") == 0
 
 
-@pytest.mark.parametrize("word", language_words())
+@each("word", language_words)
 def test_a_page_shows_no_links_and_no_marks(word: str) -> None:
     page = re.sub(r"^```.*?^```$", "", find_language_page(word) or "", flags=re.DOTALL | re.MULTILINE)
     assert "](" not in page

@@ -76,9 +76,9 @@ def test_measures_have_their_errors_and_their_dimensions_as_columns(ran: str, tr
     ]
 
 
-def test_what_is_secret_is_written_only_when_asked_for(quiz: Path, tripos: Command) -> None:
+def test_what_is_secret_is_written_only_when_asked_for(quiz: Path, tripos: Command, once: Command) -> None:
     Path("quiz.tripos").write_text(HELPED, "utf-8")
-    assert tripos("run", "quiz.tripos", *MODELS, "--role", "helper=mock/careful").code == 0
+    assert once("run", "quiz.tripos", *MODELS, "--role", "helper=mock/careful").code == 0
     done = tripos("export", "csv", "-o", "out")
     assert "left out as secret: item.answer" in done.out
     assert "what helper said and was told" in done.out
@@ -150,10 +150,10 @@ def test_a_workbook_has_a_sheet_for_each_table(ran: str, tripos: Command) -> Non
     assert book["scores"].max_row == 1 + count(tripos, "scores")
 
 
-def test_a_long_reply_of_a_run_is_whole_in_the_workbook(quiz: Path, tripos: Command) -> None:
+def test_a_long_reply_of_a_run_is_whole_in_the_workbook(quiz: Path, tripos: Command, once: Command) -> None:
     items = [{"question": "long " * 9000, "answer": "2"}, {"question": "1+1", "answer": "2"}]
     Path("items.jsonl").write_text("\n".join(map(json.dumps, items)), "utf-8")
-    assert tripos("run", "quiz.tripos", *MODELS).code == 0
+    assert once("run", "quiz.tripos", *MODELS).code == 0
     done = tripos("export", "xlsx", "-o", "quiz.xlsx")
     assert "longer than a cell" in done.out
     head, *found = openpyxl.load_workbook("quiz.xlsx")["items"].iter_rows(values_only=True)
@@ -242,7 +242,7 @@ def test_the_same_run_gives_the_same_files_of_every_eval_ever(ran: str, tripos: 
     assert one == two and len(one) == 4
 
 
-def test_arms_are_results_of_their_own(quiz: Path, tripos: Command) -> None:
+def test_arms_are_results_of_their_own(quiz: Path, tripos: Command, once: Command) -> None:
     spec = QUIZ.replace("role judge panel", "role judge panel\narm hint { none, some }").replace(
         'over item\n  ask reply by candidate {\n    prompt "{{ item.question }}"',
         'over item\n  arms hint\n  ask reply by candidate {\n    system "Think." when hint == some\n'
@@ -250,7 +250,7 @@ def test_arms_are_results_of_their_own(quiz: Path, tripos: Command) -> None:
         1,
     )
     Path("quiz.tripos").write_text(spec, "utf-8")
-    assert tripos("run", "quiz.tripos", *MODELS).code == 0
+    assert once("run", "quiz.tripos", *MODELS).code == 0
     assert tripos("export", "eee", "-o", "eee").code == 0
     _, lines = documents("eee")
     counts = dict.fromkeys(("quiz/sums/long[hint: none]", "quiz/sums/long[hint: some]"), 0)

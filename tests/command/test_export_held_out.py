@@ -88,8 +88,8 @@ def said_in(text: str) -> bool:
     return any(text in line for line in lines())
 
 
-def test_an_item_of_a_subset_is_in_no_line_of_any_scenario(facts: Path, tripos: Command) -> None:
-    run(tripos)
+def test_an_item_of_a_subset_is_in_no_line_of_any_scenario(facts: Path, tripos: Command, once: Command) -> None:
+    run(once)
     everything = export(tripos, "--hold-out", "look")
     told = export(tripos, "--hold-out", "graded")
     exported = {line["item"] for line in told["lines"]}
@@ -101,24 +101,24 @@ def test_an_item_of_a_subset_is_in_no_line_of_any_scenario(facts: Path, tripos: 
     assert told["left_out"]["held out"] == 2 * told["held_out"]["items"]
 
 
-def test_all_subsets_are_held_out_where_nothing_is_said(facts: Path, tripos: Command) -> None:
-    run(tripos)
+def test_all_subsets_are_held_out_where_nothing_is_said(facts: Path, tripos: Command, once: Command) -> None:
+    run(once)
     all_of_them = export(tripos)
     assert all_of_them["held_out"]["subsets"] == ["graded", "look"]
     assert export(tripos, "--hold-out", "look")["examples"] > all_of_them["examples"]
 
 
-def test_an_export_of_the_spec_says_what_is_held_out(facts: Path, tripos: Command) -> None:
+def test_an_export_of_the_spec_says_what_is_held_out(facts: Path, tripos: Command, once: Command) -> None:
     text = SPEC + "export some {\n pairs of candidate by quality\n rows reply\n holds out look\n}\n"
     Path("facts.tripos").write_text(text, "utf-8")
-    run(tripos)
+    run(once)
     done = tripos("export", "some", "-o", "p.jsonl", "--json")
     assert done.code == 0, done.err
     assert done.data["held_out"]["subsets"] == ["look"]
 
 
-def test_preferences_are_of_items_that_are_not_held_out(facts: Path, tripos: Command) -> None:
-    run(tripos)
+def test_preferences_are_of_items_that_are_not_held_out(facts: Path, tripos: Command, once: Command) -> None:
+    run(once)
     distilled = {line["item"] for line in export(tripos)["lines"]}
     done = tripos("export", "preferences", "--by", "quality", "-o", "p.jsonl")
     assert done.code == 0, done.err
@@ -127,13 +127,15 @@ def test_preferences_are_of_items_that_are_not_held_out(facts: Path, tripos: Com
     assert told["left_out"]["held out"] > 0
 
 
-def test_an_item_that_is_nearly_one_that_is_held_out_is_left_out_too(facts: Path, tripos: Command) -> None:
-    run(tripos)
+def test_an_item_that_is_nearly_one_that_is_held_out_is_left_out_too(
+    facts: Path, tripos: Command, once: Command
+) -> None:
+    run(once)
     kept = {line["item"] for line in export(tripos)["lines"]}
     held = next(text for text in SAYINGS if not said_in(text))
     twin = held.replace("The ", "the ").replace(".", "!").replace(" is ", " is really ").replace(" a ", " one ")
     write_items({"level": "easy", "text": twin, "note": "another"})
-    run(tripos)
+    run(once)
     told = export(tripos)
     assert not said_in(twin)
     # It is left out in both scenarios, unless the draw took it.
@@ -142,10 +144,12 @@ def test_an_item_that_is_nearly_one_that_is_held_out_is_left_out_too(facts: Path
     assert not said_in(held)
 
 
-def test_a_run_of_a_part_holds_out_what_is_drawn_of_all_and_no_more(facts: Path, tripos: Command) -> None:
-    run(tripos, "--store", "whole")
+def test_a_run_of_a_part_holds_out_what_is_drawn_of_all_and_no_more(
+    facts: Path, tripos: Command, once: Command
+) -> None:
+    run(once, "--store", "whole")
     exported = {line["item"] for line in export(tripos, "--store", "whole")["lines"]}
-    run(tripos, "--limit", "5")
+    run(once, "--limit", "5")
     of_part = {line["item"] for line in export(tripos)["lines"]}
     assert of_part and of_part == {each for each in exported if is_in_a_run(tripos, each)}
 
@@ -155,39 +159,41 @@ def is_in_a_run(tripos: Command, item: str) -> bool:
     return item in {each["item_id"] for each in json.loads(Path("items.json").read_text("utf-8"))}
 
 
-def test_items_that_another_run_has_marked_are_held_out_with_what_is_near_them(facts: Path, tripos: Command) -> None:
-    run(tripos, "--subset", "graded")
+def test_items_that_another_run_has_marked_are_held_out_with_what_is_near_them(
+    facts: Path, tripos: Command, once: Command
+) -> None:
+    run(once, "--subset", "graded")
     query = "select distinct fields ->> '$.text' as text from facts.items"
     assert tripos("sql", query, "-o", "graded.json").code == 0
     graded = [each["text"] for each in json.loads(Path("graded.json").read_text("utf-8"))]
     twins = [text.replace(" a ", " one ").replace(".", "!") + " So it is." for text in SAYINGS]
     items = [{"level": "hard" if n % 2 else "easy", "text": text, "note": f"n{n}"} for n, text in enumerate(twins)]
     Path("items.jsonl").write_text("\n".join(map(json.dumps, items)), "utf-8")
-    run(tripos)
+    run(once)
     told = export(tripos)
     assert not any(said_in(text.replace(" a ", " one ").replace(".", "!")) for text in graded)
     assert {each["like"] for each in told["held_out"]["near"]}
     assert said_in("So it is.")
 
 
-def test_an_export_says_how_much_of_a_subset_the_store_knows(facts: Path, tripos: Command) -> None:
-    run(tripos, "--scenario", "tell")
+def test_an_export_says_how_much_of_a_subset_the_store_knows(facts: Path, tripos: Command, once: Command) -> None:
+    run(once, "--scenario", "tell")
     arguments = ("distillation", "--by", "best", "--per", "scenario", "-o", "t.jsonl", "--hold-out", "graded")
     assert "of the 4 items of graded" in tripos("export", *arguments).out
-    run(tripos)
+    run(once)
     assert "of the 4 items" not in tripos("export", *arguments).out
 
 
-def test_the_items_of_another_run_can_be_held_out(facts: Path, tripos: Command) -> None:
-    first = run(tripos, "--limit", "3")
-    run(tripos)
+def test_the_items_of_another_run_can_be_held_out(facts: Path, tripos: Command, once: Command) -> None:
+    first = run(once, "--limit", "3")
+    run(once)
     told = export(tripos, "--apart-from", first, "--hold-out", "look")
     assert told["held_out"]["runs"] == [first]
     assert not any(said_in(text) for text in SAYINGS[:3])
 
 
-def test_scores_of_items_that_are_held_out_say_which_model_is_best(facts: Path, tripos: Command) -> None:
-    run(tripos)
+def test_scores_of_items_that_are_held_out_say_which_model_is_best(facts: Path, tripos: Command, once: Command) -> None:
+    run(once)
     told = export(tripos)
     query = "select max_by(model, mean) from (select model, avg(value) as mean from facts.scores where scenario = 'tell' group by all)"
     assert tripos("sql", query, "-o", "best.json").code == 0
@@ -195,8 +201,8 @@ def test_scores_of_items_that_are_held_out_say_which_model_is_best(facts: Path, 
     assert [each["model"] for each in told["best"] if each["cell"]["scenario"] == "tell"] == list(row.values())
 
 
-def test_people_and_judges_decide_together(facts: Path, tripos: Command) -> None:
-    run(tripos)
+def test_people_and_judges_decide_together(facts: Path, tripos: Command, once: Command) -> None:
+    run(once)
     assert (
         tripos("sql", "select sample_id, model from facts.samples where role = 'candidate'", "-o", "s.json").code == 0
     )
@@ -213,8 +219,10 @@ def test_people_and_judges_decide_together(facts: Path, tripos: Command) -> None
     assert together["tell"] != judged["tell"]
 
 
-def test_a_line_says_its_item_its_model_and_the_value_that_it_won_by(facts: Path, tripos: Command) -> None:
-    name = run(tripos)
+def test_a_line_says_its_item_its_model_and_the_value_that_it_won_by(
+    facts: Path, tripos: Command, once: Command
+) -> None:
+    name = run(once)
     told = export(tripos)
     assert told["run_id"] == name and len(told["lines"]) == len(lines())
     best = {each["cell"]["scenario"]: (each["model"], each["value"]) for each in told["best"]}
@@ -232,16 +240,16 @@ def test_a_line_says_its_item_its_model_and_the_value_that_it_won_by(facts: Path
     ],
 )
 def test_what_cannot_be_held_out_is_said(
-    facts: Path, tripos: Command, arguments: tuple[str, ...], code: str, said: str
+    facts: Path, tripos: Command, once: Command, arguments: tuple[str, ...], code: str, said: str
 ) -> None:
-    run(tripos)
+    run(once)
     done = tripos("export", "distillation", "--by", "quality", "-o", "t.jsonl", *arguments)
     assert done.code == 2
     assert code in done.err and said in done.err
 
 
-def test_a_run_of_held_out_items_alone_has_nothing_to_export(facts: Path, tripos: Command) -> None:
-    run(tripos, "--limit", "1")
+def test_a_run_of_held_out_items_alone_has_nothing_to_export(facts: Path, tripos: Command, once: Command) -> None:
+    run(once, "--limit", "1")
     done = tripos("export", "distillation", "--by", "quality", "-o", "t.jsonl")
     assert done.code == 2
     assert "W0603" in done.err and "held out" in done.err and "--hold-out" in done.err

@@ -43,8 +43,8 @@ def rows(tripos: Command, query: str) -> list[dict[str, Any]]:
     return found
 
 
-def test_the_best_model_of_each_scenario_gives_its_replies(quiz: Path, tripos: Command) -> None:
-    run(tripos)
+def test_the_best_model_of_each_scenario_gives_its_replies(quiz: Path, tripos: Command, once: Command) -> None:
+    run(once)
     assert tripos("export", "distillation", "--per", "scenario", "-o", "t.jsonl").code == 0
     told = provenance("t.jsonl")
     means = rows(
@@ -70,8 +70,10 @@ def test_the_best_model_of_each_scenario_gives_its_replies(quiz: Path, tripos: C
     assert told["by_scenario"] == {"sums": 3, "words": 2}
 
 
-def test_per_metric_a_reply_belongs_to_the_metrics_that_it_is_scored_on(quiz: Path, tripos: Command) -> None:
-    run(tripos)
+def test_per_metric_a_reply_belongs_to_the_metrics_that_it_is_scored_on(
+    quiz: Path, tripos: Command, once: Command
+) -> None:
+    run(once)
     done = tripos("export", "distillation", "--per", "metric", "-o", "t.jsonl", "--json")
     best = {each["cell"]["metric"]: each["model"] for each in done.data["best"]}
     assert set(best) == {"CLEAR", "RIGHT"}
@@ -92,8 +94,8 @@ def test_models_that_are_as_good_are_named_and_the_first_is_taken() -> None:
     assert (best.model, best.ties) == ("b", ("a",))
 
 
-def test_pairs_are_of_one_prompt_and_apart_by_the_margin(quiz: Path, tripos: Command) -> None:
-    run(tripos)
+def test_pairs_are_of_one_prompt_and_apart_by_the_margin(quiz: Path, tripos: Command, once: Command) -> None:
+    run(once)
     assert tripos("export", "preferences", "--margin", "0.5", "-o", "p.jsonl").code == 0
     marks = {
         each["sample_id"]: each
@@ -164,9 +166,9 @@ def test_replies_are_compared_on_what_both_were_given_with_the_weights_of_the_sp
     assert (good.sample_id, bad.sample_id, margin) == ("b", "a", 0.5)
 
 
-def test_the_best_is_chosen_with_the_weights_of_the_spec(quiz: Path, tripos: Command) -> None:
+def test_the_best_is_chosen_with_the_weights_of_the_spec(quiz: Path, tripos: Command, once: Command) -> None:
     Path("quiz.tripos").write_text(QUIZ.replace("|   x   |   x   |", "|   3   |   1   |"), "utf-8")
-    run(tripos)
+    run(once)
     done = tripos("export", "distillation", "--per", "scenario", "-o", "t.jsonl", "--json")
     means = rows(
         tripos,
@@ -177,8 +179,8 @@ def test_the_best_is_chosen_with_the_weights_of_the_spec(quiz: Path, tripos: Com
     assert best["value"] == pytest.approx(max(each["mean"] for each in means))
 
 
-def test_a_larger_margin_leaves_out_the_nearer_pairs(quiz: Path, tripos: Command) -> None:
-    run(tripos)
+def test_a_larger_margin_leaves_out_the_nearer_pairs(quiz: Path, tripos: Command, once: Command) -> None:
+    run(once)
     assert tripos("export", "preferences", "-o", "all.jsonl").code == 0
     apart = sorted(line["margin"] for line in lines("all.jsonl"))
     assert tripos("export", "preferences", "--margin", str(apart[-1]), "-o", "few.jsonl").code == 0
@@ -186,12 +188,12 @@ def test_a_larger_margin_leaves_out_the_nearer_pairs(quiz: Path, tripos: Command
     assert provenance("few.jsonl")["left_out"]["below the margin"] == len([e for e in apart if e < apart[-1]])
 
 
-def test_a_declared_export_is_run_by_its_name(quiz: Path, tripos: Command) -> None:
+def test_a_declared_export_is_run_by_its_name(quiz: Path, tripos: Command, once: Command) -> None:
     text = (
         QUIZ + "export first { pairs of candidate by rubric\nrows reply\nformat completion\nwhere scenario == sums }\n"
     )
     Path("quiz.tripos").write_text(text, "utf-8")
-    run(tripos)
+    run(once)
     assert tripos("export", "first", "-o", "p.jsonl").code == 0
     told = provenance("p.jsonl")
     assert (told["export"], told["filters"], told["line_format"]) == ("first", ["scenario == sums"], "completion")
@@ -199,16 +201,16 @@ def test_a_declared_export_is_run_by_its_name(quiz: Path, tripos: Command) -> No
     assert all(isinstance(line[name], str) for line in lines("p.jsonl") for name in ("prompt", "chosen", "rejected"))
 
 
-def test_options_change_parts_of_a_declared_export(quiz: Path, tripos: Command) -> None:
+def test_options_change_parts_of_a_declared_export(quiz: Path, tripos: Command, once: Command) -> None:
     text = QUIZ + "export preferences { pairs of candidate by rubric margin 9\nrows reply }\n"
     Path("quiz.tripos").write_text(text, "utf-8")
-    run(tripos)
+    run(once)
     assert "W0603" in tripos("export", "preferences", "-o", "p.jsonl").err
     assert tripos("export", "preferences", "--margin", "0", "-o", "p.jsonl").code == 0
 
 
-def test_replies_that_failed_or_were_cut_off_are_never_exported(quiz: Path, tripos: Command) -> None:
-    run(tripos, "--model", "mock/careful,mock/broken-json", "--role", "judge=mock/careful:j")
+def test_replies_that_failed_or_were_cut_off_are_never_exported(quiz: Path, tripos: Command, once: Command) -> None:
+    run(once, "--model", "mock/careful,mock/broken-json", "--role", "judge=mock/careful:j")
     store = Store.open(quiz / "results", create=False)
     ids = [each["sample_id"] for each in rows(tripos, "from quiz.samples where scenario = 'sums' order by sample_id")]
     whole = [row for row in store.rows("samples", ids).values() if row["model"] == "mock/careful"]
@@ -225,17 +227,17 @@ def test_replies_that_failed_or_were_cut_off_are_never_exported(quiz: Path, trip
     assert tuple(sorted(RUNTIME_CUT, key=CUT.index)) == CUT
 
 
-def test_no_secret_reaches_a_line(quiz: Path, tripos: Command) -> None:
+def test_no_secret_reaches_a_line(quiz: Path, tripos: Command, once: Command) -> None:
     secret = [{**item, "answer": f"SECRET{place}"} for place, item in enumerate(ITEMS)]
     Path("items.jsonl").write_text("\n".join(map(json.dumps, secret)), "utf-8")
-    run(tripos)
+    run(once)
     for kind in ("distillation", "preferences"):
         assert tripos("export", kind, "-o", f"{kind}.jsonl").code == 0
         assert "SECRET" not in Path(f"{kind}.jsonl").read_text("utf-8")
 
 
-def test_the_same_run_gives_the_same_bytes(quiz: Path, tripos: Command) -> None:
-    run(tripos)
+def test_the_same_run_gives_the_same_bytes(quiz: Path, tripos: Command, once: Command) -> None:
+    run(once)
     for name in ("one.jsonl", "two.jsonl"):
         assert tripos("export", "preferences", "-o", name).code == 0
     assert Path("one.jsonl").read_bytes() == Path("two.jsonl").read_bytes()
@@ -243,19 +245,19 @@ def test_the_same_run_gives_the_same_bytes(quiz: Path, tripos: Command) -> None:
     assert one | {"file": ""} == two | {"file": ""}
 
 
-def test_a_line_is_there_once(quiz: Path, tripos: Command) -> None:
+def test_a_line_is_there_once(quiz: Path, tripos: Command, once: Command) -> None:
     text = QUIZ.replace('prompt "{{ item.question }}"', 'prompt "{{ item.question }}"\nsamples 3', 1)
     Path("quiz.tripos").write_text(text, "utf-8")
-    run(tripos)
+    run(once)
     done = tripos("export", "distillation", "--scenario", "sums", "-o", "t.jsonl", "--json")
     assert done.data["examples"] == 3 == len({json.dumps(line) for line in lines("t.jsonl")})
     assert done.data["left_out"]["doubles"] == 6
 
 
-def test_the_provenance_says_what_the_file_is_made_of(quiz: Path, tripos: Command) -> None:
+def test_the_provenance_says_what_the_file_is_made_of(quiz: Path, tripos: Command, once: Command) -> None:
     import hashlib
 
-    name = run(tripos)
+    name = run(once)
     assert tripos("export", "distillation", "-o", "t.jsonl", "--scenario", "sums").code == 0
     told = provenance("t.jsonl")
     assert told["run_id"] == name
@@ -282,27 +284,29 @@ def test_the_provenance_says_what_the_file_is_made_of(quiz: Path, tripos: Comman
     ],
 )
 def test_what_cannot_be_exported_is_said(
-    quiz: Path, tripos: Command, arguments: tuple[str, ...], code: str, said: str
+    quiz: Path, tripos: Command, once: Command, arguments: tuple[str, ...], code: str, said: str
 ) -> None:
-    run(tripos)
+    run(once)
     done = tripos("export", *arguments, "-o", "t.jsonl")
     assert done.code == 2
     assert code in done.err and said in done.err
     assert not Path("t.jsonl").exists()
 
 
-def test_a_file_that_cannot_be_written_is_said(quiz: Path, tripos: Command) -> None:
-    run(tripos)
+def test_a_file_that_cannot_be_written_is_said(quiz: Path, tripos: Command, once: Command) -> None:
+    run(once)
     done = tripos("export", "distillation", "-o", "quiz.tripos/t.jsonl")
     assert done.code == 2 and "W0604" in done.err
 
 
-def test_replies_of_scenarios_that_the_measure_says_nothing_of_are_left_out(quiz: Path, tripos: Command) -> None:
+def test_replies_of_scenarios_that_the_measure_says_nothing_of_are_left_out(
+    quiz: Path, tripos: Command, once: Command
+) -> None:
     local = "  score long = words(reply.text) > 3\n"
     assert local in QUIZ
     more = QUIZ.replace(local, local + "  measure own = mean(long)\n")
     (quiz / "quiz.tripos").write_text(more, "utf-8")
-    run(tripos)
+    run(once)
     done = tripos("export", "distillation", "--by", "sums.own", "-o", "t.jsonl", "--json")
     assert done.code == 0, done.err
     assert set(provenance("t.jsonl")["by_scenario"]) == {"sums"}
@@ -311,13 +315,15 @@ def test_replies_of_scenarios_that_the_measure_says_nothing_of_are_left_out(quiz
 @pytest.mark.parametrize(
     ("name", "told"), [("lenght", "did you mean `length`?"), ("own", "did you mean `sums.own`?"), ("xyz", "and 3 more")]
 )
-def test_an_unknown_measure_is_answered_with_the_nearest(quiz: Path, tripos: Command, name: str, told: str) -> None:
+def test_an_unknown_measure_is_answered_with_the_nearest(
+    quiz: Path, tripos: Command, once: Command, name: str, told: str
+) -> None:
     own = "".join(
         f"  measure {name} = mean(long)\n" for name in ("own", "b1", "b2", "b3", "b4", "b5", "b6", "b7", "b8")
     )
     local = "  score long = words(reply.text) > 3\n"
     (quiz / "quiz.tripos").write_text(QUIZ.replace(local, local + own), "utf-8")
-    run(tripos)
+    run(once)
     done = tripos("export", "distillation", "--by", name, "-o", "t.jsonl")
     assert done.code == 2
     assert told in " ".join(done.err.split())

@@ -25,24 +25,26 @@ scenario talk {
 """
 
 
-def test_show_tables_shows_those_of_the_benchmark_first(quiz: Path, tripos: Command) -> None:
-    tripos("run", "quiz.tripos", *CAREFUL)
+def test_show_tables_shows_those_of_the_benchmark_first(quiz: Path, tripos: Command, once: Command) -> None:
+    once("run", "quiz.tripos", *CAREFUL)
     names = tripos("sql", "show tables").out.split()
     assert "quiz.scores" in names
     assert names.index("quiz.scores") < names.index("scores")
     assert "runs" in names
 
 
-def test_a_field_of_the_items_that_is_taken_for_a_column_is_shown_where_it_is(quiz: Path, tripos: Command) -> None:
-    tripos("run", "quiz.tripos", *CAREFUL)
+def test_a_field_of_the_items_that_is_taken_for_a_column_is_shown_where_it_is(
+    quiz: Path, tripos: Command, once: Command
+) -> None:
+    once("run", "quiz.tripos", *CAREFUL)
     done = tripos("sql", "select question from quiz.scores")
     assert done.code == 2
     told = " ".join(done.err.split())
     assert "it is a field: `fields->>'question'` of `quiz.items`, which is joined to other tables by `item_id`" in told
 
 
-def test_a_word_that_is_no_column_has_no_far_fetched_suggestion(quiz: Path, tripos: Command) -> None:
-    tripos("run", "quiz.tripos", *CAREFUL)
+def test_a_word_that_is_no_column_has_no_far_fetched_suggestion(quiz: Path, tripos: Command, once: Command) -> None:
+    once("run", "quiz.tripos", *CAREFUL)
     assert "did you mean" not in tripos("sql", "select correct from quiz.scores").err
 
 
@@ -70,17 +72,21 @@ def test_a_provider_in_capitals_is_known(quiz: Path, tripos: Command) -> None:
     assert "did you mean `openai/gpt-4o`?" in done.err
 
 
-def test_the_head_of_a_report_lines_up_where_a_role_has_a_chinese_name(quiz: Path, tripos: Command) -> None:
+def test_the_head_of_a_report_lines_up_where_a_role_has_a_chinese_name(
+    quiz: Path, tripos: Command, once: Command
+) -> None:
     (quiz / "quiz.tripos").write_text(QUIZ.replace("candidate", "考生"), "utf-8")
-    tripos("run", "quiz.tripos", *CAREFUL)
+    once("run", "quiz.tripos", *CAREFUL)
     lines = tripos("report").out.splitlines()
     [role] = [line for line in lines if line.startswith("考生 ")]
     [plan] = [line for line in lines if line.startswith("plan ")]
     assert cell_len(role[: role.index("mock/")]) == len(plan) - len(plan.removeprefix("plan").lstrip())
 
 
-def test_show_without_a_key_lists_replies_of_which_each_can_be_shown(quiz: Path, tripos: Command) -> None:
-    tripos("run", "quiz.tripos", *CAREFUL)
+def test_show_without_a_key_lists_replies_of_which_each_can_be_shown(
+    quiz: Path, tripos: Command, once: Command
+) -> None:
+    once("run", "quiz.tripos", *CAREFUL)
     listed = tripos("show")
     assert listed.code == 0
     head, _, first, *_ = listed.out.splitlines()
@@ -89,8 +95,8 @@ def test_show_without_a_key_lists_replies_of_which_each_can_be_shown(quiz: Path,
     assert tripos("show", first.split()[0]).out.startswith(f"reply {first.split()[0]}")
 
 
-def test_show_without_a_key_says_how_many_replies_there_are(quiz: Path, tripos: Command) -> None:
-    tripos("run", "quiz.tripos", *CAREFUL)
+def test_show_without_a_key_says_how_many_replies_there_are(quiz: Path, tripos: Command, once: Command) -> None:
+    once("run", "quiz.tripos", *CAREFUL)
     [row] = tripos("sql", "select count(*) as n from samples").out.splitlines()[2:3]
     assert f"all of {int(row)} replies" in " ".join(tripos("show").out.split())
 

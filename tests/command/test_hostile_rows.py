@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
+from tests.each import each
 
 SPEC = """\
 benchmark echo "1.0.0" {
@@ -107,6 +108,14 @@ def echo(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     server.server_close()
 
 
+@pytest.fixture
+def echoed(echo: Path, tripos: Command) -> Path:
+    """That folder after a run over every row."""
+    write_rows(echo, HOSTILE)
+    run(tripos, "openai/echo")
+    return echo
+
+
 def write_rows(folder: Path, texts: dict[str, str]) -> None:
     rows = [{"name": name, "text": text, "secret": SECRET} for name, text in texts.items()]
     (folder / "items.jsonl").write_text("\n".join(json.dumps(row) for row in rows), "utf-8")
@@ -128,12 +137,10 @@ def assert_harmless(shown: str) -> None:
     assert not steering, sorted(map(ascii, steering))
 
 
-@pytest.mark.parametrize("name", HOSTILE)
-def test_a_row_reaches_the_model_as_it_is(echo: Path, tripos: Command, name: str) -> None:
-    write_rows(echo, {name: HOSTILE[name]})
-    run(tripos, "openai/echo")
-    [request] = Echo.sent
-    assert request["messages"] == [{"role": "user", "content": encodable(HOSTILE[name])}]
+def test_every_row_reaches_the_model_as_it_is(echoed: Path) -> None:
+    asked = sorted(request["messages"][0]["content"] for request in Echo.sent)
+    assert asked == sorted(encodable(text) for text in HOSTILE.values())
+    assert {(len(request["messages"]), request["messages"][0]["role"]) for request in Echo.sent} == {(1, "user")}
 
 
 @pytest.mark.parametrize("model", ["openai/echo", "mock/careful"])
@@ -153,10 +160,8 @@ def test_rows_are_kept_as_they_are(echo: Path, tripos: Command, model: str) -> N
             assert row["reply"] == expected
 
 
-@pytest.mark.parametrize("form", ["csv", "json", "jsonl", "parquet"])
-def test_replies_leave_as_the_text_that_they_are(echo: Path, tripos: Command, form: str) -> None:
-    write_rows(echo, HOSTILE)
-    run(tripos, "openai/echo")
+@each("form", ["csv", "json", "jsonl", "parquet"])
+def test_replies_leave_as_the_text_that_they_are(echoed: Path, tripos: Command, form: str) -> None:
     done = tripos("sql", "select reply from main.samples", "-o", f"out.{form}")
     assert done.code == 0, done.err
     assert sorted(read(Path(f"out.{form}"))) == sorted(encodable(text) for text in HOSTILE.values())
@@ -176,7 +181,7 @@ def read(path: Path) -> list[str]:
     return [row["reply"] for row in rows]
 
 
-@pytest.mark.parametrize(
+@each(
     "command",
     [
         ("report",),
@@ -191,11 +196,8 @@ def read(path: Path) -> list[str]:
         ("sql", "select error('\x1b[31mred')"),
         ("sql", "select cast(reply as integer) from main.samples"),
     ],
-    ids=str,
 )
-def test_nothing_of_a_row_steers_a_terminal(echo: Path, tripos: Command, command: tuple[str, ...]) -> None:
-    write_rows(echo, HOSTILE)
-    run(tripos, "openai/echo")
+def test_nothing_of_a_row_steers_a_terminal(echoed: Path, tripos: Command, command: tuple[str, ...]) -> None:
     shown = tripos(*command)
     assert_harmless(shown.out + shown.err)
 
@@ -214,9 +216,8 @@ def test_what_a_provider_says_of_a_row_steers_no_terminal(
         assert_harmless(shown.out + shown.err)
 
 
-def test_a_secret_is_not_asked_for_by_a_row(echo: Path, tripos: Command) -> None:
-    write_rows(echo, HOSTILE)
-    run(tripos, "openai/echo")
+def test_a_secret_is_not_asked_for_by_a_row(echoed: Path) -> None:
+    assert Echo.sent
     assert SECRET not in json.dumps(Echo.sent)
 
 

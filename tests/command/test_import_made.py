@@ -89,10 +89,10 @@ def test_replies_to_rows_that_a_run_made_are_taken_and_scored(folder: Path, trip
     assert tripos("store", "check").code == 0
 
 
-def test_what_was_imported_is_not_asked_for_again(folder: Path, tripos: Command) -> None:
+def test_what_was_imported_is_not_asked_for_again(folder: Path, tripos: Command, once: Command) -> None:
     assert take(tripos, [{**row, "model": "mock/careful:b"} for row in made(tripos)]).code == 0
     roles = ("--role", "author=mock/author", "--role", "judge=mock/careful")
-    assert tripos("run", "written.tripos", "--model", "mock/careful:b", *roles).code == 0
+    assert once("run", "written.tripos", "--model", "mock/careful:b", *roles).code == 0
     said = ask("select distinct starts_with(reply, 'it is ') from written.samples where model = 'mock/careful:b'")
     assert said == [(True,)]
 

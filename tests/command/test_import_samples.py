@@ -131,10 +131,10 @@ def test_lists_of_replies_are_rows_of_their_own(quiz: Path, tripos: Command) -> 
     assert ask("select model, reply from quiz.samples order by all") == [("mistral/m", "2"), (GPT, "two")]
 
 
-def test_scores_of_imported_replies_can_be_imported(quiz: Path, tripos: Command) -> None:
+def test_scores_of_imported_replies_can_be_imported(quiz: Path, tripos: Command, once: Command) -> None:
     take(tripos, REPLIES)
     Path("scores.csv").write_text("scenario,question,Clarity,Correctness\nsums,1+1,7,9\nwords,12 + 30,5,\n", "utf-8")
-    assert tripos("import", "scores", "scores.csv", "--evaluator", "human/alice").code == 0
+    assert once("import", "scores", "scores.csv", "--evaluator", "human/alice").code == 0
     rows = [row for each in tripos("report", "--json").data["measures"] for row in each["rows"]]
     assert [(row.get("metric"), row["value"], row["n"]) for row in rows] == [
         ("CLEAR", 6.0, 2),

@@ -278,9 +278,9 @@ def test_imported_scores_show_in_a_report_of_one_run_and_take_part_in_its_measur
     assert by_metric() == (pytest.approx((value * n + 9) / (n + 1)), n + 1)
 
 
-def test_a_report_of_one_run_still_leaves_out_judges_of_others(graded: Path, tripos: Command) -> None:
+def test_a_report_of_one_run_still_leaves_out_judges_of_others(graded: Path, tripos: Command, once: Command) -> None:
     take(tripos, write(graded / "long.csv", LONG))
-    tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:b", "--json")
+    once("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:b", "--json")
     connection, _ = connect_run(Store.open("results", create=False))
     with connection:
         found = connection.execute("select distinct evaluator from quiz.scores where evaluator is not null order by 1")
@@ -296,23 +296,25 @@ def test_a_reply_is_found_by_its_id(graded: Path, tripos: Command) -> None:
     assert scores() == [("words", "CLEAR", "human/alice", 1, 4.0)]
 
 
-def test_a_row_that_could_mean_several_replies_says_what_tells_them_apart(graded: Path, tripos: Command) -> None:
+def test_a_row_that_could_mean_several_replies_says_what_tells_them_apart(
+    graded: Path, tripos: Command, once: Command
+) -> None:
     more = ("--model", "mock/careful,mock/careful:b", "--role", "judge=mock/careful:a", "--json")
-    tripos("run", "quiz.tripos", *more)
+    once("run", "quiz.tripos", *more)
     done = take(tripos, write(graded / "long.csv", LONG[:1]))
     assert (done.code, "2 replies to the item could be meant: name the model" in done.err) == (1, True)
     told = write(graded / "told.csv", [{**LONG[0], "model": "mock/careful:b"}])
     assert take(tripos, told, "--json").data["new"] == 1
 
 
-def test_a_mapping_says_what_columns_and_words_mean(graded: Path, tripos: Command) -> None:
+def test_a_mapping_says_what_columns_and_words_mean(graded: Path, once: Command) -> None:
     (graded / "odd.csv").write_text("Q,Criterion,Mark,Who,System\n1+1,Clarity,6,bob,A\n", "utf-8")
     (graded / "odd.toml").write_text(
         '[columns]\nquestion = "Q"\nmetric = "Criterion"\nvalue = "Mark"\nevaluator = "Who"\nmodel = "System"\n'
         '[set]\nscenario = "sums"\n[values.model]\nA = "mock/careful"\n',
         "utf-8",
     )
-    assert tripos("import", "scores", "odd.csv", "--mapping", "odd.toml").code == 0
+    assert once("import", "scores", "odd.csv", "--mapping", "odd.toml").code == 0
     assert scores() == [("sums", "CLEAR", "bob", 1, 6.0)]
 
 
@@ -345,18 +347,18 @@ def test_a_file_without_any_metric_is_an_error(graded: Path, tripos: Command) ->
     assert (done.code, "no column says which metric a value is of" in done.err) == (2, True)
 
 
-def test_the_words_of_a_level_of_one_number_are_that_number(quiz: Path, tripos: Command) -> None:
+def test_the_words_of_a_level_of_one_number_are_that_number(quiz: Path, tripos: Command, once: Command) -> None:
     levels = 'asks "Is the reply clear?"\n    level 10..10 "Perfect"\n    level 1..9 "Less so"'
     (quiz / "quiz.tripos").write_text(QUIZ.replace('asks "Is the reply clear?"', levels), "utf-8")
-    tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a", "--json")
+    once("run", "quiz.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:a", "--json")
     assert take(tripos, write(quiz / "a.csv", [{**LONG[0], "score": "perfect"}])).code == 0
     assert scores()[0][4] == 10.0
     done = take(tripos, write(quiz / "b.csv", [{**LONG[0], "score": "Less so"}]))
     assert "this level has the scores from 1 to 9: give one of them" in done.err
 
 
-def test_scores_need_replies_that_a_scorer_grades(quiz: Path, tripos: Command) -> None:
-    tripos("run", "quiz.tripos", "--model", "mock/down", "--role", "judge=mock/careful:a", "--json")
+def test_scores_need_replies_that_a_scorer_grades(quiz: Path, tripos: Command, once: Command) -> None:
+    once("run", "quiz.tripos", "--model", "mock/down", "--role", "judge=mock/careful:a", "--json")
     done = take(tripos, write(quiz / "long.csv", LONG))
     assert (done.code, done.err.startswith("error[W0504]")) == (2, True)
 
@@ -451,10 +453,12 @@ measure share = mean(good)
 """
 
 
-def test_what_a_judge_gives_without_metrics_is_called_like_its_score(quiz: Path, tripos: Command) -> None:
+def test_what_a_judge_gives_without_metrics_is_called_like_its_score(
+    quiz: Path, tripos: Command, once: Command
+) -> None:
     (quiz / "gate.tripos").write_text(GATE, "utf-8")
     Path("replies.csv").write_text("question,model,reply\n1+1,a/x,2\n12 + 30,a/x,42\n", "utf-8")
-    assert tripos("import", "samples", "replies.csv", "--spec", "gate.tripos").code == 0
+    assert once("import", "samples", "replies.csv", "--spec", "gate.tripos").code == 0
     Path("scores.csv").write_text("question,good,mark\n1+1,yes,3\n12 + 30,no,0\n", "utf-8")
     assert take(tripos, "scores.csv").code == 0
     [share] = [row for each in tripos("report", "--json").data["measures"] for row in each["rows"]]

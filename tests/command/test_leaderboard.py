@@ -74,8 +74,8 @@ def ranks(found: dict[str, Any]) -> list[tuple[str, int, str]]:
     return [(each["model"], each["rank"], each["letters"]) for each in found["models"]]
 
 
-def test_models_that_the_items_do_not_tell_apart_share_a_rank(numbers: Path, tripos: Command) -> None:
-    bring(tripos, good=27, fair=26, poor=4)
+def test_models_that_the_items_do_not_tell_apart_share_a_rank(numbers: Path, tripos: Command, once: Command) -> None:
+    bring(once, good=27, fair=26, poor=4)
     found = board(tripos, "--measure", "numbers=parity.accuracy")
     assert ranks(found) == [("lab/good", 1, "a"), ("lab/fair", 1, "a"), ("lab/poor", 3, "b")]
     assert [each["tied"] for each in found["models"]] == [True, True, False]
@@ -83,92 +83,104 @@ def test_models_that_the_items_do_not_tell_apart_share_a_rank(numbers: Path, tri
     assert found["models"][0]["low"] < 0.9 < found["models"][0]["high"]
 
 
-def test_a_formula_is_ranked_by_its_own_difference(numbers: Path, tripos: Command) -> None:
-    bring(tripos, good=27, poor=4)
+def test_a_formula_is_ranked_by_its_own_difference(numbers: Path, tripos: Command, once: Command) -> None:
+    bring(once, good=27, poor=4)
     found = board(tripos)
     assert found["measure"] == "both"
     assert ranks(found) == [("lab/good", 1, "a"), ("lab/poor", 2, "b")]
 
 
-def test_one_that_is_right_on_every_item_is_ahead_of_one_that_is_wrong_on_all(numbers: Path, tripos: Command) -> None:
-    bring(tripos, all=ITEMS, none=0)
+def test_one_that_is_right_on_every_item_is_ahead_of_one_that_is_wrong_on_all(
+    numbers: Path, tripos: Command, once: Command
+) -> None:
+    bring(once, all=ITEMS, none=0)
     assert ranks(board(tripos)) == [("lab/all", 1, "a"), ("lab/none", 2, "b")]
 
 
-def test_a_model_is_not_ranked_beside_those_of_another_major_version(numbers: Path, tripos: Command) -> None:
-    bring(tripos, old=27)
+def test_a_model_is_not_ranked_beside_those_of_another_major_version(
+    numbers: Path, tripos: Command, once: Command
+) -> None:
+    bring(once, old=27)
     (numbers / "numbers.tripos").write_text(NUMBERS.replace("VERSION", "2.0.0"), "utf-8")
-    bring(tripos, new=26)
+    bring(once, new=26)
     found = board(tripos)
     assert (found["version"], found["left_out"]) == ("2.0.0", {"lab/old": ["1.0.0"]})
     assert [model for model, *_ in ranks(found)] == ["lab/new"]
     assert "left out: lab/old, which ran under version 1.0.0 only" in tripos("leaderboard").out
 
 
-def test_a_model_of_another_major_version_is_ranked_where_somebody_wants_it(numbers: Path, tripos: Command) -> None:
-    bring(tripos, old=27)
+def test_a_model_of_another_major_version_is_ranked_where_somebody_wants_it(
+    numbers: Path, tripos: Command, once: Command
+) -> None:
+    bring(once, old=27)
     (numbers / "numbers.tripos").write_text(NUMBERS.replace("VERSION", "2.0.0"), "utf-8")
-    bring(tripos, new=4)
+    bring(once, new=4)
     found = board(tripos, "--anyway")
     assert (found["left_out"], found["mixed"]) == ({}, {"lab/old": ["1.0.0"]})
     assert [model for model, *_ in ranks(found)] == ["lab/old", "lab/new"]
     assert "! lab/old ran under version 1.0.0 only" in tripos("leaderboard", "--anyway").out
 
 
-def test_below_1_0_0_the_second_number_tells_versions_apart(numbers: Path, tripos: Command) -> None:
+def test_below_1_0_0_the_second_number_tells_versions_apart(numbers: Path, tripos: Command, once: Command) -> None:
     (numbers / "numbers.tripos").write_text(NUMBERS.replace("VERSION", "0.2.0"), "utf-8")
-    bring(tripos, old=27)
+    bring(once, old=27)
     (numbers / "numbers.tripos").write_text(NUMBERS.replace("VERSION", "0.3.0"), "utf-8")
-    bring(tripos, new=26)
+    bring(once, new=26)
     assert board(tripos)["left_out"] == {"lab/old": ["0.2.0"]}
 
 
-def test_a_model_of_an_earlier_minor_version_is_ranked_with_the_others(numbers: Path, tripos: Command) -> None:
-    bring(tripos, old=27)
+def test_a_model_of_an_earlier_minor_version_is_ranked_with_the_others(
+    numbers: Path, tripos: Command, once: Command
+) -> None:
+    bring(once, old=27)
     (numbers / "numbers.tripos").write_text(NUMBERS.replace("VERSION", "1.1.0"), "utf-8")
-    bring(tripos, new=4)
+    bring(once, new=4)
     assert [model for model, *_ in ranks(board(tripos))] == ["lab/old", "lab/new"]
 
 
-def test_a_measure_called_overall_stands_for_its_benchmark(numbers: Path, tripos: Command) -> None:
+def test_a_measure_called_overall_stands_for_its_benchmark(numbers: Path, tripos: Command, once: Command) -> None:
     spec = SILENT.replace("VERSION", "1.0.0") + "measure overall = mean(parity.short)\n"
     (numbers / "numbers.tripos").write_text(spec, "utf-8")
-    bring(tripos, good=27)
+    bring(once, good=27)
     assert board(tripos)["measure"] == "overall"
 
 
-def test_without_measures_of_the_whole_each_scenario_has_its_first(numbers: Path, tripos: Command) -> None:
+def test_without_measures_of_the_whole_each_scenario_has_its_first(
+    numbers: Path, tripos: Command, once: Command
+) -> None:
     spec = SILENT.replace("VERSION", "1.0.0").partition("measure shortness")[0]
     (numbers / "numbers.tripos").write_text(spec, "utf-8")
-    bring(tripos, good=27)
+    bring(once, good=27)
     assert board(tripos)["measure"] == "parity.accuracy"
 
 
 def test_without_a_headline_the_first_measure_of_the_whole_stands_for_the_benchmark(
-    numbers: Path, tripos: Command
+    numbers: Path, tripos: Command, once: Command
 ) -> None:
     (numbers / "numbers.tripos").write_text(SILENT.replace("VERSION", "1.0.0"), "utf-8")
-    bring(tripos, good=27)
+    bring(once, good=27)
     assert board(tripos)["measure"] == "shortness"
 
 
-def test_each_headline_is_a_board_in_the_order_that_they_are_named(numbers: Path, tripos: Command) -> None:
+def test_each_headline_is_a_board_in_the_order_that_they_are_named(
+    numbers: Path, tripos: Command, once: Command
+) -> None:
     spec = NUMBERS.replace("VERSION", "1.0.0").replace("headline  both", "headline  wrong, parity.accuracy, both")
     (numbers / "numbers.tripos").write_text(spec, "utf-8")
-    bring(tripos, good=27)
+    bring(once, good=27)
     boards = tripos("leaderboard", "--json").data["boards"]
     assert [each["measure"] for each in boards] == ["wrong", "parity.accuracy", "both"]
 
 
-def test_the_lowest_is_ahead_where_lower_is_better(numbers: Path, tripos: Command) -> None:
-    bring(tripos, poor=4, fair=26, good=27)
+def test_the_lowest_is_ahead_where_lower_is_better(numbers: Path, tripos: Command, once: Command) -> None:
+    bring(once, poor=4, fair=26, good=27)
     found = board(tripos, "--measure", "numbers=wrong")
     assert found["lower_is_better"]
     assert ranks(found) == [("lab/good", 1, "a"), ("lab/fair", 1, "a"), ("lab/poor", 3, "b")]
 
 
-def test_every_format_says_that_lower_is_better(numbers: Path, tripos: Command) -> None:
-    bring(tripos, good=27, poor=4)
+def test_every_format_says_that_lower_is_better(numbers: Path, tripos: Command, once: Command) -> None:
+    bring(once, good=27, poor=4)
     wrong = ("leaderboard", "--measure", "numbers=wrong")
     assert tripos(*wrong).out.splitlines()[0] == "numbers 1.0.0: wrong (lower is better)"
     assert tripos(*wrong, "--format", "markdown").out.splitlines()[0] == "### numbers 1.0.0: wrong (lower is better)"
@@ -179,15 +191,17 @@ def test_every_format_says_that_lower_is_better(numbers: Path, tripos: Command) 
     ]
 
 
-def test_figures_below_1_0_0_of_two_minor_versions_are_not_ranked_together(numbers: Path, tripos: Command) -> None:
+def test_figures_below_1_0_0_of_two_minor_versions_are_not_ranked_together(
+    numbers: Path, tripos: Command, once: Command
+) -> None:
     for version, model in (("0.1.0", "old"), ("0.2.0", "new")):
         (numbers / "numbers.tripos").write_text(NUMBERS.replace("VERSION", version), "utf-8")
-        bring(tripos, **{model: 27})
+        bring(once, **{model: 27})
     assert board(tripos)["left_out"] == {"lab/old": ["0.1.0"]}
 
 
-def test_a_comparison_says_that_the_lower_is_better(numbers: Path, tripos: Command) -> None:
-    bring(tripos, good=27, poor=4)
+def test_a_comparison_says_that_the_lower_is_better(numbers: Path, tripos: Command, once: Command) -> None:
+    bring(once, good=27, poor=4)
     runs = [each["run_id"] for each in tripos("list", "--json").data]
     done = tripos("compare", *reversed(runs), "--models", "good,poor", "--json")
     told = {row["name"]: row["verdict"] for row in done.data["rows"] if row["section"] == "measure"}
@@ -197,18 +211,18 @@ def test_a_comparison_says_that_the_lower_is_better(numbers: Path, tripos: Comma
 
 
 def test_a_report_says_what_stands_for_the_benchmark_and_which_is_better_when_lower(
-    numbers: Path, tripos: Command
+    numbers: Path, tripos: Command, once: Command
 ) -> None:
-    bring(tripos, good=27)
+    bring(once, good=27)
     done = tripos("report")
     assert "wrong (lower is better)" in done.out
     assert "headline   both" in done.out
 
 
-def test_a_measure_that_goes_by_something_is_refused(numbers: Path, tripos: Command) -> None:
+def test_a_measure_that_goes_by_something_is_refused(numbers: Path, tripos: Command, once: Command) -> None:
     spec = NUMBERS.replace("VERSION", "1.0.0") + "measure split = mean(parity.right) by item.even\n"
     (numbers / "numbers.tripos").write_text(spec, "utf-8")
-    bring(tripos, good=27)
+    bring(once, good=27)
     done = tripos("leaderboard", "--measure", "numbers=split")
     assert done.code == 2
     assert "does not come to one value for each model" in done.err
@@ -222,32 +236,34 @@ def test_a_measure_that_goes_by_something_is_refused(numbers: Path, tripos: Comm
         (("--measure", "both"), "write --measure BENCHMARK=MEASURE"),
     ],
 )
-def test_a_name_that_is_not_there_is_told(numbers: Path, tripos: Command, arguments: list[str], told: str) -> None:
-    bring(tripos, good=27)
+def test_a_name_that_is_not_there_is_told(
+    numbers: Path, tripos: Command, once: Command, arguments: list[str], told: str
+) -> None:
+    bring(once, good=27)
     done = tripos("leaderboard", *arguments)
     assert done.code == 2
     assert told in done.err
 
 
-def test_a_board_has_room_in_80_columns(numbers: Path, tripos: Command) -> None:
-    bring(tripos, **{"a-model-with-a-name-that-is-longer-than-anybody-would-give-to-it": 27, "good": 26})
-    both = ("--measure", "numbers=both", *(each for _ in range(7) for each in ("--measure", "numbers=doubled")))
+def test_a_board_has_room_in_80_columns(numbers: Path, tripos: Command, once: Command) -> None:
+    bring(once, **{"a-model-with-a-name-that-is-longer-than-anybody-would-give-to-it": 27, "good": 26})
+    both = ("--measure", "numbers=both", *(each for _ in range(3) for each in ("--measure", "numbers=doubled")))
     done = tripos("leaderboard", *both)
     assert done.code == 0
     assert "side by side" in done.out
     assert max(map(len, done.out.splitlines())) <= 80
 
 
-def test_columns_line_up_beside_a_model_whose_name_is_chinese(numbers: Path, tripos: Command) -> None:
-    bring(tripos, 实验室的小模型=20, small=12)
+def test_columns_line_up_beside_a_model_whose_name_is_chinese(numbers: Path, tripos: Command, once: Command) -> None:
+    bring(once, 实验室的小模型=20, small=12)
     lines = tripos("leaderboard").out.splitlines()
     ends = [cell_len(line.rstrip()[:-1].rstrip()) for line in lines if "lab/" in line]
     assert len(ends) == 2
     assert len(set(ends)) == 1
 
 
-def test_csv_has_a_row_for_every_model_and_board(numbers: Path, tripos: Command) -> None:
-    bring(tripos, good=27, poor=4)
+def test_csv_has_a_row_for_every_model_and_board(numbers: Path, tripos: Command, once: Command) -> None:
+    bring(once, good=27, poor=4)
     rows = list(csv.DictReader(io.StringIO(tripos("leaderboard", "--format", "csv").out)))
     assert [(row["model"], row["rank"], row["tied"]) for row in rows] == [
         ("lab/good", "1", "false"),
@@ -255,8 +271,8 @@ def test_csv_has_a_row_for_every_model_and_board(numbers: Path, tripos: Command)
     ]
 
 
-def test_markdown_is_a_table(numbers: Path, tripos: Command) -> None:
-    bring(tripos, good=27)
+def test_markdown_is_a_table(numbers: Path, tripos: Command, once: Command) -> None:
+    bring(once, good=27)
     lines = tripos("leaderboard", "--format", "markdown").out.splitlines()
     assert lines[0] == "### numbers 1.0.0: both"
     assert lines[4].startswith("| 1 | lab/good | ")

@@ -111,23 +111,23 @@ def test_a_forecast_after_a_run_has_nothing_to_call(folder: Path, tripos: Comman
     assert (found["total"]["at_most"], found["total"]["reused"]) == (0, made["calls"]["asked"])
 
 
-def test_a_forecast_after_a_smaller_run_knows_what_is_kept(folder: Path, tripos: Command) -> None:
-    tripos("run", "written.tripos", *MODELS, "--limit", "5")
+def test_a_forecast_after_a_smaller_run_knows_what_is_kept(folder: Path, tripos: Command, once: Command) -> None:
+    once("run", "written.tripos", *MODELS, "--limit", "5")
     found = tripos("run", "written.tripos", *MODELS, "--limit", "7", "--dry-run", "--json").data
     assert found["items_to_be_made"] == {"exercises": 2}
     assert found["total"]["calls"]["expected"] == 6
 
 
-def test_secret_fields_are_kept_from_the_models_that_are_compared(folder: Path, tripos: Command) -> None:
-    tripos("run", "written.tripos", *MODELS, "--limit", "3")
+def test_secret_fields_are_kept_from_the_models_that_are_compared(folder: Path, tripos: Command, once: Command) -> None:
+    once("run", "written.tripos", *MODELS, "--limit", "3")
     sent = "select count(*) as n from written.samples s join written.items i using (item_id) where role = 'candidate'"
     leak = sent + " and contains(s.messages, json_extract_string(i.fields, '$.solution'))"
     assert query(folder, sent) == [{"n": 3}]
     assert query(folder, leak) == [{"n": 0}]
 
 
-def test_why_explains_an_attempt(folder: Path, tripos: Command) -> None:
-    tripos("run", "written.tripos", *MODELS, "--limit", "1")
+def test_why_explains_an_attempt(folder: Path, tripos: Command, once: Command) -> None:
+    once("run", "written.tripos", *MODELS, "--limit", "1")
     [row] = query(folder, "select sample_id from written.samples where role = 'author' limit 1")
     done = tripos("why", row["sample_id"])
     assert done.code == 0
@@ -135,8 +135,8 @@ def test_why_explains_an_attempt(folder: Path, tripos: Command) -> None:
     assert "unknown" not in done.out
 
 
-def test_views_leave_out_an_item_whose_slot_came_to_another(folder: Path, tripos: Command) -> None:
-    assert tripos("run", "written.tripos", *MODELS, "--limit", "2").code == 0
+def test_views_leave_out_an_item_whose_slot_came_to_another(folder: Path, tripos: Command, once: Command) -> None:
+    assert once("run", "written.tripos", *MODELS, "--limit", "2").code == 0
     assert query(folder, "select count(*) as n from written.items") == [{"n": 2}]
     [slot, _] = query(folder, "from main.slots order by slot_id")
     [item] = query(folder, f"from main.items where item_id = '{slot['item_id']}'")

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Command
+from tests.each import each
 from tripos.command.main import VERBS, build_parser
 from tripos.config import load_config
 from tripos.failure import USAGE, Failure
@@ -38,9 +39,7 @@ def _below(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser
     return next((dict(action.choices) for action in several), {})
 
 
-@pytest.mark.parametrize(
-    ("words", "option"), options(), ids=lambda each: each if isinstance(each, str) else " ".join(each)
-)
+@each("words, option", options())
 def test_every_option_of_a_folder_or_a_file_refuses_an_address(
     words: list[str], option: str, tripos: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

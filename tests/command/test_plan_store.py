@@ -42,8 +42,8 @@ def test_without_a_store_everything_is_called_and_no_store_is_made(quiz: Path, t
     assert not (quiz / "results").exists()
 
 
-def test_a_dry_run_asks_nothing_and_leaves_the_store_as_it_was(quiz: Path, tripos: Command) -> None:
-    tripos("run", "quiz.tripos", *CAREFUL, "--json")
+def test_a_dry_run_asks_nothing_and_leaves_the_store_as_it_was(quiz: Path, tripos: Command, once: Command) -> None:
+    once("run", "quiz.tripos", *CAREFUL, "--json")
     store = Store.open("results", create=False)
     before = {table: store.parts(table) for table in TABLES}
     assert counts(dry(tripos)) == (10, 0, 0)
@@ -51,8 +51,8 @@ def test_a_dry_run_asks_nothing_and_leaves_the_store_as_it_was(quiz: Path, tripo
     assert {table: Store.open("results", create=False).parts(table) for table in TABLES} == before
 
 
-def test_a_forecast_says_what_the_run_then_does(quiz: Path, tripos: Command) -> None:
-    tripos("run", "quiz.tripos", *CAREFUL, "--json")
+def test_a_forecast_says_what_the_run_then_does(quiz: Path, tripos: Command, once: Command) -> None:
+    once("run", "quiz.tripos", *CAREFUL, "--json")
     (quiz / "quiz.tripos").write_text(QUIZ.replace("Is the reply right?", "Is the reply correct?"), "utf-8")
     more = ("--model", "mock/careful,mock/careful:b", "--role", "judge=mock/careful:a")
     found = dry(tripos, *more)
@@ -66,22 +66,24 @@ def test_a_forecast_says_what_the_run_then_does(quiz: Path, tripos: Command) -> 
     assert counts(found) == (7, 8, 13)  # the other model may not reply to five rows, and then nobody is judged
 
 
-def test_new_items_failures_and_more_samples_are_told(quiz: Path, tripos: Command) -> None:
+def test_new_items_failures_and_more_samples_are_told(quiz: Path, tripos: Command, once: Command) -> None:
     failing = ("--model", "mock/fails-1", "--role", "judge=mock/careful:a")
-    tripos("run", "quiz.tripos", *failing, "--max-retries", "0", "--json")
+    once("run", "quiz.tripos", *failing, "--max-retries", "0", "--json")
     with (quiz / "items.jsonl").open("a") as file:
         file.write("\n" + json.dumps({"question": "7 * 6 = ?", "answer": "42"}))
     told = why(dry(tripos, *failing))
     assert told["failed before (R0111)"] == 5
     assert told["items new or changed: 2 of 7"] == 2
-    tripos("run", "quiz.tripos", *CAREFUL, "--json")
+    once("run", "quiz.tripos", *CAREFUL, "--json")
     text = QUIZ.replace('prompt "{{ item.question }}"', 'prompt "{{ item.question }}", samples 3')
     (quiz / "quiz.tripos").write_text(text, "utf-8")
     assert why(dry(tripos))["more samples: 1 → 3"] == 8
 
 
-def test_the_tokens_of_kept_replies_are_what_further_ones_are_taken_to_have(quiz: Path, tripos: Command) -> None:
-    tripos("run", "quiz.tripos", *CAREFUL, "--json")
+def test_the_tokens_of_kept_replies_are_what_further_ones_are_taken_to_have(
+    quiz: Path, tripos: Command, once: Command
+) -> None:
+    once("run", "quiz.tripos", *CAREFUL, "--json")
     tripos("sql", "select avg(tokens_out) as mean from quiz.samples where scenario = 'sums'", "-o", "mean.json")
     [row] = json.loads(Path("mean.json").read_text("utf-8"))
     (quiz / "quiz.tripos").write_text(
@@ -106,8 +108,8 @@ def test_prices_come_from_the_project_file_and_an_unknown_one_is_named(quiz: Pat
     assert known["total"]["cost_usd"]["expected"] == pytest.approx(sent * 0.001, rel=0.05)
 
 
-def test_a_plan_with_models_shows_the_forecast_in_80_columns(quiz: Path, tripos: Command) -> None:
-    tripos("run", "quiz.tripos", *CAREFUL, "--json")
+def test_a_plan_with_models_shows_the_forecast_in_80_columns(quiz: Path, tripos: Command, once: Command) -> None:
+    once("run", "quiz.tripos", *CAREFUL, "--json")
     models = "openai/gpt-4o-mini,mock/careful,a-provider-with-a-name/a-model-with-a-long-name-2026-11-21"
     done = tripos("plan", "quiz.tripos", "--model", models, "--role", "judge=mock/careful:a", "--store", "results")
     assert done.code == 0, done.err
@@ -118,19 +120,21 @@ def test_a_plan_with_models_shows_the_forecast_in_80_columns(quiz: Path, tripos:
     assert "Nothing to call: everything is kept." in nothing.out
 
 
-def test_a_plan_without_models_says_nothing_of_the_store(quiz: Path, tripos: Command) -> None:
+def test_a_plan_without_models_says_nothing_of_the_store(quiz: Path, tripos: Command, once: Command) -> None:
     before = tripos("plan", "quiz.tripos").out
-    tripos("run", "quiz.tripos", *CAREFUL, "--json")
+    once("run", "quiz.tripos", *CAREFUL, "--json")
     assert tripos("plan", "quiz.tripos").out == before
 
 
-def test_a_store_that_may_only_be_read_is_read(quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_store_that_may_only_be_read_is_read(
+    quiz: Path, tripos: Command, once: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from tripos_warehouse.errors import StoreError
 
     def refused(*_: object) -> None:
         raise StoreError("W0102", "permission denied", "")
 
-    tripos("run", "quiz.tripos", *CAREFUL, "--json")
+    once("run", "quiz.tripos", *CAREFUL, "--json")
     monkeypatch.setattr("tripos.command.forecasts.open_ledger", refused)
     text = QUIZ.replace("Is the reply right?", "Is the reply correct?")
     (quiz / "quiz.tripos").write_text(text, "utf-8")

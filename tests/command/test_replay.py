@@ -58,10 +58,18 @@ def ask(tripos: Command, query: str, *options: str) -> list[dict[str, Any]]:
     return rows
 
 
-@pytest.mark.parametrize("judges", ["mock/careful:a,mock/careful:b", "mock/careless:a,mock/careless:b,mock/careless:c"])
+@pytest.mark.parametrize(
+    "judges",
+    [
+        "mock/careful:a,mock/careful:b",
+        pytest.param("mock/careless:a,mock/careless:b,mock/careless:c", marks=pytest.mark.long),
+    ],
+)
 @pytest.mark.parametrize("model", ["mock/careful", "mock/careless", "mock/broken-json", "mock/refuses"])
-def test_a_replay_finds_out_what_the_recorded_run_did(quiz: Path, tripos: Command, model: str, judges: str) -> None:
-    record(tripos, "--model", model, "--role", f"judge={judges}")
+def test_a_replay_finds_out_what_the_recorded_run_did(
+    quiz: Path, tripos: Command, once: Command, model: str, judges: str
+) -> None:
+    record(once, "--model", model, "--role", f"judge={judges}")
     done = replay(tripos, "recorded", "--store", "again")
     assert done.code == 0, done.err
     for table in CONTENT:
@@ -70,8 +78,8 @@ def test_a_replay_finds_out_what_the_recorded_run_did(quiz: Path, tripos: Comman
         assert content("again", table) == rows
 
 
-def test_a_reply_that_was_repaired_is_repaired_in_the_replay(quiz: Path, tripos: Command) -> None:
-    record(tripos, "--model", "mock/careless", "--role", "judge=mock/broken-json,mock/careless:a")
+def test_a_reply_that_was_repaired_is_repaired_in_the_replay(quiz: Path, tripos: Command, once: Command) -> None:
+    record(once, "--model", "mock/careless", "--role", "judge=mock/broken-json,mock/careless:a")
     replay(tripos, "recorded", "--store", "again")
     drafts = content("recorded", "drafts")
     assert drafts
@@ -98,8 +106,8 @@ def test_samples_of_one_question_are_replayed_each_as_itself(
     assert content("again", "scores") == content("recorded", "scores")
 
 
-def test_a_replay_has_the_roles_and_models_of_the_recorded_run(quiz: Path, tripos: Command) -> None:
-    record(tripos, *CAREFUL)
+def test_a_replay_has_the_roles_and_models_of_the_recorded_run(quiz: Path, tripos: Command, once: Command) -> None:
+    record(once, *CAREFUL)
     replay(tripos, "recorded", "--store", "again")
     query = "select roles, models, compared_role from runs"
     assert ask(tripos, query, "--store", "again") == ask(tripos, query, "--store", "recorded")
@@ -107,39 +115,41 @@ def test_a_replay_has_the_roles_and_models_of_the_recorded_run(quiz: Path, tripo
     assert first["measures"] == second["measures"]
 
 
-def test_nothing_is_billed(quiz: Path, tripos: Command) -> None:
-    record(tripos, *CAREFUL)
+def test_nothing_is_billed(quiz: Path, tripos: Command, once: Command) -> None:
+    record(once, *CAREFUL)
     done = replay(tripos, "recorded", "--store", "again")
     assert done.data["calls"]["asked"] == 15
     assert done.data["cost_usd"] == 0
     assert ask(tripos, "select cost_usd from runs", "--store", "again") == [{"cost_usd": 0.0}]
 
 
-def test_a_run_is_named_by_its_beginning_in_the_store_of_the_command(quiz: Path, tripos: Command) -> None:
-    run = record(tripos, *CAREFUL, store="results")
+def test_a_run_is_named_by_its_beginning_in_the_store_of_the_command(
+    quiz: Path, tripos: Command, once: Command
+) -> None:
+    run = record(once, *CAREFUL, store="results")
     done = replay(tripos, run[:-2])
     assert done.code == 0, done.err
     assert done.data["calls"] == {"planned": 15, "asked": 0, "reused": 15, "skipped": 0, "failed": 0}
 
 
-def test_a_run_of_a_store_elsewhere_is_named_after_its_folder(quiz: Path, tripos: Command) -> None:
-    few = record(tripos, *CAREFUL, "--limit", "1")
-    record(tripos, *CAREFUL)
+def test_a_run_of_a_store_elsewhere_is_named_after_its_folder(quiz: Path, tripos: Command, once: Command) -> None:
+    few = record(once, *CAREFUL, "--limit", "1")
+    record(once, *CAREFUL)
     done = replay(tripos, f"recorded:{few}", "--store", "again")
     assert (done.code, done.data["errors"]) == (1, {"R0113": 3})  # 2 sums and 1 word that the first run left out
     assert replay(tripos, f"recorded:{few}", "--store", "few", "--limit", "1").code == 0
     assert replay(tripos, "./recorded/", "--store", "whole").code == 0  # its last run
 
 
-def test_replies_that_a_run_took_from_an_earlier_one_are_part_of_it(quiz: Path, tripos: Command) -> None:
-    record(tripos, *CAREFUL)
-    last = record(tripos, *CAREFUL)
+def test_replies_that_a_run_took_from_an_earlier_one_are_part_of_it(quiz: Path, tripos: Command, once: Command) -> None:
+    record(once, *CAREFUL)
+    last = record(once, *CAREFUL)
     done = replay(tripos, f"recorded:{last}", "--store", "again")
     assert (done.code, done.data["calls"]["asked"]) == (0, 15)
 
 
-def test_a_changed_prompt_lacks_its_replies_and_nothing_else_does(quiz: Path, tripos: Command) -> None:
-    record(tripos, *CAREFUL)
+def test_a_changed_prompt_lacks_its_replies_and_nothing_else_does(quiz: Path, tripos: Command, once: Command) -> None:
+    record(once, *CAREFUL)
     (quiz / "quiz.tripos").write_text(QUIZ.replace("Say it in words", "Put it in words"), "utf-8")
     done = replay(tripos, "recorded", "--store", "again")
     assert done.code == 1
@@ -151,15 +161,15 @@ def test_a_changed_prompt_lacks_its_replies_and_nothing_else_does(quiz: Path, tr
     assert failed == [{"scenario": "words", "step": "reply"}]
 
 
-def test_a_changed_rubric_lacks_its_judgements_and_no_sample(quiz: Path, tripos: Command) -> None:
-    record(tripos, *CAREFUL)
+def test_a_changed_rubric_lacks_its_judgements_and_no_sample(quiz: Path, tripos: Command, once: Command) -> None:
+    record(once, *CAREFUL)
     (quiz / "quiz.tripos").write_text(QUIZ.replace("Is the reply right?", "Is the reply correct?"), "utf-8")
     done = replay(tripos, "recorded", "--store", "again")
     assert (done.code, done.data["errors"], done.data["samples"]) == (1, {"R0113": 6}, {"ok": 5})
 
 
-def test_a_changed_setting_lacks_its_replies(quiz: Path, tripos: Command) -> None:
-    record(tripos, *CAREFUL)
+def test_a_changed_setting_lacks_its_replies(quiz: Path, tripos: Command, once: Command) -> None:
+    record(once, *CAREFUL)
     (quiz / "quiz.tripos").write_text(
         QUIZ.replace('prompt "{{ item.question }}"', 'prompt "{{ item.question }}"\n    temperature 0.5'), "utf-8"
     )
@@ -167,8 +177,8 @@ def test_a_changed_setting_lacks_its_replies(quiz: Path, tripos: Command) -> Non
     assert (done.code, done.data["errors"]) == (1, {"R0113": 3})
 
 
-def test_a_new_row_lacks_its_replies(quiz: Path, tripos: Command) -> None:
-    record(tripos, *CAREFUL)
+def test_a_new_row_lacks_its_replies(quiz: Path, tripos: Command, once: Command) -> None:
+    record(once, *CAREFUL)
     with (quiz / "items.jsonl").open("a") as file:
         file.write("\n" + json.dumps({"question": "7 * 6", "answer": "42"}))
     done = replay(tripos, "recorded", "--store", "again")
@@ -182,24 +192,24 @@ def test_calls_that_failed_are_not_recorded(quiz: Path, tripos: Command) -> None
     assert (done.code, done.data["errors"]) == (1, {"R0113": 5})
 
 
-def test_what_a_replay_lacked_a_real_run_asks(quiz: Path, tripos: Command) -> None:
-    record(tripos, *CAREFUL, "--limit", "1")
+def test_what_a_replay_lacked_a_real_run_asks(quiz: Path, tripos: Command, once: Command) -> None:
+    record(once, *CAREFUL, "--limit", "1")
     assert replay(tripos, "recorded", "--store", "again").code == 1
     done = tripos("run", "quiz.tripos", *CAREFUL, "--store", "again", "--json")
     assert done.code == 0
     assert done.data["calls"]["reused"] == 6
 
 
-def test_a_renamed_scenario_is_replayed(quiz: Path, tripos: Command) -> None:
-    record(tripos, *CAREFUL)
+def test_a_renamed_scenario_is_replayed(quiz: Path, tripos: Command, once: Command) -> None:
+    record(once, *CAREFUL)
     renamed = QUIZ.replace("scenario sums", "scenario plus").replace("| sums ", "| plus ")
     (quiz / "quiz.tripos").write_text(renamed, "utf-8")
     done = replay(tripos, "recorded", "--store", "again")
     assert (done.code, done.data["calls"]["asked"]) == (0, 15)
 
 
-def test_of_a_recording_only_its_parts_and_commits_need_be_kept(quiz: Path, tripos: Command) -> None:
-    record(tripos, *CAREFUL, "--limit", "2")
+def test_of_a_recording_only_its_parts_and_commits_need_be_kept(quiz: Path, tripos: Command, once: Command) -> None:
+    record(once, *CAREFUL, "--limit", "2")
     for path in sorted((quiz / "recorded").rglob("*")):
         below = path.relative_to(quiz / "recorded")
         if path.is_file() and below.parts[0] in ("tripos-store.json", "commits", "parts"):
@@ -221,24 +231,24 @@ def test_of_a_recording_only_its_parts_and_commits_need_be_kept(quiz: Path, trip
     ],
 )
 def test_a_wrong_recording_says_how_to_mend_it(
-    quiz: Path, tripos: Command, arguments: tuple[str, ...], code: str, words: str
+    quiz: Path, tripos: Command, once: Command, arguments: tuple[str, ...], code: str, words: str
 ) -> None:
-    record(tripos, *CAREFUL)
+    record(once, *CAREFUL)
     done = tripos("run", "quiz.tripos", *arguments)
     assert (done.code, f"error[{code}]" in done.err, words in done.err) == (2, True, True), done.err
     assert "help:" in done.err
 
 
-def test_a_judge_of_ones_own_judges_the_recorded_replies(quiz: Path, tripos: Command) -> None:
-    record(tripos, *CAREFUL)
+def test_a_judge_of_ones_own_judges_the_recorded_replies(quiz: Path, tripos: Command, once: Command) -> None:
+    record(once, *CAREFUL)
     done = replay(tripos, "recorded", "--store", "again", "--role", "judge=mock/careful:b")
     assert (done.code, done.data["calls"]["asked"]) == (0, 10)
     rows = ask(tripos, "select distinct evaluator from judgements", "--store", "again")
     assert rows == [{"evaluator": "mock/careful:b"}]
 
 
-def test_a_new_judge_is_asked_about_the_recorded_replies(quiz: Path, tripos: Command) -> None:
-    record(tripos, *CAREFUL)
+def test_a_new_judge_is_asked_about_the_recorded_replies(quiz: Path, tripos: Command, once: Command) -> None:
+    record(once, *CAREFUL)
     done = replay(tripos, "recorded", "--store", "again", "--role", "judge=mock/careful:new")
     assert (done.code, done.data["calls"]["asked"]) == (0, 10)
     assert content("again", "samples") == content("recorded", "samples")
@@ -246,14 +256,16 @@ def test_a_new_judge_is_asked_about_the_recorded_replies(quiz: Path, tripos: Com
     assert rows == [{"evaluator": "mock/careful:new", "n": 5}]
 
 
-def test_the_models_of_the_project_file_do_not_take_part_in_a_replay(quiz: Path, tripos: Command) -> None:
-    record(tripos, *CAREFUL)
+def test_the_models_of_the_project_file_do_not_take_part_in_a_replay(
+    quiz: Path, tripos: Command, once: Command
+) -> None:
+    record(once, *CAREFUL)
     (quiz / "tripos.toml").write_text('models = ["mock/down"]\n[roles]\njudge = ["mock/down"]\n')
     assert replay(tripos, "recorded", "--store", "again").code == 0
 
 
-def test_opening_a_recording_reads_no_reply(quiz: Path, tripos: Command) -> None:
-    record(tripos, *CAREFUL)
+def test_opening_a_recording_reads_no_reply(quiz: Path, once: Command) -> None:
+    record(once, *CAREFUL)
     cassette = replayed("replay/recorded", "results")
     assert cassette is not None
     for part in (quiz / "recorded/parts/samples").iterdir():
@@ -262,8 +274,8 @@ def test_opening_a_recording_reads_no_reply(quiz: Path, tripos: Command) -> None
     cassette.close()
 
 
-def test_a_recording_names_the_models_of_its_roles(quiz: Path, tripos: Command) -> None:
-    record(tripos, *CAREFUL)
+def test_a_recording_names_the_models_of_its_roles(quiz: Path, once: Command) -> None:
+    record(once, *CAREFUL)
     cassette = find_cassette(["replay/recorded"], {}, "results")
     assert cassette is not None
     assert dict(cassette.binding_models) == {

@@ -30,8 +30,8 @@ REPLY = 'ask reply by candidate { prompt "Q {{ item.question }}" }\n'
 class Folder:
     """A folder whose spec is written and run again and again."""
 
-    def __init__(self, path: Path, tripos: Command) -> None:
-        self.path, self.tripos = path, tripos
+    def __init__(self, path: Path, tripos: Command, once: Command) -> None:
+        self.path, self.tripos, self.once = path, tripos, once
         (path / "items.jsonl").write_text("\n".join(map(json.dumps, ROWS)), "utf-8")
 
     def write(self, body: str, head: str = HEAD, after: str = "") -> None:
@@ -40,7 +40,7 @@ class Folder:
     def run(self, body: str, *options: str, head: str = HEAD, after: str = "") -> dict[str, Any]:
         self.write(body, head, after)
         models = options or ("--model", "mock/careful")
-        done = self.tripos("run", "s.tripos", *models, "--json")
+        done = self.once("run", "s.tripos", *models, "--json")
         assert done.code == 0, done.err
         data: dict[str, Any] = done.data
         return data
@@ -57,9 +57,9 @@ class Folder:
 
 
 @pytest.fixture
-def folder(tmp_path: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch) -> Folder:
+def folder(tmp_path: Path, tripos: Command, once: Command, monkeypatch: pytest.MonkeyPatch) -> Folder:
     monkeypatch.chdir(tmp_path)
-    return Folder(tmp_path, tripos)
+    return Folder(tmp_path, tripos, once)
 
 
 def test_every_compared_model_and_sample_has_scores_of_its_own(folder: Folder) -> None:

@@ -56,8 +56,8 @@ def test_runs_and_reports_are_there(results: tripos.Results) -> None:
         results.report("nothing")
 
 
-def test_a_refresh_sees_what_was_committed_since(results: tripos.Results, tripos: Command, quiz: Path) -> None:
-    assert tripos("run", ".", "--model", "mock/slow", *MODELS[2:], "--json").code == 0
+def test_a_refresh_sees_what_was_committed_since(results: tripos.Results, once: Command, quiz: Path) -> None:
+    assert once("run", ".", "--model", "mock/slow", *MODELS[2:], "--json").code == 0
     assert len(results.runs()) == 1
     results.refresh()
     assert len(results.runs()) == 2

@@ -27,7 +27,7 @@ scenario sums {
   measure level = mean(n)
   measure answers = mean(size)
 }
-expect sums.level >= 0
+expect sums.level >= 5
 """
 TALKED = """\
 benchmark talked "1.0.0" { languages en }
@@ -70,6 +70,40 @@ scenario sums {
   ask reply by candidate { prompt "{{ item.question }}" }
   score size = length(item.question) + 0 * length(reply.text)
   measure answers = mean(size)
+}
+"""
+RATED = """\
+benchmark rated "1.0.0" { languages en }
+role candidate compared
+role parser
+role judge panel
+dataset item from "items.jsonl" { question text, answer text secret }
+scorer grader(said: text) by judge { prompt "Grade: {{ said }}", gives 1..10 }
+scenario sums {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  ask parsed by parser { prompt "Parse: {{ reply.text }}", returns { said text } }
+  score good = grader(said: parsed.said)
+  measure quality = mean(good, missing: zero) by evaluator
+}
+"""
+CHECKED = """\
+benchmark checked "1.0.0" { languages en }
+role candidate compared
+role author
+role checker
+axis kind { easy, hard }
+dataset item by author {
+  context kind
+  count   3
+  prompt  "Write an exercise that is {{ kind }}."
+  returns { question text, answer text secret }
+  verify by checker { prompt "Is it right? {{ item.question }}", returns { right bool }, require right }
+}
+scenario sums {
+  over item
+  ask reply by candidate { prompt "{{ item.question }}" }
+  score size = length(reply.text) + length(item.answer)
 }
 """
 ITEMS = [{"question": "1+1", "answer": "2"}, {"question": "20+22", "answer": "42"}]
@@ -128,13 +162,13 @@ def mean(tripos: Command, benchmark: str, metric: str, store: str = "results") -
     ],
 )
 def test_a_run_shows_nothing_of_another_model_in_one_of_its_roles(
-    tripos: Command, text: str, role: str, one: str, other: str
+    tripos: Command, once: Command, text: str, role: str, one: str, other: str
 ) -> None:
     spec(text)
-    first = run(tripos, **{role: one})
+    first = run(once, **{role: one})
     before = figures(tripos)
-    second = run(tripos, **{role: other})
-    run(tripos, "fresh", **{role: other})
+    second = run(once, **{role: other})
+    run(once, "fresh", **{role: other})
     assert figures(tripos, "results", first) == before
     assert figures(tripos, "results", second) == figures(tripos, "fresh") != before
     benchmark = text.split()[1]
@@ -144,25 +178,51 @@ def test_a_run_shows_nothing_of_another_model_in_one_of_its_roles(
         assert rows(tripos, query) == rows(tripos, query, "fresh")
 
 
-def test_an_expectation_is_held_against_the_run_alone(tripos: Command) -> None:
+def test_what_an_author_wrote_is_shown_whoever_checked_it_first(tripos: Command) -> None:
+    spec(CHECKED)
+    run(tripos, author="mock/careful:a", checker="mock/careful:b")
+    last = run(tripos, author="mock/careful:a", checker="mock/careful:c")
+    run(tripos, "fresh", author="mock/careful:a", checker="mock/careful:c")
+    query = "select step, item_id, sample_number, reply from checked.samples where role <> 'candidate' order by all"
+    shown = rows(tripos, query)
+    assert [each["step"] for each in shown].count("item") >= 6
+    assert shown == rows(tripos, query, "fresh")
+    taken_over = "select count(*) as n from main.samples where role = 'author' and adopted_from is not null"
+    assert rows(tripos, f"{taken_over} and run_id = '{last}'")[0]["n"] >= 6  # the author was not asked again
+
+
+def test_whoever_rated_what_another_parser_made_of_a_reply_is_no_rater_of_this_run(tripos: Command) -> None:
+    spec(RATED)
+    run(tripos, parser="mock/careful:a", judge="mock/careful:j")
+    rating = {"question": "1+1", "metric": "good", "score": 3}
+    Path("ratings.jsonl").write_text(json.dumps(rating) + "\n", "utf-8")
+    assert tripos("import", "scores", "ratings.jsonl", "--evaluator", "human/carl").code == 0
+    query = "select evaluator, status, count(*) as n from rated.scores group by all order by all"
+    given = [each for each in rows(tripos, query) if each["evaluator"] == "human/carl"]
+    assert [(each["status"], each["n"]) for each in given] == [("not_given", 1), ("scored", 1)]
+    run(tripos, parser="mock/careful:b", judge="mock/careful:j")
+    assert {each["evaluator"] for each in rows(tripos, query)} == {"mock/careful:j"}
+
+
+def test_an_expectation_is_held_against_the_run_alone(tripos: Command, once: Command) -> None:
     for parser in ("a", "b", "c", "d"):
-        run(tripos, parser=f"mock/careful:{parser}")
+        run(once, parser=f"mock/careful:{parser}")
     lowest, *_, highest = sorted(
         figures(tripos, "results", each["run_id"])[3][1][0]["value"] for each in rows(tripos, "select run_id from runs")
     )
     assert lowest < highest
-    spec(PARSED.replace("level >= 0", f"level >= {highest}"))
+    spec(PARSED.replace("level >= 5", f"level >= {highest}"))
     held = {}
     for parser in ("a", "b", "c", "d"):
-        run(tripos, parser=f"mock/careful:{parser}")
+        run(once, parser=f"mock/careful:{parser}")
         [gate] = figures(tripos)[2]
         held[figures(tripos)[3][1][0]["value"]] = gate["held"]
     assert {value for value, holds in held.items() if holds} == {highest}
 
 
-def test_a_leaderboard_does_not_tell_models_apart_that_had_others_beside_them(tripos: Command) -> None:
-    run(tripos, model="mock/careful:m", parser="mock/careful:a")
-    run(tripos, model="mock/careful:n", parser="mock/careful:b")
+def test_a_leaderboard_does_not_tell_models_apart_that_had_others_beside_them(tripos: Command, once: Command) -> None:
+    run(once, model="mock/careful:m", parser="mock/careful:a")
+    run(once, model="mock/careful:n", parser="mock/careful:b")
     done = tripos("leaderboard", "--measure", "parsed=sums.level", "--json")
     [board] = done.data["boards"]
     assert {each["model"]: each["company"] for each in board["models"]} == {
@@ -178,42 +238,42 @@ def test_a_leaderboard_does_not_tell_models_apart_that_had_others_beside_them(tr
 CORRECTED = [ITEMS[0], {**ITEMS[1], "answer": "forty-two"}]
 
 
-def test_a_corrected_answer_takes_the_place_of_the_wrong_one(tripos: Command) -> None:
-    run(tripos, parser="mock/careful:a")
+def test_a_corrected_answer_takes_the_place_of_the_wrong_one(tripos: Command, once: Command) -> None:
+    run(once, parser="mock/careful:a")
     data(CORRECTED)
-    run(tripos, parser="mock/careful:a")
+    run(once, parser="mock/careful:a")
     assert figures(tripos)[4][1][0]["value"] == 5.0
     assert mean(tripos, "parsed", "size") == (5.0, 2)
     [row] = rows(tripos, "from parsed.leaderboard(metric := 'size')")
     assert (row["mean"], row["items"]) == (5.0, 2)
 
 
-def test_an_added_field_leaves_no_row_behind(tripos: Command) -> None:
-    run(tripos, parser="mock/careful:a")
+def test_an_added_field_leaves_no_row_behind(tripos: Command, once: Command) -> None:
+    run(once, parser="mock/careful:a")
     data([{**item, "hint": "think"} for item in ITEMS])
     spec(more=", hint text")
-    run(tripos, parser="mock/careful:a")
+    run(once, parser="mock/careful:a")
     assert mean(tripos, "parsed", "size") == (1.5, 2)
     assert rows(tripos, "select count(*) as n from parsed.items") == [{"n": 2}]
 
 
-def test_a_narrowed_condition_leaves_no_row_behind(tripos: Command) -> None:
-    first = run(tripos, parser="mock/careful:a")
+def test_a_narrowed_condition_leaves_no_row_behind(tripos: Command, once: Command) -> None:
+    first = run(once, parser="mock/careful:a")
     spec(where="where length(item.question) > 3")
-    run(tripos, parser="mock/careful:a")
+    run(once, parser="mock/careful:a")
     assert mean(tripos, "parsed", "size") == (2.0, 1)
     assert figures(tripos)[4][1][0]["items"] == 1
     assert figures(tripos, "results", first)[4][1][0]["items"] == 2
 
 
-def test_the_latest_run_of_each_model_shows_and_says_so(tripos: Command) -> None:
-    old = run(tripos, model="mock/careful:m,mock/careful:n", parser="mock/careful:a")
-    new = run(tripos, model="mock/careful:m", parser="mock/careful:b")
+def test_the_latest_run_of_each_model_shows_and_says_so(tripos: Command, once: Command) -> None:
+    old = run(once, model="mock/careful:m,mock/careful:n", parser="mock/careful:a")
+    new = run(once, model="mock/careful:m", parser="mock/careful:b")
     found = rows(tripos, "select distinct model, shown_run from parsed.scores order by all")
     assert found == [{"model": "mock/careful:m", "shown_run": new}, {"model": "mock/careful:n", "shown_run": old}]
 
 
-def test_scores_that_were_given_stand_with_the_reply_that_they_are_about(tripos: Command) -> None:
+def test_scores_that_were_given_stand_with_the_reply_that_they_are_about(tripos: Command, once: Command) -> None:
     judged = (
         PARSED.replace("  score n = ", "  score clear = grader(response: parsed.said)\n  score n = ")
         .replace(
@@ -223,15 +283,15 @@ def test_scores_that_were_given_stand_with_the_reply_that_they_are_about(tripos:
         .replace("role parser", "role parser\nrole judge")
     )
     spec(judged)
-    first = run(tripos, parser="mock/careful:a", judge="mock/careful:j")
+    first = run(once, parser="mock/careful:a", judge="mock/careful:j")
     told = [{"question": item["question"], "metric": "clear", "value": 1, "evaluator": "human/anna"} for item in ITEMS]
     Path("scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in told), "utf-8")
     done = tripos("import", "scores", "scores.jsonl")
     assert done.code == 0, done.err
-    run(tripos, parser="mock/careful:b", judge="mock/careful:j")
+    run(once, parser="mock/careful:b", judge="mock/careful:j")
     query = "select count(*) as n from parsed.scores where evaluator = 'human/anna'"
     assert rows(tripos, query) == [{"n": 0}]
     assert tripos("report", first, "--json").data["people"] == {"human/anna": 2}
-    last = run(tripos, parser="mock/careful:a", judge="mock/careful:k")
+    last = run(once, parser="mock/careful:a", judge="mock/careful:k")
     assert rows(tripos, query) == [{"n": 2}]
     assert tripos("report", last, "--json").data["people"] == {"human/anna": 2}

@@ -39,15 +39,17 @@ def test_every_call_that_was_planned_is_made_and_every_score_allocated_is_kept(q
     assert ask(tripos, "select count(*) as n from quiz.samples") == [{"n": 5}]
 
 
-def test_what_was_answered_is_not_asked_again(quiz: Path, tripos: Command) -> None:
-    tripos("run", "quiz.tripos", *CAREFUL, "--json")
+def test_what_was_answered_is_not_asked_again(quiz: Path, tripos: Command, once: Command) -> None:
+    once("run", "quiz.tripos", *CAREFUL, "--json")
     again = tripos("run", "quiz.tripos", *CAREFUL, "--json").data
     assert again["calls"]["asked"] == 0
     assert again["calls"]["reused"] == 15
 
 
-def test_a_list_of_items_that_was_taken_away_is_made_again_and_nothing_is_asked(quiz: Path, tripos: Command) -> None:
-    tripos("run", "quiz.tripos", *CAREFUL, "--limit", "9", "--json")
+def test_a_list_of_items_that_was_taken_away_is_made_again_and_nothing_is_asked(
+    quiz: Path, tripos: Command, once: Command
+) -> None:
+    once("run", "quiz.tripos", *CAREFUL, "--limit", "9", "--json")
     tripos("run", "quiz.tripos", *CAREFUL, "--json")  # the same items: it has nothing but the list to keep
     for path in Path("results/commits").glob("*.json"):
         if [part["table"] for part in json.loads(path.read_text())["parts"]] == ["run_items"]:
@@ -57,8 +59,8 @@ def test_a_list_of_items_that_was_taken_away_is_made_again_and_nothing_is_asked(
     assert ask(tripos, "select count(*) as n from quiz.samples") == [{"n": 5}]
 
 
-def test_a_changed_rubric_is_judged_again_and_nothing_else(quiz: Path, tripos: Command) -> None:
-    tripos("run", "quiz.tripos", *CAREFUL, "--json")
+def test_a_changed_rubric_is_judged_again_and_nothing_else(quiz: Path, tripos: Command, once: Command) -> None:
+    once("run", "quiz.tripos", *CAREFUL, "--json")
     changed = QUIZ.replace("Is the reply right?", "Is the reply correct?")  # a metric of `sums` only
     (quiz / "quiz.tripos").write_text(changed, "utf-8")
     again = tripos("run", "quiz.tripos", *CAREFUL, "--json").data
@@ -76,15 +78,15 @@ def test_a_changed_rubric_is_judged_again_and_nothing_else(quiz: Path, tripos: C
     ],
     ids=["layout", "title", "measure"],
 )
-def test_what_changes_no_reply_costs_nothing(quiz: Path, tripos: Command, edit: object) -> None:
-    tripos("run", "quiz.tripos", *CAREFUL, "--json")
+def test_what_changes_no_reply_costs_nothing(quiz: Path, tripos: Command, once: Command, edit: object) -> None:
+    once("run", "quiz.tripos", *CAREFUL, "--json")
     assert callable(edit)
     (quiz / "quiz.tripos").write_text(edit(QUIZ), "utf-8")
     assert tripos("run", "quiz.tripos", *CAREFUL, "--json").data["calls"]["asked"] == 0
 
 
-def test_an_added_model_and_an_added_row_run_alone(quiz: Path, tripos: Command) -> None:
-    tripos("run", "quiz.tripos", "--model", "mock/careful:x", "--role", "judge=mock/careful", "--json")
+def test_an_added_model_and_an_added_row_run_alone(quiz: Path, tripos: Command, once: Command) -> None:
+    once("run", "quiz.tripos", "--model", "mock/careful:x", "--role", "judge=mock/careful", "--json")
     with (quiz / "items.jsonl").open("a") as file:
         file.write("\n" + json.dumps({"question": "7 * 6", "answer": "42"}))
     models = "mock/careful:x,mock/careful:y"
@@ -128,9 +130,9 @@ def test_a_judge_that_refuses_gives_no_score(quiz: Path, tripos: Command) -> Non
     assert done["scores"] == {"refused": 8, "scored": 5}
 
 
-def test_a_careless_judge_yields_values_in_range_or_a_status(quiz: Path, tripos: Command) -> None:
+def test_a_careless_judge_yields_values_in_range_or_a_status(quiz: Path, tripos: Command, once: Command) -> None:
     judges = ",".join(f"mock/careless:{name}" for name in "abcdefgh")
-    tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", f"judge={judges}", "--json")
+    once("run", "quiz.tripos", "--model", "mock/careful", "--role", f"judge={judges}", "--json")
     query = "select status, min(value) as low, max(value) as high, count(*) as n from quiz.scores where scorer = 'rubric' group by all"
     rows = {str(row["status"]): row for row in ask(tripos, query)}
     assert sum(int(str(row["n"])) for row in rows.values()) == 64
@@ -198,12 +200,12 @@ def test_a_wrong_command_says_how_to_mend_it(
     assert not (quiz / "results" / "parts" / "runs").exists()
 
 
-def test_settings_come_from_the_project_file_and_flags_win(quiz: Path, tripos: Command) -> None:
+def test_settings_come_from_the_project_file_and_flags_win(quiz: Path, tripos: Command, once: Command) -> None:
     (quiz / "tripos.toml").write_text(
         'store = "kept"\nmodels = ["mock/careful:toml"]\n[roles]\njudge = ["mock/careful"]\n'
     )
-    assert tripos("run", "quiz.tripos", "--json").code == 0
-    tripos("run", "quiz.tripos", "--model", "mock/careful:flag", "--json")
+    assert once("run", "quiz.tripos", "--json").code == 0
+    once("run", "quiz.tripos", "--model", "mock/careful:flag", "--json")
     rows = ask(tripos, "select models[1] as model from runs order by started_at")
     assert [row["model"] for row in rows] == ["mock/careful:toml", "mock/careful:flag"]
     assert (quiz / "kept").is_dir()
@@ -216,10 +218,10 @@ def test_a_wrong_project_file_is_named(quiz: Path, tripos: Command, text: str) -
     assert (done.code, "R0203" in done.err, "tripos.toml" in done.err) == (2, True, True)
 
 
-def test_data_is_never_rendered(quiz: Path, tripos: Command) -> None:
+def test_data_is_never_rendered(quiz: Path, tripos: Command, once: Command) -> None:
     hostile = "{{ item.answer }} {% for %} {metrics} \x1b[31m"
     (quiz / "items.jsonl").write_text(json.dumps({"question": hostile, "answer": "SECRET"}), "utf-8")
-    tripos("run", "quiz.tripos", *CAREFUL, "--json")
+    once("run", "quiz.tripos", *CAREFUL, "--json")
     rows = ask(tripos, "select messages from quiz.samples where scenario = 'sums'")
     [message] = json.loads(str(rows[0]["messages"]))
     assert message == {"role": "user", "content": hostile}
@@ -318,8 +320,8 @@ def test_a_run_whose_words_nobody_reads_ends_as_any_other(
     assert ask(tripos, "select status from runs") == [{"status": "finished"}]
 
 
-def test_what_the_measures_came_to_is_kept(quiz: Path, tripos: Command) -> None:
-    tripos("run", "quiz.tripos", *CAREFUL, "--json")
+def test_what_the_measures_came_to_is_kept(quiz: Path, tripos: Command, once: Command) -> None:
+    once("run", "quiz.tripos", *CAREFUL, "--json")
     rows = ask(tripos, "select measure, dims, n, total from measures order by all")
     assert [(row["measure"], row["dims"], row["n"], row["total"]) for row in rows] == [
         ("by_metric", '{"metric":"CLEAR"}', 10, 10),
@@ -344,12 +346,12 @@ def test_a_role_of_the_project_file_that_is_misspelt_is_named(quiz: Path, tripos
     assert tripos("run", "quiz.tripos", "--model", "mock/careful").code == 0
 
 
-def test_data_is_looked_for_where_the_project_file_and_the_flag_say(quiz: Path, tripos: Command) -> None:
+def test_data_is_looked_for_where_the_project_file_and_the_flag_say(quiz: Path, tripos: Command, once: Command) -> None:
     (quiz / "kept").mkdir()
     (quiz / "items.jsonl").rename(quiz / "kept/items.jsonl")
     missing = tripos("check", "quiz.tripos")
     assert (missing.code, "error[E0307]" in missing.err) == (2, True)
-    assert tripos("run", "quiz.tripos", "--data", "kept", *CAREFUL, "--json").code == 0
+    assert once("run", "quiz.tripos", "--data", "kept", *CAREFUL, "--json").code == 0
     (quiz / "tripos.toml").write_text('data = ["kept", "not-there"]\n')
     assert tripos("run", "quiz.tripos", *CAREFUL, "--json").data["calls"]["reused"] == 15
 

@@ -42,11 +42,11 @@ EVERY = Settings(**{name: value for name, (value, _) in VALUES.items()}).given
 
 
 @pytest.fixture(autouse=True)
-def _ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command) -> None:
+def _ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command, once: Command) -> None:
     monkeypatch.chdir(tmp_path)
     Path("demo.tripos").write_text(SPEC, "utf-8")
     Path("items.jsonl").write_text("\n".join(json.dumps({"a": f"Question {n}?"}) for n in range(3)), "utf-8")
-    done = tripos("run", "demo.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:j")
+    done = once("run", "demo.tripos", "--model", "mock/careful", "--role", "judge=mock/careful:j")
     assert done.code == 0, done.err
 
 

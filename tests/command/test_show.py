@@ -61,8 +61,10 @@ def ask(tripos: Command, query: str, store: str = "results") -> list[dict[str, A
     return rows
 
 
-def test_a_conversation_is_printed_with_who_said_what_how_it_ended_and_what_followed(tripos: Command) -> None:
-    assert tripos("run", "talks.tripos", *MODELS).code == 0
+def test_a_conversation_is_printed_with_who_said_what_how_it_ended_and_what_followed(
+    tripos: Command, once: Command
+) -> None:
+    assert once("run", "talks.tripos", *MODELS).code == 0
     key = ask(tripos, "select conversation_id from lessons.conversations where conversation_number = 0")
     shown = tripos("show", key[0]["conversation_id"][:10])
     assert shown.code == 0
@@ -74,8 +76,8 @@ def test_a_conversation_is_printed_with_who_said_what_how_it_ended_and_what_foll
     assert max(map(len, lines)) <= 80
 
 
-def test_a_reply_is_printed_with_its_dialogue_and_its_scores(tripos: Command) -> None:
-    tripos("run", "talks.tripos", *MODELS)
+def test_a_reply_is_printed_with_its_dialogue_and_its_scores(tripos: Command, once: Command) -> None:
+    once("run", "talks.tripos", *MODELS)
     query = "select sample_id from lessons.samples where step = 'sitting' and teaching = 'lesson' order by 1 limit 1"
     [row] = ask(tripos, query)
     data = tripos("show", row["sample_id"], "--json").data
@@ -83,14 +85,14 @@ def test_a_reply_is_printed_with_its_dialogue_and_its_scores(tripos: Command) ->
     assert [score["metric"] for score in data["scores"]] == ["learnt"]
 
 
-def test_what_is_not_there_is_said(tripos: Command) -> None:
-    tripos("run", "talks.tripos", *MODELS)
+def test_what_is_not_there_is_said(tripos: Command, once: Command) -> None:
+    once("run", "talks.tripos", *MODELS)
     shown = tripos("show", "abcdef123")
     assert (shown.code, "W0302" in shown.err) == (2, True)
 
 
-def test_a_conversation_is_a_row_of_its_arm_and_its_turns_are_rows_too(tripos: Command) -> None:
-    tripos("run", "talks.tripos", *MODELS)
+def test_a_conversation_is_a_row_of_its_arm_and_its_turns_are_rows_too(tripos: Command, once: Command) -> None:
+    once("run", "talks.tripos", *MODELS)
     talks = ask(tripos, "select teaching, turns, ended, tokens_in from lessons.conversations order by all")
     assert [(row["teaching"], row["ended"]) for row in talks] == [("lesson", "said")] * 3
     [turns] = ask(tripos, "select count(*) as n, sum(tokens_in) as tokens from lessons.turns where teaching = 'lesson'")
@@ -107,8 +109,8 @@ def test_a_replay_says_every_turn_again(tripos: Command) -> None:
     assert ask(tripos, query) == ask(tripos, query, "again") != []
 
 
-def test_the_store_is_whole_after_compacting_and_nothing_is_asked_again(tripos: Command) -> None:
-    tripos("run", "talks.tripos", *MODELS)
+def test_the_store_is_whole_after_compacting_and_nothing_is_asked_again(tripos: Command, once: Command) -> None:
+    once("run", "talks.tripos", *MODELS)
     before = ask(tripos, "select turn_id, text from main.turns order by all")
     assert tripos("store", "compact").code == 0
     assert tripos("store", "check").code == 0
@@ -116,8 +118,8 @@ def test_the_store_is_whole_after_compacting_and_nothing_is_asked_again(tripos: 
     assert tripos("run", "talks.tripos", *MODELS, "--json").data["calls"]["asked"] == 0
 
 
-def test_why_names_the_conversation_that_a_reply_continues(tripos: Command) -> None:
-    tripos("run", "talks.tripos", *MODELS)
+def test_why_names_the_conversation_that_a_reply_continues(tripos: Command, once: Command) -> None:
+    once("run", "talks.tripos", *MODELS)
     query = "select sample_id from lessons.samples where step = 'sitting' and teaching = 'lesson' order by 1 limit 1"
     [row] = ask(tripos, query)
     [before] = tripos("why", row["sample_id"], "--json").data["made_from"]["builds_on"]

@@ -11,7 +11,14 @@ from tripos.project import find_spec, holds_parts
 
 ROOT = Path(__file__).parents[2]
 BENCHMARKS = ["specs/cjeval", "specs/edubench", "specs/mathtutorbench", "specs/teachbench"]
-MODELS = ("--model", "mock/careful,mock/careless", "--role", "critic=mock/reward", "--limit", "1")
+MODELS = (
+    "--model",
+    "mock/careful,mock/careless",
+    "--role",
+    "critic=mock/reward",
+    "--limit",
+    "1",
+)
 
 
 @pytest.fixture
@@ -27,6 +34,7 @@ def test_specs_holds_the_four_benchmarks_and_what_they_share(pattern: list[str])
     assert [path for path in pattern if holds_parts(Path(path))] == ["specs/common"]
 
 
+@pytest.mark.long
 def test_all_four_run_and_a_second_run_asks_nothing(pattern: list[str], tripos: Command, tmp_path: Path) -> None:
     store = ("--store", str(tmp_path / "results"))
     done = tripos("run", *pattern, *MODELS, *store)

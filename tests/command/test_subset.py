@@ -152,10 +152,10 @@ def test_a_run_without_items_of_the_subset_has_nothing_to_hand_out(spec: Path, t
     assert "has no item of the subset `some`" in done.err and "--subset some" in done.err
 
 
-def test_items_that_are_written_are_marked_by_their_slots(spec: Path, tripos: Command) -> None:
+def test_items_that_are_written_are_marked_by_their_slots(spec: Path, tripos: Command, once: Command) -> None:
     Path("made.tripos").write_text(MADE, "utf-8")
-    assert tripos("run", "made.tripos", *BY, "--subset", "few", "--store", "own").code == 0
-    assert tripos("run", "made.tripos", *BY, "--store", "own").code == 0
+    assert once("run", "made.tripos", *BY, "--subset", "few", "--store", "own").code == 0
+    assert once("run", "made.tripos", *BY, "--store", "own").code == 0
     query = "select item_id from main.run_items where list_contains(subsets, 'few') and run_id = (select {}(run_id) from main.runs)"
     found = []
     for which in ("min", "max"):

@@ -63,8 +63,8 @@ def spec(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def ran(spec: Path, tripos: Command) -> dict[str, Any]:
-    done = tripos("run", "openings.tripos", *MODELS, "--json")
+def ran(spec: Path, tripos: Command, once: Command) -> dict[str, Any]:
+    done = once("run", "openings.tripos", *MODELS, "--json")
     assert done.code == 0, done.err
     data: dict[str, Any] = done.data
     return data
@@ -152,8 +152,10 @@ def test_a_run_of_one_model_shows_its_own_baseline_and_nothing_of_another(ran: d
     assert {(row["lesson"], row["n"]) for row in by_arms} == {("none", 2), ("given", 2)}
 
 
-def test_a_model_that_was_run_on_fewer_items_has_the_baseline_of_these(ran: dict[str, Any], tripos: Command) -> None:
-    assert tripos("run", "openings.tripos", "--model", "mock/slow", *MODELS[2:], "--limit", "1", "--json").code == 0
+def test_a_model_that_was_run_on_fewer_items_has_the_baseline_of_these(
+    ran: dict[str, Any], tripos: Command, once: Command
+) -> None:
+    assert once("run", "openings.tripos", "--model", "mock/slow", *MODELS[2:], "--limit", "1", "--json").code == 0
     found = rows(
         tripos,
         "select model, count(distinct item_id) from openings.scores"

@@ -19,6 +19,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.conftest import Command
+from tests.lengths import sized
 from tripos.failure import Failure
 from tripos.importing.outlines import read_outline
 from tripos.importing.trees import approve, tree_text
@@ -74,13 +75,13 @@ NAMES = st.text("代数集合ab1 .、）(-#*", min_size=1, max_size=6).map(lambd
 NESTED = st.recursive(st.just({}), lambda below: st.dictionaries(NAMES, below, min_size=1, max_size=3), max_leaves=8)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=sized(30, 60))
 @given(NESTED.filter(bool), st.sampled_from(["  ", "\t", "\u3000"]), st.sampled_from(["", "- "]))
 def test_whatever_tree_is_written_as_an_outline_is_read_again(tree: dict[str, Any], blank: str, mark: str) -> None:
     assert read_outline("\n".join(outlined(tree, blank, mark))).tree.branches == tree
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=sized(30, 60))
 @given(st.text("a一、（）1.2-#*①第章 \t\n\u3000/:", max_size=60))
 def test_no_text_is_too_odd_for_an_outline_to_say_what_is_wrong_in_it(text: str) -> None:
     read = read_outline(text)
@@ -114,7 +115,7 @@ NAMED = st.sampled_from(["name", "children", "null", "true", "~", "2020-01-01", 
 BRANCHED = st.recursive(st.just({}), lambda below: st.dictionaries(NAMED, below, min_size=1, max_size=4), max_leaves=8)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=sized(30, 60))
 @given(BRANCHED.filter(bool), st.sampled_from([".yaml", ".json"]))
 @example({"name": {}, "children": {"a": {}}}, ".json")
 def test_no_name_is_taken_for_what_it_looks_like_in_a_file(tree: dict[str, Any], suffix: str) -> None:
@@ -131,13 +132,15 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def test_a_file_that_is_there_is_written_over_only_where_that_was_said(folder: Path, tripos: Command) -> None:
-    assert tripos("import", "tree", "outline.txt", "-o", "t.yaml").code == 0
+def test_a_file_that_is_there_is_written_over_only_where_that_was_said(
+    folder: Path, tripos: Command, once: Command
+) -> None:
+    assert once("import", "tree", "outline.txt", "-o", "t.yaml").code == 0
     (folder / "outline.txt").write_text("x\n", "utf-8")
     refused = tripos("import", "tree", "outline.txt", "-o", "t.yaml")
     assert (refused.code, "W0837" in refused.err) == (2, True)
     assert yaml.safe_load((folder / "t.yaml").read_text("utf-8")) == ALGEBRA
-    assert tripos("import", "tree", "outline.txt", "-o", "t.yaml", "--replace").code == 0
+    assert once("import", "tree", "outline.txt", "-o", "t.yaml", "--replace").code == 0
     assert yaml.safe_load((folder / "t.yaml").read_text("utf-8")) == ["x"]
 
 
@@ -262,11 +265,11 @@ PARTS = (
 
 
 @pytest.fixture
-def drafted(folder: Path, tripos: Command, made_by_echo: None) -> Path:
+def drafted(folder: Path, tripos: Command, once: Command, made_by_echo: None) -> Path:
     """A folder with a run in which models said again what they were told."""
     (folder / "d.tripos").write_text(DRAFTING, "utf-8")
     (folder / "parts.jsonl").write_text("\n".join(map(json.dumps, PARTS)), "utf-8")
-    done = tripos("run", "d.tripos", "--model", "mock/careful", "--role", "reviewer=mock/careful")
+    done = once("run", "d.tripos", "--model", "mock/careful", "--role", "reviewer=mock/careful")
     assert done.code == 0, done.err
     return folder
 
@@ -344,10 +347,12 @@ measure share = mean(long)
 """
 
 
-def test_a_report_says_how_much_was_accepted_by_level_and_why_the_rest_was_not(folder: Path, tripos: Command) -> None:
+def test_a_report_says_how_much_was_accepted_by_level_and_why_the_rest_was_not(
+    folder: Path, tripos: Command, once: Command
+) -> None:
     (folder / "s.tripos").write_text(MADE, "utf-8")
     roles = ("--role", "author=mock/author", "--role", "checker=mock/author")
-    assert tripos("run", "s.tripos", "--model", "mock/careful", *roles).code == 0
+    assert once("run", "s.tripos", "--model", "mock/careful", *roles).code == 0
     found = tripos("report", "--json").data["made"]
     whole, *levels = found
     assert [each["context"] for each in found] == [{}, {"level": "basic"}, {"level": "exam"}]
@@ -411,8 +416,10 @@ def test_a_forecast_counts_one_path_for_each_question_as_the_plan_does(placed: P
     assert "5 with one path for each row" in " ".join(tripos("plan", "s.tripos").out.split())
 
 
-def test_what_was_placed_is_counted_by_the_subject_of_the_questions(placed: Path, tripos: Command) -> None:
-    assert tripos("run", "s.tripos", *ROLES).code == 0
+def test_what_was_placed_is_counted_by_the_subject_of_the_questions(
+    placed: Path, tripos: Command, once: Command
+) -> None:
+    assert once("run", "s.tripos", *ROLES).code == 0
     found = tripos("report", "--json").data["made"]
     counts = [(each["context"].get("subject"), each["slots"], each["made"], each["given_up"]) for each in found]
     assert counts == [(None, 3, 3, 0), ("numbers", 2, 2, 0), ("shapes", 1, 1, 0)]

@@ -187,8 +187,8 @@ def test_a_terminal_gets_the_words_of_a_failure_in_its_width(
     assert len(lines) > 4 and max(map(len, lines)) <= 80
 
 
-def test_list_shows_runs_newest_first(ran: Path, tripos: Command) -> None:
-    tripos("run", "quiz.tripos", *CAREFUL, "--limit", "1", "--json")
+def test_list_shows_runs_newest_first(ran: Path, tripos: Command, once: Command) -> None:
+    once("run", "quiz.tripos", *CAREFUL, "--limit", "1", "--json")
     rows = tripos("list", "--json").data
     assert [row["samples"] for row in rows] == [2, 5]
     times = [datetime.fromisoformat(row["started_at"]) for row in rows]

@@ -97,9 +97,9 @@ def test_a_score_without_a_judge_is_followed_to_its_reply(chain: Path, tripos: C
     assert (found["made_from"]["sample_id"], found["sample"]) == (row["sample_id"], None)
 
 
-def test_a_reply_that_was_asked_for_again_shows_its_first_try(quiz: Path, tripos: Command) -> None:
+def test_a_reply_that_was_asked_for_again_shows_its_first_try(quiz: Path, tripos: Command, once: Command) -> None:
     broken = ("--model", "mock/broken-json", "--role", "judge=mock/careful:a")
-    assert tripos("run", "quiz.tripos", *broken, "--json").code == 0
+    assert once("run", "quiz.tripos", *broken, "--json").code == 0
     [row] = rows(tripos, "from quiz.samples where scenario = 'words' limit 1")
     done = tripos("why", row["sample_id"])
     assert "first try" in done.out
@@ -116,20 +116,20 @@ def test_six_characters_are_enough_and_the_text_fits_80_columns(ran: Path, tripo
     assert max(map(len, done.out.splitlines())) <= 80
 
 
-def test_long_texts_are_shortened_unless_all_is_wanted(quiz: Path, tripos: Command) -> None:
+def test_long_texts_are_shortened_unless_all_is_wanted(quiz: Path, tripos: Command, once: Command) -> None:
     question = " ".join(f"word{number}" for number in range(400))
     (quiz / "items.jsonl").write_text(json.dumps({"question": question, "answer": "42"}), "utf-8")
-    tripos("run", "quiz.tripos", *CAREFUL, "--json")
+    once("run", "quiz.tripos", *CAREFUL, "--json")
     [row] = rows(tripos, "from quiz.samples where scenario = 'sums'")
     short, whole = tripos("why", row["sample_id"]).out, tripos("why", row["sample_id"], "--full").out
     assert ("word399" in short, "word399" in whole) == (False, True)
     assert "--full" in short
 
 
-def test_hostile_text_is_shown_harmlessly(quiz: Path, tripos: Command) -> None:
+def test_hostile_text_is_shown_harmlessly(quiz: Path, tripos: Command, once: Command) -> None:
     hostile = "\x1b[2J\x1b]0;owned\x07 \u202eevil [bold]no[/bold]\r\x00\x9b31m {{ item.answer }}"
     (quiz / "items.jsonl").write_text(json.dumps({"question": hostile, "answer": "42"}), "utf-8")
-    assert tripos("run", "quiz.tripos", *CAREFUL, "--json").code == 0
+    assert once("run", "quiz.tripos", *CAREFUL, "--json").code == 0
     [row] = rows(tripos, "from quiz.samples where scenario = 'sums'")
     done = tripos("why", row["sample_id"])
     assert not set(done.out) & {"\x1b", "\x07", "\x9b", "\r", "\x00", "\u202e"}
@@ -172,11 +172,11 @@ def test_a_store_without_runs_has_no_results(quiz: Path, tripos: Command) -> Non
     assert (done.code, "error[W0101]" in done.err) == (2, True)
 
 
-def test_an_item_of_wide_characters_is_folded_by_their_width(quiz: Path, tripos: Command) -> None:
+def test_an_item_of_wide_characters_is_folded_by_their_width(quiz: Path, tripos: Command, once: Command) -> None:
     (quiz / "items.jsonl").write_text(
         json.dumps({"question": "请计算十五加二十七等于多少" * 20, "answer": "42"}), "utf-8"
     )
-    tripos("run", "quiz.tripos", *CAREFUL, "--json")
+    once("run", "quiz.tripos", *CAREFUL, "--json")
     [row] = rows(tripos, "from quiz.samples where scenario = 'sums'")
     from rich.cells import cell_len
 
@@ -214,11 +214,11 @@ def test_a_score_that_nothing_was_asked_for_says_so(quiz: Path, tripos: Command)
     assert "R0111" in done.out
 
 
-def test_a_score_of_a_step_that_a_condition_ruled_out_has_no_reply(quiz: Path, tripos: Command) -> None:
+def test_a_score_of_a_step_that_a_condition_ruled_out_has_no_reply(quiz: Path, tripos: Command, once: Command) -> None:
     text = CHAIN.replace("ask reply by candidate {", "ask reply by candidate when length(draft.text) < 0 {")
     (quiz / "quiz.tripos").write_text(text, "utf-8")
     options = ("--model", "mock/careful:x", "--role", "judge=mock/careful:a", "--role", "helper=mock/careful:h")
-    assert tripos("run", "quiz.tripos", *options, "--json").code == 0
+    assert once("run", "quiz.tripos", *options, "--json").code == 0
     [row] = rows(tripos, "from chain.scores where metric = 'long' limit 1")
     done = tripos("why", row["score_id"])
     assert done.code == 0, done.err

@@ -15,6 +15,7 @@ import pytest
 from tests import changed_fields
 from tests.changed_fields import STEPS, changed
 from tests.compiler.compiling import ROOT, compile_file, plan_of
+from tests.each import each
 from tripos_compiler.lower.fingerprints import Prints
 from tripos_compiler.plan import Grade, Judging, Part, Plan, Settings, Step
 from tripos_compiler.program import Program
@@ -109,7 +110,7 @@ def prints_of(step: Step) -> str:
     return found.judgement if isinstance(found, Judging) else found.fingerprint
 
 
-@pytest.mark.parametrize("case", changed(), ids=lambda case: f"{case[1].step}.{case[0]}")
+@each("case", changed)
 def test_every_field_that_determines_a_result_is_in_its_fingerprint(case: tuple[str, Step, Step]) -> None:
     field, before, after = case
     same = field in APART and not (field == "when" and before.step in ("score", "column"))

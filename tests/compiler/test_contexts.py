@@ -11,6 +11,8 @@ from compiling import EDUBENCH, compile_file, plan_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.each import each
+from tests.lengths import sized
 from tripos_compiler.plan import (
     Axis,
     AxisValue,
@@ -94,7 +96,7 @@ def brute_force(axes: list[Axis]) -> list[dict[str, str]]:
     return found
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=sized(30, 150))
 @given(some_axes())
 def test_cells_are_counted_as_if_they_were_listed_one_by_one(axes: list[Axis]) -> None:
     listed = brute_force(axes)
@@ -102,7 +104,7 @@ def test_cells_are_counted_as_if_they_were_listed_one_by_one(axes: list[Axis]) -
     assert list(cells(axes)) == listed
 
 
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=sized(30, 50))
 @given(some_axes())
 def test_a_cell_is_allowed_just_when_no_guard_is_broken(axes: list[Axis]) -> None:
     listed = {tuple(sorted(cell.items())) for cell in brute_force(axes)}
@@ -144,7 +146,7 @@ def test_what_fills_a_hole_is_never_read_as_a_template_again(text: str) -> None:
     assert filled(TextType(), text) == f"<{text}>"
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=sized(30, 100))
 @given(st.text())
 def test_any_text_is_printed_as_it_is(text: str) -> None:
     assert filled(TextType(), text) == f"<{text}>"
@@ -241,8 +243,8 @@ def test_a_raw_value_is_read_as_its_type(type_: Type, raw: Any, value: Any) -> N
     assert type(read) is type(value)
 
 
-@pytest.mark.parametrize(
-    ("type_", "raw"),
+@each(
+    "type_, raw",
     [
         (TextType(), None),
         (TextType(), 3),

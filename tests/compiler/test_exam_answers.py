@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.each import each
 from tripos_compiler.semantics.library import FUNCTIONS
 from tripos_compiler.semantics.library.exam_answers import option_letters, right_or_wrong
 
@@ -68,12 +69,12 @@ VERDICTS = [
 ]
 
 
-@pytest.mark.parametrize(("reply", "letters"), LETTERS)
+@each("reply, letters", LETTERS)
 def test_the_letters_of_an_awkward_reply_are_read(reply: str, letters: str) -> None:
     assert "".join(option_letters(reply)) == letters
 
 
-@pytest.mark.parametrize(("reply", "verdict"), VERDICTS)
+@each("reply, verdict", VERDICTS)
 def test_the_verdict_of_an_awkward_reply_is_read(reply: str, verdict: str) -> None:
     assert "".join(right_or_wrong(reply)) == verdict
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.conftest import SHARED_DATA
+from tests.each import each
 from tripos_compiler.semantics.library import FUNCTIONS
 
 final_number = FUNCTIONS["final_number"].python
@@ -116,7 +117,7 @@ AWKWARD: list[tuple[str, float | None]] = [
 ]
 
 
-@pytest.mark.parametrize(("text", "value"), AWKWARD, ids=[repr(text)[:60] for text, _ in AWKWARD])
+@each("text, value", AWKWARD)
 def test_the_number_of_an_awkward_reply(text: str, value: float | None) -> None:
     found = final_number(text)
     assert found is None if value is None else found == pytest.approx(value)

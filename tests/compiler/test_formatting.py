@@ -15,6 +15,8 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from tests.each import each
+from tests.lengths import sized
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.diagnostics.wrap import cells
 from tripos_compiler.formatting import Unfaithful, Unparsable, format_text
@@ -32,7 +34,7 @@ EXAMPLES = sorted((ROOT.parent / "shared" / "design" / "examples").glob("*.tripo
 SPECS = [*sorted((ROOT / "specs").rglob("*.tripos")), *sorted((ROOT / "docs" / "examples").glob("*.tripos")), *EXAMPLES]
 CASES = sorted((ROOT / "tests" / "cases").glob("*/valid/**/*.tripos"))
 BEFORE = sorted((GOLDEN / "before").glob("*.tripos"))
-QUICK = settings(deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))
+QUICK = settings(deadline=None, max_examples=sized(30, 200), suppress_health_check=list(HealthCheck))
 SLOW = settings(deadline=None, max_examples=20, suppress_health_check=list(HealthCheck))
 
 
@@ -71,7 +73,7 @@ def test_an_untidy_file_is_laid_out_letter_for_letter(path: Path) -> None:
     assert found == golden.read_text("utf-8")
 
 
-@pytest.mark.parametrize("path", [*SPECS, *CASES], ids=lambda path: f"{path.parent.name}/{path.name}")
+@each("path", [*SPECS, *CASES])
 def test_every_spec_can_be_formatted(path: Path) -> None:
     found = formatted(path.read_text("utf-8"))
     outside = re.sub(r'"""[\s\S]*?"""', '""', found)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.each import each
 from tripos_compiler.semantics.library.answers import choice_letters
 from tripos_compiler.semantics.library.exam_answers import option_letters
 from tripos_compiler.semantics.library.layout import lettered
@@ -69,8 +70,8 @@ def test_the_letter_of_an_option_is_read_as_it_was_printed(form: str, count: int
     assert chosen_option(form.format(letter, text=options[place]), options) == letter
 
 
-@pytest.mark.parametrize("letter", string.ascii_uppercase)
-@pytest.mark.parametrize(
+@each("letter", string.ascii_uppercase)
+@each(
     "form",
     ["{}", "{}.", "**{}**", "({})", "答案：{}", "答案是{}。\n理由：略", "故选{}。", "Answer: {}", "The answer is {}."],
 )

@@ -10,8 +10,7 @@ import os
 import re
 from pathlib import Path
 
-import pytest
-
+from tests.each import each
 from tripos_compiler.data import NoData
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.expressions import Elaborator
@@ -58,7 +57,7 @@ def test_the_page_has_an_example_of_most_functions() -> None:
     assert len(examples()) > 70
 
 
-@pytest.mark.parametrize(("example", "wanted"), examples(), ids=lambda text: text[:40])
+@each("example, wanted", examples)
 def test_an_example_gives_what_it_says(example: str, wanted: str) -> None:
     program = Program(Diagnostics(), NoData())
     values = []

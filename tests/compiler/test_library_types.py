@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.each import each
 from tripos_compiler.plan import (
     BoolType,
     ChoiceType,
@@ -50,8 +51,8 @@ def result(name: str, *types: Type, **named: Type) -> Type | str:
     return FUNCTIONS[name].result(given_)
 
 
-@pytest.mark.parametrize(
-    ("name", "types", "gives"),
+@each(
+    "name, types, gives",
     [
         ("last", [list_of(WHOLE)], WHOLE),
         ("last", [TALK], TURN),
@@ -168,7 +169,7 @@ def test_what_is_written_out_is_checked(name: str, literals: Mapping[str, object
     assert FUNCTIONS[name].check(literals) == complaint
 
 
-@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda function: function.name)
+@each("function", FUNCTIONS.values())
 def test_a_signature_can_be_called_as_it_says(function: Function) -> None:
     python = inspect.signature(function.python)
     assert [parameter.name for parameter in function.parameters] == list(python.parameters)
@@ -177,7 +178,7 @@ def test_a_signature_can_be_called_as_it_says(function: Function) -> None:
     assert required == sorted(required, reverse=True)
 
 
-@pytest.mark.parametrize("function", FUNCTIONS.values(), ids=lambda function: function.name)
+@each("function", FUNCTIONS.values())
 def test_a_function_says_in_a_line_what_it_gives(function: Function) -> None:
     summary = function.summary
     assert summary.endswith(".")

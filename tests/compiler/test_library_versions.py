@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from compiling import compile_files, plan_of
 
+from tests.each import each
 from tripos_compiler.semantics.library import FUNCTIONS, Function, versions
 from tripos_compiler.semantics.library.partiality import Undefined
 
@@ -62,11 +63,11 @@ def examples(function: Function) -> list[str]:
     with one text or two."""
     found: list[str] = []
     before = ""
-    for each in doctest.DocTestParser().get_examples(function.python.__doc__ or ""):
-        if isinstance(ast.parse(each.source).body[-1], ast.Expr):
-            found.append(f"{before}{each.source}".strip())
+    for example in doctest.DocTestParser().get_examples(function.python.__doc__ or ""):
+        if isinstance(ast.parse(example.source).body[-1], ast.Expr):
+            found.append(f"{before}{example.source}".strip())
         else:
-            before += each.source
+            before += example.source
     name = function.python.__name__
     takes = [each.shown.partition(": ")[2] for each in function.parameters if each.required]
     if takes == ["text"]:
@@ -97,7 +98,7 @@ def test_the_golden_has_every_function() -> None:
     assert [name for name, each in read().items() if not each["gave"]] == []
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@each("name", FUNCTIONS)
 def test_a_function_gives_what_its_version_gave(name: str) -> None:
     kept = read()[name]
     assert versions.version_of(name) == kept["version"], "TRIPOS_UPDATE_GOLDEN=1 writes what this version gives"
@@ -150,7 +151,7 @@ def test_retrieving_of_a_higher_version_makes_what_is_found_new(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = prints(tmp_path)
-    monkeypatch.setattr(versions, "RETRIEVING", 2)
+    monkeypatch.setattr(versions, "RETRIEVING", versions.RETRIEVING + 1)
     assert {name for name, each in prints(tmp_path).items() if each != before[name]} == {
         "near",
         "reply",

@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 
 import pytest
-from compiling import compile_files, plan_of
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.compiler.compiling import compile_files, plan_of
+from tests.each import each
 from tripos_compiler.plan import Plan, Score
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_compiler.semantics.library import FUNCTIONS
@@ -39,9 +40,9 @@ def test_a_number_that_a_locale_writes_is_read_in_it(locale: str, reader: str, c
     assert FUNCTIONS[reader].python(written(form.format(cents / 100)), locale) == pytest.approx(cents / 100)
 
 
-@pytest.mark.parametrize("reader", READERS)
-@pytest.mark.parametrize(
-    ("text", "locale", "value"),
+@each("reader", READERS)
+@each(
+    "text, locale, value",
     [
         ("2.000", "de", 2000),
         ("2.000", "en", 2),

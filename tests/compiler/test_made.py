@@ -15,6 +15,13 @@ from tripos_runtime.datasets import DataFolders
 
 DESIGN = SHARED_DATA.parent / "design" / "examples"
 OWN = Path(__file__).parents[1] / "data" / "design"
+OPENED = {
+    "from distinct(question.concepts, dev.concepts)": (
+        "from reveal(distinct(question.concepts, dev.concepts), rows: 1000)"
+    ),
+    "题目：{{ q.stem }}\\n以下": "题目：{{ reveal(q.stem) }}\\n以下",
+}
+"""Where the examples of the design show a secret without saying so."""
 
 SPEC = """\
 benchmark demo "1.0.0" {{ languages en }}
@@ -182,28 +189,24 @@ scenario asked {
   score right = contains(answer.text, "4")
 }"""
     (found,) = compiled(tmp_path, made).diagnostics
-    assert (found.code, found.message) == ("E0501", "the secret `mark` reaches the compared role `candidate`")
+    assert (found.code, found.message) == ("E0501", "the secret `raw.mark` reaches the compared role `candidate`")
     assert [label.text for label in found.labels] == [
         "3. this prompt tells `candidate`",
-        "1. `mark` is secret",
+        "1. `raw.mark` is secret",
         "2. written knowing it",
     ]
 
 
-def test_paths_are_no_secret_and_a_walk_that_is_told_one_is_warned_of_unless_it_says_so(tmp_path: Path) -> None:
+def test_paths_are_as_secret_as_what_the_walk_was_told_unless_it_is_revealed(tmp_path: Path) -> None:
     made = """\
 dataset item from raw {{
   walk points through syllabus by tagger {{ prompt "{{{{ {hole} }}}}: {{{{ branches }}}}" }}
 }}
 """
-    found = compiled(tmp_path, made.format(hole="raw.mark"))
-    (warning,) = (item for item in found.diagnostics if item.code == "E0502")
-    assert warning.severity == "warning"
-    assert "`reveal(raw.mark)`" in str(warning.help)
-    assert {field.name for field in plan_of(found).made[0].fields if field.secret} == {"mark"}
-    revealed = compiled(tmp_path, made.format(hole="reveal(raw.mark)"))
-    assert "E0502" not in {item.code for item in revealed.diagnostics}
-    plan = plan_of(revealed)
+    plan = planned(tmp_path, made.format(hole="raw.mark"))
+    assert {field.name for field in plan.made[0].fields if field.secret} == {"mark", "points"}
+    plan = planned(tmp_path, made.format(hole="reveal(raw.mark)"))
+    assert {field.name for field in plan.made[0].fields if field.secret} == {"mark"}
     assert [(each.scenario, each.step, each.text) for each in plan.reveals] == [("item", "points", "raw.mark")]
 
 
@@ -335,12 +338,19 @@ def test_fields_are_known_to_editors_and_lead_back_to_where_they_are_declared(tm
         ("cjeval", ["E1001"]),
         ("edubench", ["E0620"]),
         ("mathtutorbench", ["E0309", "E1004"]),
-        ("teachbench", ["E0502"]),
+        ("teachbench", []),
     ],
 )
 def test_the_examples_of_the_design_compile_with_their_real_data(name: str, warnings: list[str]) -> None:
     reader = DataFolders((SHARED_DATA, OWN))
-    compilation = compile_spec(str(DESIGN / f"{name}.tripos"), lambda path: Path(path).read_text("utf-8"), reader)
+
+    def read(path: str) -> str:
+        text = Path(path).read_text("utf-8")
+        for shut, opened in OPENED.items():
+            text = text.replace(shut, opened)
+        return text
+
+    compilation = compile_spec(str(DESIGN / f"{name}.tripos"), read, reader)
     assert [item.code for item in compilation.diagnostics] == warnings
     assert compilation.plan is not None
 

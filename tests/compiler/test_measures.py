@@ -212,7 +212,7 @@ def test_what_is_missing_is_said_of_the_measure_and_passed_on_to_the_mean_of_its
         ("mean(quality)", (1, 10)),
         ("mean(rubric)", (1, 5)),
         ("mean(CLAR)", (1, 5)),
-        ("mean(long)", (None, None)),
+        ("mean(long)", (0, None)),
         ("count(right)", (0, None)),
         ("1 - mean(right)", (0, 1)),
         ("sums.accuracy - talk.accuracy", (-1, 1)),
@@ -228,6 +228,9 @@ def test_what_is_missing_is_said_of_the_measure_and_passed_on_to_the_mean_of_its
         ("mean(right) / talk.accuracy", (None, None)),
         ("mean(right) * talk.accuracy", (None, None)),
         ("mean(quality, missing: zero)", (0, 10)),
+        ("(mean(quality, missing: zero) - 1) / 9", (-1 / 9, 1)),
+        ("mean(quality) - mean(quality, missing: zero)", (-10, 10)),
+        ("1 - mean(marks, missing: zero)", (-9, 1)),
         ("mean(right) + stdev(right)", (0, 1 + round(math.sqrt(0.5), 12))),
     ],
 )
@@ -436,3 +439,98 @@ def test_what_is_taken_of_a_comparison_has_sql(function: str, by: str) -> None:
 
 def test_a_measure_by_another_name_has_the_sql_of_that() -> None:
     assert sql("measure it = sums.accuracy") == sql("", "sums.accuracy")
+
+
+FIELDS = """\
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+role parser
+role judge panel
+scorer sound(reply: text) by judge { prompt "{{ reply }}", gives 1..7 }
+scenario sums {
+  ask reply by candidate {
+    prompt "What is 6 * 7?"
+    returns {
+      sure 1..5
+      size integer
+      part { mark 1..3 }
+      marks list<1..4>
+      maybe 1..5?
+      parts list<{ mark 2..6 }>
+      word choice(low, middle, high)
+      said text
+    }
+  }
+  ask parsed by parser { prompt "From 1 to 10: {{ reply.said }}", returns 1..10 }
+  let part = reply.part
+  score heard = sound(reply.said)
+  score it = VALUE
+}
+measure shown = mean(it)
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "ends"),
+    [
+        ("parsed", (1, 10)),
+        ("reply.sure", (1, 5)),
+        ("reply.size", (None, None)),
+        ("reply.part.mark", (1, 3)),
+        ("part.mark", (1, 3)),
+        ("default(first(reply.marks), 0)", (0, 4)),
+        ("default(nth(reply.parts, 1).mark, 2)", (2, 6)),
+        ("default(last(reply.parts.mark), 7)", (2, 7)),
+        ("default(reply.maybe, 0)", (0, 5)),
+        ("readable(reply.maybe)", (1, 5)),
+        ("rank(reply.word)", (0, 2)),
+        ("sound(reply.said) - parsed", (-9, 6)),
+        ("(parsed - 1) / 9", (0, 1)),
+        ("2 * reply.sure - 3 * part.mark", (-7, 7)),
+        ("-reply.sure", (-5, -1)),
+        ("1 / reply.sure", (0.2, 1)),
+        ("parsed / reply.sure", (0.2, 10)),
+        ("choose(reply.word == low, reply.sure, 0)", (0, 5)),
+        ("abs(reply.sure - 3)", (0, 2)),
+        ("round(reply.sure / 3, 1)", (0.3, 1.7)),
+        ("floor(reply.sure / 2)", (0, 2)),
+        ("sqrt(reply.sure * reply.sure)", (1, 5)),
+        ("max(0, min(1, reply.size / 10))", (0, 1)),
+        ("max(reply.size, 3)", (3, None)),
+        ("length(reply.said) + 1", (1, None)),
+        ("jaccard(reply.marks, (1, 2))", (0, 1)),
+        ('bleu(reply.said, "42") / 100', (0, 1)),
+        ("reply.size * 0 + reply.sure", (1, 5)),
+        ("reply.sure - reply.sure * 1 + 0 * parsed", (-4, 4)),
+        ("reply.word == low", (0, 1)),
+        ("parsed * 0 + 3", (None, None)),
+    ],
+)
+def test_a_score_lies_between_the_ends_that_its_parts_have(value: str, ends: tuple[float | None, float | None]) -> None:
+    [found] = plan_of(compile_text(FIELDS.replace("VALUE", value))).measures
+    assert [found.low, found.high] == [None if end is None else pytest.approx(end) for end in ends]
+
+
+def test_scores_of_one_name_lie_between_the_ends_of_all() -> None:
+    values = "parsed when reply.word == low\n  score it = -reply.sure when reply.word != low"
+    [found] = plan_of(compile_text(FIELDS.replace("VALUE", values))).measures
+    assert (found.low, found.high) == (-5, 10)
+
+
+def test_only_scales_that_are_declared_are_held_against_each_other() -> None:
+    scores = "parsed\n  score other = reply.sure\n  score share = (reply.sure - 1) / 2"
+    added = compile_text(FIELDS.replace("VALUE", scores) + "measure both = mean(it) + mean(other)\n")
+    assert [each.code for each in added.diagnostics] == ["E0702"]
+    plan_of(compile_text(FIELDS.replace("VALUE", scores) + "measure both = mean(it) + mean(share)\n"))
+
+
+@pytest.mark.parametrize(("gate", "holds"), [("shown >= 0", "always"), ("shown > 10", "never"), ("shown >= 5", "")])
+def test_a_gate_is_held_to_what_a_score_can_be(gate: str, holds: str) -> None:
+    found = compile_text(FIELDS.replace("VALUE", "parsed") + f"expect {gate}\n").diagnostics
+    assert [each.message.split(":")[0] for each in found] == ([f"this is {holds} true"] if holds else [])
+
+
+def test_a_gate_is_held_to_what_a_measure_can_be_with_zeros_for_what_is_missing() -> None:
+    text = FIELDS.replace("VALUE", "parsed").replace("mean(it)", "mean(it, missing: zero)")
+    assert not compile_text(text + "expect shown >= 0.5\n").diagnostics
+    assert [each.code for each in compile_text(text + "expect shown >= -1\n").diagnostics] == ["E0704"]

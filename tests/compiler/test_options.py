@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.each import each
 from tripos_compiler.semantics.library.options import chosen_option
 
 NUMBERS = ("3", "5", "8", "13")
@@ -11,8 +12,8 @@ WORDS = ("细胞膜", "细胞核", "核糖体", "细胞质基质")
 ENGLISH = ("the sun", "the moon", "a star", "a planet")
 
 
-@pytest.mark.parametrize(
-    ("reply", "letter"),
+@each(
+    "reply, letter",
     [
         ("C", "C"),
         ("c", "C"),

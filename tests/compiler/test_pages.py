@@ -6,9 +6,9 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
-import pytest
 from compiling import ROOT, compile_files
 
+from tests.each import each
 from tripos_compiler.diagnostics.codes import CODES, find_page
 
 FENCE = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -35,7 +35,7 @@ def test_no_page_lacks_a_code_and_no_code_a_page() -> None:
     assert {entry.name for entry in folder.iterdir()} == {f"{code}.md" for code in CODES}
 
 
-@pytest.mark.parametrize("code", CODES)
+@each("code", CODES)
 def test_a_page_is_short_and_begins_with_its_code_and_headline(code: str) -> None:
     page = page_of(code)
     assert page.startswith(f"# {code} {CODES[code]}\n\n")
@@ -44,27 +44,27 @@ def test_a_page_is_short_and_begins_with_its_code_and_headline(code: str) -> Non
     assert max(map(len, page.splitlines())) <= 120
 
 
-@pytest.mark.parametrize("code", [code for code in CODES if code not in COMPILED])
+@each("code", [code for code in CODES if code not in COMPILED])
 def test_a_page_of_a_run_or_a_store_says_when_it_happens_and_how_to_mend_it(code: str) -> None:
     titles = re.findall(r"^## (.*)$", page_of(code), re.MULTILINE)
     assert titles[:2] == ["When it happens", "How to mend it"]
 
 
-@pytest.mark.parametrize("code", COMPILED)
+@each("code", COMPILED)
 def test_the_example_of_a_page_has_that_mistake_and_no_other(code: str, tmp_path: Path) -> None:
     example = section(page_of(code), "Example")
-    found = compile_files(tmp_path, example).diagnostics
+    found = compile_files(tmp_path / code, example).diagnostics
     assert {item.code for item in found} == {code}, [(item.code, item.message) for item in found]
 
 
-@pytest.mark.parametrize("code", COMPILED)
+@each("code", COMPILED)
 def test_the_mended_example_of_a_page_compiles_without_a_word(code: str, tmp_path: Path) -> None:
     page = page_of(code)
     example, mended = section(page, "Example"), section(page, "Mended")
     # Where the mistake is one of the data, the spec stays as it is.
     kept = ("before.tripos", "releases/", *(["spec.tripos"] if "spec.tripos" not in mended else []))
     data = {name: text for name, text in example.items() if not name.endswith(".tripos") or name.startswith(kept)}
-    found = compile_files(tmp_path, {**data, **mended}).diagnostics
+    found = compile_files(tmp_path / code, {**data, **mended}).diagnostics
     assert found == (), [(item.code, item.message) for item in found]
 
 

@@ -11,6 +11,7 @@ from compiling import EDUBENCH
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from tests.lengths import sized
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.source import Source, Span
 from tripos_compiler.syntax.brackets import Ending
@@ -65,7 +66,7 @@ SCRAPS = [
     ],
     *["x", "not", "in", "role r", "\nscenario s {\n", "\nmeasure m = mean(", "\n}", '"a)', '"a }', "a {} b", "9" * 30],
 ]
-QUICK = settings(deadline=None, max_examples=120, suppress_health_check=list(HealthCheck))
+QUICK = settings(deadline=None, max_examples=sized(30, 120), suppress_health_check=list(HealthCheck))
 
 Read = tuple[Any, list[Any], set[str], bool]
 """A tree with the places of all that is in it, what is reported, and what was lost."""

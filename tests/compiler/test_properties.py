@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from mutants import Spec, case_specs, mutant, scraps, shipped_specs
 from slips import SLIPS, Slip
 
+from tests.lengths import sized
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.constructs.table import CONSTRUCTS
 from tripos_compiler.data import FoundFile
@@ -55,7 +56,7 @@ SCRAPS = [
     "𝔘",
 ]
 TOKENS = st.sampled_from([*KEYWORDS, *SIGNS, *WORDS, *SCRAPS])
-QUICK = settings(deadline=None, max_examples=150, suppress_health_check=list(HealthCheck))
+QUICK = settings(deadline=None, max_examples=sized(30, 150), suppress_health_check=list(HealthCheck))
 SHIPPED = shipped_specs()
 
 
@@ -143,14 +144,14 @@ def mutated(draw: st.DrawFn, text: str) -> str:
 @pytest.mark.parametrize("spec", SHIPPED, ids=shown)
 def test_what_must_hold_holds_of_a_spec_with_slips_of_a_hand(spec: Spec) -> None:
     random, data, material = Random(shown(spec)), KeptData(), scraps()
-    for _ in range(60):
+    for _ in range(sized(15, 60)):
         made = mutant(random, [spec], material)
         examine(made.files, made.spec.main, data)
 
 
 def test_what_must_hold_holds_of_every_construct_with_slips_of_a_hand() -> None:
     random, data, material = Random(1), KeptData(), scraps()
-    for spec in case_specs() * 3:
+    for spec in case_specs() * sized(1, 3):
         made = mutant(random, [spec], material)
         examine(made.files, made.spec.main, data)
 
@@ -158,7 +159,7 @@ def test_what_must_hold_holds_of_every_construct_with_slips_of_a_hand() -> None:
 @pytest.mark.parametrize("spec", SHIPPED, ids=shown)
 def test_a_spec_with_slips_is_formatted_to_the_same_plan_or_refused(spec: Spec) -> None:
     random, data, material = Random(shown(spec)), KeptData(), scraps()
-    for _ in range(12):
+    for _ in range(sized(4, 12)):
         made = mutant(random, [spec], material)
         formatted = examine_format(made.files, made.path)
         if formatted is not None:
@@ -251,7 +252,7 @@ measure two = mean(s.right) by level
 """
 
 
-@settings(deadline=None, max_examples=200, suppress_health_check=list(HealthCheck))
+@settings(deadline=None, max_examples=sized(30, 200), suppress_health_check=list(HealthCheck))
 @given(st.data())
 def test_a_mutated_small_spec_is_compiled_without_an_exception(data: st.DataObject) -> None:
     rows = Rows(SMALL_ROW)

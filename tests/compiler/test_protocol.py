@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -112,7 +113,7 @@ def test_what_looks_at_no_row_is_a_rule_of_form(tmp_path: Path) -> None:
 
 
 def test_keys_that_are_the_texts_of_options_are_no_letters(tmp_path: Path) -> None:
-    items = [{**row, "answer": row["options"][0]} for row in rows()]  # type: ignore[index]
+    items = [{**row, "answer": row["options"][place % 3]} for place, row in enumerate(rows())]  # type: ignore[index]
     assert warned(tmp_path, items=items) == ["E1002 no reply gets `right` of row 1 of this scenario, nor of 5 more"]
 
 
@@ -150,6 +151,78 @@ def test_a_question_with_two_keys_is_right_for_nobody(tmp_path: Path) -> None:
 def test_a_shot_that_is_a_question_of_the_exam_is_found(tmp_path: Path, question: str) -> None:
     [message] = warned(tmp_path, worked={**WORKED, "question": question})
     assert message.startswith("E1008 `worked` has the question of row 2 of this scenario")
+
+
+LONG = (
+    "A farmer has {n} hens, each of which lays {m} eggs a week; how many eggs are there in the barn after four weeks?"
+)
+
+
+@pytest.mark.parametrize("count", [5, 300])
+def test_a_question_that_is_nearly_the_same_is_found_among_many(tmp_path: Path, count: int) -> None:
+    texts = [f"{hash_of(n)} {LONG.format(n=n, m=n * 3)} {hash_of(n + 5000)}" for n in range(2 * count)]
+    items = [{**row, "number": n, "question": texts[n]} for n in range(count) for row in rows()[:1]]
+    others = [{**WORKED, "question": text} for text in texts[count:]]
+    near = {**WORKED, "question": texts[count // 2].replace(";", ",").replace("four weeks", "four weeks in all")}
+    for shown, expected in ((others, 0), ([*others, near], 1)):
+        files = {
+            "spec.tripos": EXAM,
+            "items.jsonl": "\n".join(map(json.dumps, items)),
+            "worked.jsonl": "\n".join(map(json.dumps, shown)),
+        }
+        found = [item for item in compile_files(tmp_path, files).diagnostics if item.code == "E1008"]
+        assert len(found) == expected
+    assert found[0].message == (
+        f"`worked` has the question of row {count // 2 + 1} of this scenario: shots would show its answer"
+    )
+    assert found[0].notes[0].startswith(f"row {len(others) + 1} of worked.jsonl: “")
+
+
+def hash_of(number: int) -> str:
+    return hashlib.sha256(str(number).encode()).hexdigest()[:60]
+
+
+@pytest.mark.parametrize(
+    ("split", "expected"),
+    [
+        ("train", ["E1008 `item` has the question of row 1 of this scenario: shots would show its answer"]),
+        ("spare", []),
+    ],
+)
+def test_the_other_split_of_a_file_is_looked_at_by_its_condition(
+    tmp_path: Path, split: str, expected: list[str]
+) -> None:
+    spec = """benchmark exam "1.0.0" { languages en }
+role candidate compared
+dataset item from "items.jsonl" { split text, number integer, question text, answer text }
+scenario exam {
+  over item where item.split == "test"
+  ask reply by candidate {
+    shots 1 from item as s where s.split == "train" { prompt "{{ s.question }}", reply "{{ s.answer }}" }
+    prompt "{{ item.question }}"
+  }
+  score right = same_number(final_number(reply.text), length(item.answer))
+}
+"""
+    items = [{"split": "test", "number": n, "question": row[0], "answer": f"{n}"} for n, row in enumerate(QUESTIONS)]
+    items += [{**items[0], "number": 7, "split": split, "answer": "B"}]
+    files = {"spec.tripos": spec, "items.jsonl": "\n".join(map(json.dumps, items))}
+    found = compile_files(tmp_path, files).diagnostics
+    assert [f"{item.code} {item.message}" for item in found if item.code == "E1008"] == expected
+
+
+def test_rows_of_one_key_are_never_shown_for_each_other(tmp_path: Path) -> None:
+    spec = EXAM.replace("answer text secret }", "answer text secret, key lower(question) }")
+    assert warned(tmp_path, spec, worked={**WORKED, "question": QUESTIONS[1][0]}) == []
+
+
+def test_training_data_that_is_asked_is_found(tmp_path: Path) -> None:
+    spec = EXAM + 'export lessons { examples from worked, prompt "{{ worked.question }}", reply worked.answer }\n'
+    spec = spec.replace('    shots 1 from worked { prompt "{{ worked.question }}", reply "{{ worked.answer }}" }\n', "")
+    assert warned(tmp_path, spec) == []
+    assert warned(tmp_path, spec, worked={**WORKED, "question": QUESTIONS[1][0].upper()}) == [
+        "E1008 `worked` has the question of row 2 of scenario `exam`: what is learned is asked"
+    ]
 
 
 def test_a_scorer_that_hides_the_reply_in_one_language_is_found(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import jsonschema
 import pytest
 from compiling import ROOT, compile_file, plan_of
 
+from tests.each import each
 from tripos_compiler.plan import Plan
 
 SCHEMA = ROOT / "docs" / "plan.schema.json"
@@ -31,7 +32,7 @@ def validator() -> jsonschema.Draft202012Validator:
     return jsonschema.Draft202012Validator(schema)
 
 
-@pytest.mark.parametrize("path", SPECS, ids=lambda path: path.relative_to(ROOT).as_posix())
+@each("path", SPECS)
 def test_a_plan_satisfies_the_schema(path: Path, validator: jsonschema.Draft202012Validator) -> None:
     plan = plan_of(compile_file(path))
     validator.validate(json.loads(plan.to_json()))

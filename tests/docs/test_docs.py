@@ -16,8 +16,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
+from tests.each import each
 from tripos.command.main import build_parser, run_command
 from tripos.config import CheckConfig, Config, EndpointConfig, LimitsConfig, PriceConfig
 from tripos.environment import OTHERS, VARIABLES
@@ -144,7 +146,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.parametrize("page", PAGES)
+def played() -> list[Any]:
+    """Every page; those of the benchmarks, which run all of them, take long."""
+    return [pytest.param(page, marks=pytest.mark.long if page.startswith("benchmarks/") else ()) for page in PAGES]
+
+
+@pytest.mark.parametrize("page", played())
 def test_a_page_does_what_it_says(page: str, folder: Path, request: pytest.FixtureRequest) -> None:
     if "<!-- results: edubench -->" in text_of(page):
         shutil.copytree(request.getfixturevalue("store"), folder / "results")
@@ -262,14 +269,15 @@ def queries() -> list[Block]:
     return [block for page in PAGES for block in blocks(page) if block.language == "sql"]
 
 
-@pytest.mark.parametrize("block", queries(), ids=lambda block: f"{block.page}:{block.line}")
-def test_a_query_has_an_answer(block: Block, store_of_several: Path) -> None:
-    connection = connect(Store.open(store_of_several, create=False))
-    try:
-        answer = run_query(connection, block.text)
-    finally:
-        connection.close()
-    assert answer.num_rows > 0, f"{block.place}: no rows"
+@pytest.fixture
+def opened(store_of_several: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+    with connect(Store.open(store_of_several, create=False)) as connection:
+        yield connection
+
+
+@each("block", queries)
+def test_a_query_has_an_answer(block: Block, opened: duckdb.DuckDBPyConnection) -> None:
+    assert run_query(opened, block.text).num_rows > 0, f"{block.place}: no rows"
 
 
 def test_the_parts_are_read_without_tripos_as_with_it_also_after_compacting(
@@ -286,7 +294,7 @@ def test_the_parts_are_read_without_tripos_as_with_it_also_after_compacting(
     assert rows == found["scores"].aggregate("count(*)").fetchall()
 
 
-@pytest.mark.parametrize("page", PAGES)
+@each("page", PAGES)
 def test_links_lead_somewhere(page: str) -> None:
     for target in LINK.findall(prose(page)):
         if re.match(r"[a-z]+:", target):

@@ -10,8 +10,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
+from tests.each import each
 from tripos_compiler.constructs.reference import PAGES, SLOTS, filled, page_of, parts_of, slots_in
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.constructs.table import CONSTRUCTS, Construct
@@ -37,7 +36,7 @@ def text_of(page: str) -> str:
     return (LANGUAGE / f"{page}.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("page", EVERY_PAGE)
+@each("page", EVERY_PAGE)
 def test_the_generated_parts_of_a_page_are_those_of_the_code(page: str) -> None:
     text = (DOCS / page).read_text("utf-8")
     if os.environ.get("TRIPOS_UPDATE_GOLDEN"):
@@ -51,12 +50,12 @@ def test_the_reference_has_a_page_for_each_statement_and_no_other() -> None:
     assert {path.stem for path in LANGUAGE.glob("*.md")} == {*PAGES, *BY_HAND}
 
 
-@pytest.mark.parametrize("page", PAGES)
+@each("page", PAGES)
 def test_a_page_gives_the_signatures_of_its_statements(page: str) -> None:
     assert parts_of(text_of(page)) == [f"construct {name}" for name in PAGES[page]]
 
 
-@pytest.mark.parametrize("construct", CONSTRUCTS, ids=lambda construct: construct.name)
+@each("construct", CONSTRUCTS)
 def test_a_statement_stands_on_its_page_and_in_an_example_there(construct: Construct) -> None:
     page = page_of(construct)
     assert construct.shape.shown in text_of(page).replace("\\|", "|")
@@ -67,14 +66,14 @@ def test_every_word_of_a_signature_is_explained() -> None:
     assert {slot for construct in CONSTRUCTS for slot in slots_in(construct)} == set(SLOTS)
 
 
-@pytest.mark.parametrize("page", PAGES)
+@each("page", PAGES)
 def test_a_page_has_its_parts_in_the_same_order(page: str) -> None:
     titles = re.findall(r"^## (.+)$", FENCE.sub("", text_of(page)), re.MULTILINE)
     assert titles[0] == "Example"
     assert titles[-1] == "Mistakes"
 
 
-@pytest.mark.parametrize("page", EVERY_PAGE)
+@each("page", EVERY_PAGE)
 def test_every_code_that_a_page_names_exists(page: str) -> None:
     assert set(CODE.findall((DOCS / page).read_text("utf-8"))) <= set(CODES)
 
@@ -88,7 +87,7 @@ def test_the_page_on_what_is_proved_lists_every_code_that_is_a_warning() -> None
     assert {code for row in rows for code in CODE.findall(row)} == given | {"E0401"}
 
 
-@pytest.mark.parametrize("page", EVERY_PAGE)
+@each("page", EVERY_PAGE)
 def test_a_line_of_prose_is_not_too_long(page: str) -> None:
     text = FENCE.sub("", (DOCS / page).read_text("utf-8"))
     assert [line for line in text.splitlines() if len(line) > WIDTH and line[0] not in "|`"] == []

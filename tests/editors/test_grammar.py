@@ -14,7 +14,8 @@ import pytest
 from pygments.token import Comment, Keyword, Name, Number, Operator, String, _TokenType
 
 from editors.vscode.generate import files, grammar
-from tests.editors.specs import EXAMPLE, EXTENSION, SPECS, shown
+from tests.each import each
+from tests.editors.specs import EXAMPLE, EXTENSION, SPECS
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.diagnostics.text import render_text
 from tripos_compiler.highlighting import TriposLexer
@@ -125,7 +126,7 @@ def scopes() -> dict[str, list[dict[str, Any]]]:
 
 
 @needs_node
-@pytest.mark.parametrize("path", SPECS, ids=shown)
+@each("path", SPECS)
 def test_grammar_and_lexer_agree_on_every_character(path: Path, scopes: dict[str, list[dict[str, Any]]]) -> None:
     text = path.read_bytes().decode("utf-8")
     lexed = [(piece, kind_of(kind)) for _, kind, piece in TriposLexer().get_tokens_unprocessed(text)]

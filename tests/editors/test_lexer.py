@@ -7,13 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.token import Comment, Error, Keyword, Name, Operator, String, _TokenType
 
-from tests.editors.specs import SPECS, shown
+from tests.each import each
+from tests.editors.specs import SPECS
 from tripos_compiler.constructs.table import CONSTRUCTS
 from tripos_compiler.highlighting import TYPES, TriposLexer, heads_in, places
 
@@ -40,7 +40,7 @@ def kinds(text: str, word: str) -> list[_TokenType]:
     return [kind for kind, piece in tokens(text) if piece == word]
 
 
-@pytest.mark.parametrize("path", SPECS, ids=shown)
+@each("path", SPECS)
 def test_a_spec_has_no_error_token_and_its_tokens_are_its_text(path: Path) -> None:
     text = path.read_bytes().decode("utf-8")
     found = tokens(text)
@@ -62,7 +62,7 @@ def test_a_small_spec_token_by_token() -> None:
     assert listing == golden.read_text("utf-8")
 
 
-@pytest.mark.parametrize("construct", [c for c in CONSTRUCTS if c.starts_with], ids=lambda construct: construct.name)
+@each("construct", [c for c in CONSTRUCTS if c.starts_with])
 def test_every_statement_begins_with_a_keyword_where_it_belongs(construct: object) -> None:
     assert isinstance(construct, type(CONSTRUCTS[0]))
     for place in construct.inside:

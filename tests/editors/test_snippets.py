@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-import pytest
-
 from editors.vscode.generate import snippets, written
+from tests.each import each
 from tripos_compiler.constructs.table import CONSTRUCTS, Construct
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.diagnostics.text import render_text
@@ -28,7 +27,7 @@ def taken(body: list[str]) -> str:
     return plain.replace("\\}", "}").replace("\t", "  ")
 
 
-@pytest.mark.parametrize("construct", STATEMENTS, ids=lambda construct: construct.name)
+@each("construct", STATEMENTS)
 def test_a_snippet_is_a_statement_without_mistakes(construct: Construct) -> None:
     text = taken(snippets()[construct.shape.shown]["body"])
     for place in construct.inside:

@@ -11,20 +11,21 @@ import pytest
 from tests.kills.proof import Peace, Scene, disturbed, peace, scene, together
 from tests.kills.proving import prove
 from tests.kills.work import VERDICT_ROLES, VERDICTS
+from tests.lengths import sized
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
-KILLS = 200
+KILLS = sized(30, 200)
 
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Scene, Peace]]:
-    """A server and three starters, and what a run in peace asks and leaves."""
-    with scene(tmp_path_factory.mktemp("kills"), starters=3) as ready:
+    """A server and three starters, or two where none needs a third, and what a run in peace asks and leaves."""
+    with scene(tmp_path_factory.mktemp("kills"), starters=sized(2, 3)) as ready:
         yield ready, peace(ready)
 
 
-def test_two_hundred_kills_cost_no_reply_and_change_no_table(tmp_path: Path) -> None:
-    tally = prove(tmp_path, kills=KILLS, seed=1, workers=3)
+def test_kills_at_any_instant_cost_no_reply_and_change_no_table(tmp_path: Path) -> None:
+    tally = prove(tmp_path, kills=KILLS, seed=1, workers=sized(2, 3))
     assert not tally.complaints, "\n".join(tally.complaints[:10])
     assert tally.kills == KILLS
     assert set(tally.instants) == {"any time", "a reply", "the end"}
@@ -33,12 +34,13 @@ def test_two_hundred_kills_cost_no_reply_and_change_no_table(tmp_path: Path) -> 
 def test_two_processes_at_once_share_the_work_and_do_nothing_twice(three: tuple[Scene, Peace]) -> None:
     ready, expected = three
     two = Scene(ready.folder, ready.server, ready.starters[:2], ready.work)
-    for seed in range(3):
+    for seed in range(sized(1, 3)):
         tally = together(two, expected, f"two{seed}", seed, kills=0)
         assert not tally.complaints, "\n".join(tally.complaints[:10])
         assert tally.replies == expected.wanted.total()
 
 
+@pytest.mark.long
 def test_three_processes_of_which_any_is_killed_at_any_time_do_nothing_twice(three: tuple[Scene, Peace]) -> None:
     ready, expected = three
     for seed in range(3):
@@ -56,6 +58,6 @@ def test_judges_inside_expressions_are_asked_once_however_often_a_run_is_killed(
     with scene(tmp_path, spec=VERDICTS, roles=VERDICT_ROLES) as ready:
         expected = peace(ready)
         assert len(expected.contents["judgements"]) == 2 * (8 + 2 * 2 * 8)
-        for number in range(2):
+        for number in range(sized(1, 2)):
             tally = disturbed(ready, expected, f"verdicts{number}", seed=3, most=8)
             assert not tally.complaints, "\n".join(tally.complaints[:10])

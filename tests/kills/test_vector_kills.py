@@ -17,12 +17,13 @@ import pytest
 from tests.kills.accounts import MARGIN_S
 from tests.kills.contents import contents, differences, doubles
 from tests.kills.lives import LONGEST_S, Life, Starter, starting
+from tests.lengths import sized
 from tripos_runtime.models.embeddings import mock_vector
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and SIGKILL")
-TITLES, ROWS, KILLS, LOOK_S = 400, 12, 8, 0.004
+TITLES, ROWS, KILLS, LOOK_S = 400, 12, sized(5, 8), 0.004
 LATENCY_S = 0.1
 SPEC = """\
 benchmark nearest "1.0.0" { languages en }

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from lsprotocol.types import Position, Range
 from sample_quiz import QUIZ, SHARED, write
 
+from tests.lengths import sized
 from tripos.language_server.colours import semantic_tokens
 from tripos.language_server.completions import completions
 from tripos.language_server.counts import lenses
@@ -55,7 +56,7 @@ def session(folder: Path) -> Session:
     return here
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=sized(30, 60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.sampled_from(sorted(TEXTS)), st.data())
 def test_every_answer_at_every_place_is_one(session: Session, folder: Path, name: str, data: st.DataObject) -> None:
     text = TEXTS[name]

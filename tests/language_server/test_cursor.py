@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.each import each
 from tripos.language_server.cursor import cursor_at
 from tripos.language_server.expected import expected
 from tripos.language_server.snippets import snippet_of
@@ -118,7 +119,7 @@ def test_strings_and_their_placeholders_are_known(marked: str, in_string: bool, 
     assert (cursor.string is not None, cursor.hole is not None) == (in_string, in_hole)
 
 
-@pytest.mark.parametrize("construct", [each for each in CONSTRUCTS if each.starts_with], ids=lambda each: each.name)
+@each("construct", [each for each in CONSTRUCTS if each.starts_with])
 def test_a_snippet_is_a_statement(construct: Construct) -> None:
     text = snippet_of(construct)
     for number in range(9, 0, -1):

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.lengths import sized
 from tripos.language_server.checking import Benchmark
 from tripos.language_server.documents import Documents
 from tripos.language_server.outline import outline_of
@@ -103,7 +104,7 @@ def check(benchmark: Benchmark, texts: dict[str, str]) -> None:
     assert scopes(kept) == scopes(anew)
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=sized(15, 40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(edits(), min_size=1, max_size=3))
 def test_edits_come_to_what_a_fresh_compilation_comes_to(edubench: Benchmark, changes: list[tuple[str, str]]) -> None:
     check(edubench, TEXTS | dict(changes))
@@ -116,7 +117,7 @@ def typing(text: str, chance: random.Random) -> Iterator[str]:
         yield text[:start] + typed + text[start:]
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(sized(2, 4)))
 def test_typing_comes_to_what_a_fresh_compilation_comes_to(edubench: Benchmark, seed: int) -> None:
     chance = random.Random(seed)
     path = chance.choice(FILES)

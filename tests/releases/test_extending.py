@@ -58,11 +58,11 @@ MODEL = ("--model", "mock/careful")
 
 
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command) -> Path:
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command, once: Command) -> Path:
     """A folder with the release of `sums`, whose spec is gone."""
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "origin", {"sums.tripos": SUMS, "sums.jsonl": ROWS, "near.py": NEAR})
-    done = tripos("release", "origin/sums.tripos")
+    done = once("release", "origin/sums.tripos")
     assert done.code == 0, done.err
     shutil.rmtree(tmp_path / "origin")
     return tmp_path
@@ -108,13 +108,13 @@ def loosen(folder: Path) -> None:
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 
-def test_a_named_value_of_a_release_comes_with_what_is_taken(folder: Path, tripos: Command) -> None:
+def test_a_named_value_of_a_release_comes_with_what_is_taken(folder: Path, tripos: Command, once: Command) -> None:
     asks = SUMS.replace("benchmark sums", "benchmark polite").replace(
         "{{ item.question }}", "{{ kindly(item.question) }}"
     )
     asks += 'let kindly(text: text) = "Please. {{ text }}"\n'
     write(folder / "polite", {"polite.tripos": asks, "sums.jsonl": ROWS, "near.py": NEAR})
-    assert tripos("release", "polite").code == 0
+    assert once("release", "polite").code == 0
     own = OWN.replace("What is 2 * 21?", "{{ kindly(language) }}")
     use = using(folder, "{ take scenarios sums }", "polite")
     write(folder / "more", {"more.tripos": HEAD + use + own})
@@ -132,16 +132,16 @@ def test_what_is_taken_of_a_release_has_the_fingerprints_that_it_has_there(folde
     ]
 
 
-def test_what_a_run_of_the_release_kept_is_not_asked_again(folder: Path, tripos: Command) -> None:
-    assert tripos("run", "releases/sums-1.0.0", *MODEL).code == 0
+def test_what_a_run_of_the_release_kept_is_not_asked_again(folder: Path, tripos: Command, once: Command) -> None:
+    assert once("run", "releases/sums-1.0.0", *MODEL).code == 0
     done = tripos("run", str(extend(folder)), *MODEL)
     assert "finished: 1 call asked, 4 reused" in done.err
     shown = query(folder / "results", "select scenario::varchar, count(*) from more.scores group by all order by all")
     assert shown == [("own", 1), ("sized", 2), ("sums", 2)]
 
 
-def test_what_a_run_of_the_extension_kept_counts_for_the_release(folder: Path, tripos: Command) -> None:
-    assert tripos("run", str(extend(folder)), *MODEL).code == 0
+def test_what_a_run_of_the_extension_kept_counts_for_the_release(folder: Path, tripos: Command, once: Command) -> None:
+    assert once("run", str(extend(folder)), *MODEL).code == 0
     assert "finished: 0 calls asked, 4 reused" in tripos("run", "releases/sums-1.0.0", *MODEL).err
     shown = query(folder / "results", "select scenario::varchar, count(*) from sums.scores group by all order by all")
     assert shown == [("sized", 2), ("sums", 2)]
@@ -163,9 +163,9 @@ def test_values_are_added_at_the_end_of_an_axis(folder: Path) -> None:
     assert next(each.cells for each in plan.scenarios if each.name == "sized") == 3
 
 
-def test_a_subset_of_the_release_is_drawn_from_its_scenarios_alone(folder: Path, tripos: Command) -> None:
-    assert tripos("run", "releases/sums-1.0.0", "--subset", "few", *MODEL, "--store", "theirs").code == 0
-    assert tripos("run", str(extend(folder)), "--subset", "few", *MODEL, "--store", "ours").code == 0
+def test_a_subset_of_the_release_is_drawn_from_its_scenarios_alone(folder: Path, once: Command) -> None:
+    assert once("run", "releases/sums-1.0.0", "--subset", "few", *MODEL, "--store", "theirs").code == 0
+    assert once("run", str(extend(folder)), "--subset", "few", *MODEL, "--store", "ours").code == 0
     listed = "select scenario, item_id from main.run_items order by all"
     assert query(folder / "ours", listed) == query(folder / "theirs", listed) != []
 
@@ -192,17 +192,19 @@ def test_a_release_holds_those_that_it_extends_and_is_verified_and_run_alone(fol
     assert query(folder / "results", "select count(*) from main.samples where release is null") == [(0,)]
 
 
-def test_a_release_that_extends_is_the_same_from_another_folder(folder: Path, tripos: Command) -> None:
+def test_a_release_that_extends_is_the_same_from_another_folder(folder: Path, once: Command) -> None:
     extend(folder)
-    assert tripos("release", "more", "--to", "out").code == 0
+    assert once("release", "more", "--to", "out").code == 0
     shutil.copytree(folder / "more", folder / "deep/down/more")
-    assert tripos("release", "deep/down/more", "--to", "again").code == 0
+    assert once("release", "deep/down/more", "--to", "again").code == 0
     assert digest_of(folder / "out/more-1.0.0") == digest_of(folder / "again/more-1.0.0")
 
 
-def test_a_file_of_an_extended_release_that_was_tampered_with_is_named(folder: Path, tripos: Command) -> None:
+def test_a_file_of_an_extended_release_that_was_tampered_with_is_named(
+    folder: Path, tripos: Command, once: Command
+) -> None:
     extend(folder)
-    assert tripos("release", "more", "--to", "out").code == 0
+    assert once("release", "more", "--to", "out").code == 0
     loosen(folder / "out")
     (folder / "out/more-1.0.0/releases/sums-1.0.0/spec/near.py").write_text(NEAR + "\n", "utf-8")
     wrong = [each.what for each in verify(folder / "out/more-1.0.0").wrong]
@@ -259,7 +261,9 @@ def test_another_digest_is_refused_and_both_are_told(folder: Path, tripos: Comma
 
 
 @pytest.mark.parametrize("kind", ["folder", "zip", "url"])
-def test_a_release_is_taken_from_where_the_spec_says_that_it_lies(kind: str, folder: Path, tripos: Command) -> None:
+def test_a_release_is_taken_from_where_the_spec_says_that_it_lies(
+    kind: str, folder: Path, tripos: Command, once: Command
+) -> None:
     (folder / "far").mkdir()
     far = (folder / "releases/sums-1.0.0").rename(folder / "far/sums-1.0.0")
     place = {"folder": "../far/sums-1.0.0", "zip": "../far/sums-1.0.0.zip", "url": f"file://{far}"}[kind]
@@ -267,7 +271,7 @@ def test_a_release_is_taken_from_where_the_spec_says_that_it_lies(kind: str, fol
         pack(far)
     line = f'use release "sums@1.0" from "{place}" sha256 "{digest_of(far)}"\n'
     write(folder / "more", {"more.tripos": HEAD + line + OWN})
-    assert tripos("release", "more", "--to", "out").code == 0
+    assert once("release", "more", "--to", "out").code == 0
     assert verify(folder / "out/more-1.0.0").wrong == ()
 
 
@@ -298,22 +302,22 @@ def test_a_release_that_may_not_be_copied_is_named_and_asked_for(folder: Path, t
     assert tripos("run", str(released), *MODEL, "--releases", "shelf").code == 0
 
 
-def test_a_release_that_extends_can_be_extended(folder: Path, tripos: Command) -> None:
+def test_a_release_that_extends_can_be_extended(folder: Path, tripos: Command, once: Command) -> None:
     extend(folder)
-    assert tripos("release", "more").code == 0
+    assert once("release", "more").code == 0
     (folder / "releases/sums-1.0.0").rename(folder / "sums-1.0.0")
     last = HEAD.replace("more", "last") + using(folder, name="more")
     write(folder / "last", {"last.tripos": last + OWN.replace("own", "mine")})
     plan = plan_at(folder / "last")
     assert plan_at(folder / "releases/more-1.0.0").fingerprints < plan.fingerprints
     assert [each.name for each in plan.extends] == ["more", "sums"]
-    assert tripos("release", "last", "--to", "out").code == 0
+    assert once("release", "last", "--to", "out").code == 0
     shutil.rmtree(folder / "releases")
     assert verify(folder / "out/last-1.0.0").wrong == ()
     assert tripos("run", "out/last-1.0.0", *MODEL).code == 0
 
 
-def test_rows_that_models_wrote_are_taken_as_they_were_frozen(folder: Path, tripos: Command) -> None:
+def test_rows_that_models_wrote_are_taken_as_they_were_frozen(folder: Path, tripos: Command, once: Command) -> None:
     written = HEAD.replace("more", "written") + (
         "role candidate compared\nrole author\n"
         'dataset item by author {\n  count 2\n  prompt "Write an exercise."\n  returns { question text }\n}\n'
@@ -321,21 +325,23 @@ def test_rows_that_models_wrote_are_taken_as_they_were_frozen(folder: Path, trip
         "  score done = words(reply.text) > 0\n}\n"
     )
     write(folder / "written", {"written.tripos": written})
-    assert tripos("run", "written", *MODEL, "--role", "author=mock/author").code == 0
-    assert tripos("release", "written").code == 0
+    assert once("run", "written", *MODEL, "--role", "author=mock/author").code == 0
+    assert once("release", "written").code == 0
     shutil.rmtree(folder / "written")
     write(folder / "more", {"more.tripos": HEAD + using(folder, name="written") + OWN})
-    assert tripos("run", "more", *MODEL, "--role", "author=mock/careless", "--store", "other").code == 0
+    assert once("run", "more", *MODEL, "--role", "author=mock/careless", "--store", "other").code == 0
     assert query(folder / "other", "select distinct role from main.samples") == [("candidate",)]
     listed = "select item_id, written_by from main.items where scenario = 'exercises' order by all"
     assert query(folder / "other", listed) == query(folder / "results", listed) != []
-    assert tripos("release", "more", "--to", "out", "--store", "nowhere").code == 0
+    assert once("release", "more", "--to", "out", "--store", "nowhere").code == 0
     assert verify(folder / "out/more-1.0.0").wrong == ()
     frozen = [folder / f"{where}/made/item.jsonl" for where in ("releases/written-1.0.0", "out/more-1.0.0")]
     assert frozen[0].read_bytes() == frozen[1].read_bytes()
 
 
-def test_rows_that_models_write_for_the_extension_itself_are_frozen_beside_those(folder: Path, tripos: Command) -> None:
+def test_rows_that_models_write_for_the_extension_itself_are_frozen_beside_those(
+    folder: Path, tripos: Command, once: Command
+) -> None:
     own = (
         "role author\n"
         'dataset item by author {\n  count 1\n  prompt "Write an exercise."\n  returns { question text }\n}\n'
@@ -343,13 +349,15 @@ def test_rows_that_models_write_for_the_extension_itself_are_frozen_beside_those
         "  score right = near(reply.text, item.question)\n}\n"
     )
     extend(folder, own=own)
-    assert tripos("run", "more", *MODEL, "--role", "author=mock/author").code == 0
+    assert once("run", "more", *MODEL, "--role", "author=mock/author").code == 0
     done = tripos("release", "more", "--to", "out")
     assert done.code == 0, done.err
     assert verify(folder / "out/more-1.0.0").wrong == ()
 
 
-def test_items_that_a_release_holds_back_are_in_no_file_of_one_that_extends_it(folder: Path, tripos: Command) -> None:
+def test_items_that_a_release_holds_back_are_in_no_file_of_one_that_extends_it(
+    folder: Path, tripos: Command, once: Command
+) -> None:
     private = HEAD.replace("more", "private") + (
         "role candidate compared\n"
         'dataset rows from "rows.jsonl" { question text }\n'
@@ -358,7 +366,7 @@ def test_items_that_a_release_holds_back_are_in_no_file_of_one_that_extends_it(f
     )
     rows = "".join(f'{{"question": "Which is number {number}?"}}\n' for number in range(4))
     write(folder / "private", {"private.tripos": private, "rows.jsonl": rows})
-    assert tripos("release", "private").code == 0
+    assert once("release", "private").code == 0
     (folder / "private").rename(folder / "vault")
     take = "{ take scenarios asked }"
     write(folder / "more", {"more.tripos": HEAD + using(folder, take, name="private") + OWN})
@@ -379,14 +387,16 @@ def test_items_that_a_release_holds_back_are_in_no_file_of_one_that_extends_it(f
     assert verify(folder / "out/more-1.0.0", (folder / "vault",)).wrong == ()
 
 
-def test_another_file_in_the_place_of_one_that_a_release_only_names_is_refused(folder: Path, tripos: Command) -> None:
+def test_another_file_in_the_place_of_one_that_a_release_only_names_is_refused(
+    folder: Path, tripos: Command, once: Command
+) -> None:
     outer = HEAD.replace("more", "outer") + (
         'role candidate compared\ndataset rows from "rows.jsonl" { question text }\n'
         'scenario asked {\n  over rows as item\n  ask reply by candidate { prompt "{{ item.question }}" }\n'
         "  score done = words(reply.text) > 0\n}\n"
     )
     write(folder, {"outer/outer.tripos": outer, "data/rows.jsonl": '{"question": "Who?"}\n'})
-    assert tripos("release", "outer", "--data", "data").code == 0
+    assert once("release", "outer", "--data", "data").code == 0
     write(folder, {"more/more.tripos": HEAD + using(folder, name="outer") + OWN})
     assert tripos("check", "more", "--data", "data").code == 0
     write(folder, {"data/rows.jsonl": '{"question": "Whose?"}\n'})
@@ -414,11 +424,11 @@ def test_an_editor_compiles_what_extends_a_release_and_fetches_nothing(folder: P
     ]
 
 
-def test_a_newer_release_that_is_extended_is_told_as_a_change(folder: Path, tripos: Command) -> None:
+def test_a_newer_release_that_is_extended_is_told_as_a_change(folder: Path, tripos: Command, once: Command) -> None:
     before = plan_at(extend(folder))
     text = SUMS.replace('"1.0.0"', '"1.0.1"').replace('"Sums"', '"Sums again"')
     write(folder / "origin", {"sums.tripos": text, "sums.jsonl": ROWS, "near.py": NEAR})
-    assert tripos("release", "origin/sums.tripos").code == 0
+    assert once("release", "origin/sums.tripos").code == 0
     digest = digest_of(folder / "releases/sums-1.0.1")
     write(folder / "more", {"more.tripos": HEAD + f'use release "sums@1.0" sha256 "{digest}"\n' + OWN})
     found = changes(before, plan_at(folder / "more"))

@@ -35,7 +35,9 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
     yield run
 
 
-@pytest.mark.parametrize("spec", ["cjeval", "mathtutorbench", "edubench/shipped.tripos", "teachbench"])
+@pytest.mark.parametrize(
+    "spec", ["cjeval", "mathtutorbench", "edubench/shipped.tripos", pytest.param("teachbench", marks=pytest.mark.long)]
+)
 def test_each_of_the_four_is_released_alike_twice_and_verified_from_a_copy(
     spec: str, written: Written, tripos: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -68,6 +70,7 @@ def _check_card(release: Path) -> None:
     assert croissant_faults(release / "croissant.json") == []
 
 
+@pytest.mark.long
 def test_a_release_of_items_that_were_written_runs_without_their_authors(
     written: Written, tripos: Command, tmp_path: Path
 ) -> None:

@@ -57,24 +57,26 @@ def test_items_that_nobody_has_made_yet_cannot_be_released(folder: Path, tripos:
     assert not list((folder / "releases").glob("*"))
 
 
-def test_a_run_of_a_release_makes_no_items_and_takes_those_that_were_frozen(folder: Path, tripos: Command) -> None:
+def test_a_run_of_a_release_makes_no_items_and_takes_those_that_were_frozen(
+    folder: Path, tripos: Command, once: Command
+) -> None:
     models = ("--model", "mock/careful", "--role")
-    assert tripos("run", "written.tripos", *models, "author=mock/author").code == 0
-    assert tripos("release", "written.tripos").code == 0
+    assert once("run", "written.tripos", *models, "author=mock/author").code == 0
+    assert once("release", "written.tripos").code == 0
     released = folder / "releases/written-1.0.0"
     assert verify(released).wrong == ()
     rows = [json.loads(line) for line in (released / "made/item.jsonl").read_text("utf-8").splitlines()]
     assert {row["written_by"] for row in rows} == {"mock/author"}
     assert all(row["written_at"] for row in rows)
-    assert tripos("run", str(released), *models, "author=mock/careless", "--store", "other").code == 0
+    assert once("run", str(released), *models, "author=mock/careless", "--store", "other").code == 0
     listed = "select item_id, written_by from main.items order by all"
     assert query(folder / "other", listed) == query(folder / "results", listed) != []
     assert query(folder / "other", "select distinct role from main.samples") == [("candidate",)]
 
 
-def test_a_row_that_was_tampered_with_is_named(folder: Path, tripos: Command) -> None:
-    assert tripos("run", "written.tripos", "--model", "mock/careful", "--role", "author=mock/author").code == 0
-    assert tripos("release", "written.tripos").code == 0
+def test_a_row_that_was_tampered_with_is_named(folder: Path, tripos: Command, once: Command) -> None:
+    assert once("run", "written.tripos", "--model", "mock/careful", "--role", "author=mock/author").code == 0
+    assert once("release", "written.tripos").code == 0
     frozen = folder / "releases/written-1.0.0/made/item.jsonl"
     frozen.chmod(0o644)
     frozen.write_bytes(frozen.read_bytes().replace(b"mock/author", b"human/alice", 1))
@@ -112,7 +114,7 @@ def test_the_text_of_items_that_a_model_wrote_and_that_are_withheld_is_in_no_fil
     assert pq.read_table(release / "items/exercises.parquet").num_rows == 2
 
 
-def test_whoever_has_the_withheld_items_verifies_and_runs_them(folder: Path, tripos: Command) -> None:
+def test_whoever_has_the_withheld_items_verifies_and_runs_them(folder: Path, tripos: Command, once: Command) -> None:
     release, private = withhold(folder, tripos)
     alone = tripos("verify", str(release))
     assert alone.code == 0 and "not checked: plan: it needs data that is not here: `made/item.jsonl`" in alone.out
@@ -120,7 +122,7 @@ def test_whoever_has_the_withheld_items_verifies_and_runs_them(folder: Path, tri
     assert (whole.code, "not checked: plan" in whole.out) == (0, False)
     public = tripos("run", str(release), *RUN, "--store", "public")
     assert (public.code, "on 2 of 4 items, 2 withheld by the release" in public.err) == (0, True)
-    assert tripos("run", str(release), *RUN, "--store", "other", "--data", str(private)).code == 0
+    assert once("run", str(release), *RUN, "--store", "other", "--data", str(private)).code == 0
     listed = "select item_id, written_by from main.items order by all"
     assert query(folder / "other", listed) == query(folder / "results", listed) != []
     assert set(query(folder / "public", listed)) < set(query(folder / "other", listed))
@@ -155,9 +157,11 @@ def test_the_release_of_an_extension_says_that_withheld_items_are_not_in_it(fold
     assert (whole.code, "not checked: plan" in whole.out) == (0, False)
 
 
-def test_replies_are_taken_in_for_items_that_an_extended_release_froze(folder: Path, tripos: Command) -> None:
+def test_replies_are_taken_in_for_items_that_an_extended_release_froze(
+    folder: Path, tripos: Command, once: Command
+) -> None:
     spec, private = extend(folder, tripos)
-    assert tripos("run", str(spec), *RUN, "--data", str(private), "--store", "first").code == 0
+    assert once("run", str(spec), *RUN, "--data", str(private), "--store", "first").code == 0
     listed = query(folder / "first", "select distinct item_id from main.scores where scenario = 'exercises'")
     rows = [json.dumps({"scenario": "exercises", "item_id": item, "reply": "42", "model": "me"}) for (item,) in listed]
     (folder / "replies.jsonl").write_text("\n".join(rows) + "\n")
@@ -168,7 +172,7 @@ def test_replies_are_taken_in_for_items_that_an_extended_release_froze(folder: P
     assert len(listed) == 4
 
 
-def test_what_was_made_from_withheld_items_is_not_released(folder: Path, tripos: Command) -> None:
+def test_what_was_made_from_withheld_items_is_not_released(folder: Path, tripos: Command, once: Command) -> None:
     more = (
         "dataset variant by author from item as other {\n"
         '  prompt  "Write it anew: {{ other.question }}"\n'
@@ -177,16 +181,18 @@ def test_what_was_made_from_withheld_items_is_not_released(folder: Path, tripos:
         '  ask reply by candidate { prompt "{{ variant.anew }}" }\n  score short = words(reply.text) < 9\n}\n'
     )
     (folder / "written.tripos").write_text(WITHHOLDING + more, "utf-8")
-    assert tripos("run", "written.tripos", *RUN).code == 0
+    assert once("run", "written.tripos", *RUN).code == 0
     done = tripos("release", "written.tripos")
     assert (done.code, "W0853" in done.err) == (2, True)
     assert not list((folder / "releases").glob("*"))
 
 
-def test_a_plan_of_a_release_counts_no_calls_to_whoever_wrote_its_items(folder: Path, tripos: Command) -> None:
+def test_a_plan_of_a_release_counts_no_calls_to_whoever_wrote_its_items(
+    folder: Path, tripos: Command, once: Command
+) -> None:
     assert "author" in tripos("plan", "written.tripos").out
-    assert tripos("run", "written.tripos", *RUN).code == 0
-    assert tripos("release", "written.tripos").code == 0
+    assert once("run", "written.tripos", *RUN).code == 0
+    assert once("release", "written.tripos").code == 0
     done = tripos("plan", "releases/written-1.0.0")
     assert done.code == 0, done.err
     assert "author" not in done.out and "data set item" not in done.out
@@ -194,9 +200,9 @@ def test_a_plan_of_a_release_counts_no_calls_to_whoever_wrote_its_items(folder: 
     assert foreseen.code == 0 and "author" not in foreseen.out
 
 
-def test_replies_to_frozen_items_are_imported(folder: Path, tripos: Command) -> None:
-    assert tripos("run", "written.tripos", *RUN).code == 0
-    assert tripos("release", "written.tripos").code == 0
+def test_replies_to_frozen_items_are_imported(folder: Path, tripos: Command, once: Command) -> None:
+    assert once("run", "written.tripos", *RUN).code == 0
+    assert once("release", "written.tripos").code == 0
     rows = [json.loads(line) for line in (folder / "releases/written-1.0.0/made/item.jsonl").read_bytes().splitlines()]
     items = query(folder / "results", "select item_id from main.items order by all")
     replies = [{"scenario": "exercises", "item_id": item, "reply": "It is 4."} for (item,) in items]
@@ -208,12 +214,14 @@ def test_replies_to_frozen_items_are_imported(folder: Path, tripos: Command) -> 
     assert "4 replies to 4 items" in done.out
 
 
-def test_a_version_that_hides_items_which_were_written_anew_is_refused(folder: Path, tripos: Command) -> None:
-    assert tripos("run", "written.tripos", *RUN).code == 0
-    assert tripos("release", "written.tripos").code == 0
+def test_a_version_that_hides_items_which_were_written_anew_is_refused(
+    folder: Path, tripos: Command, once: Command
+) -> None:
+    assert once("run", "written.tripos", *RUN).code == 0
+    assert once("release", "written.tripos").code == 0
     (folder / "written.tripos").write_text(SPEC.replace('"1.0.0"', '"1.0.1"').replace('"MIT"', '"Apache-2.0"'), "utf-8")
     again = ("--model", "mock/careful", "--role", "author=mock/careless", "--store", "again")
-    assert tripos("run", "written.tripos", *again).code == 0
+    assert once("run", "written.tripos", *again).code == 0
     done = tripos("release", "written.tripos", "--store", "again")
     assert (done.code, "E0901" in done.err, "written anew" in done.err) == (2, True, True), done.err
     assert tripos("release", "written.tripos").code == 0

@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from tests.lengths import sized
 from tests.reuse.counting import Bench, Ran, difference, results
 from tests.reuse.edits import EDITS
 from tests.reuse.quiz import MODELS, ROLES, files
 
 NAMES = tuple(EDITS)
-SAMPLED = NAMES[::8]
+SAMPLED = NAMES[:: sized(16, 8)]
 """All are tried by `tests/bench/reuse.py`."""
 NAMED = ("step", "scorer")
 """What a result was called when it was made: its name does not hold it."""

@@ -9,6 +9,7 @@ from itertools import count
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.lengths import sized
 from tests.runtime.virtual_time import Scripted, callers_of, run
 from tripos_compiler.plan import Settings
 from tripos_runtime.budget import Budget, OutOfBudget
@@ -82,7 +83,7 @@ class Fateful(Scripted):
     st.none() | st.integers(1, 20),
     st.integers(1, 8),
 )
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=sized(30, 150))
 def test_no_more_is_spent_and_debited_than_the_budget_has(
     fates: list[Fate],
     wishes: list[Wish],
@@ -121,7 +122,7 @@ def test_no_more_is_spent_and_debited_than_the_budget_has(
 
 
 @given(st.lists(WISHES, min_size=1, max_size=25), st.integers(1, 20_000))
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=sized(30, 100))
 def test_a_call_is_refused_only_where_it_could_cost_more_than_is_left(wishes: list[Wish], tokens: int) -> None:
     budget = Budget(tokens=tokens)
     model = Fateful([Reply("", "m", "stop", 0, 0, None)], price=PRICE)

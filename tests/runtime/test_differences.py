@@ -10,6 +10,7 @@ import pytest
 
 from tests import changed_fields
 from tests.changed_fields import REPLY, STEPS, changed
+from tests.each import each
 from tripos_compiler.changed_steps import step_changes
 from tripos_compiler.plan import (
     Ask,
@@ -73,7 +74,7 @@ def named(case: tuple[str, Step, Step]) -> str:
     return f"{case[1].step}.{case[0]}"
 
 
-@pytest.mark.parametrize("case", changed(*ASKING), ids=named)
+@each("case", changed(*ASKING))
 def test_a_reason_names_the_field_that_changed(case: tuple[str, Step, Step]) -> None:
     field, before, after = case
     found = changes(before, after, plan(), plan())
@@ -96,7 +97,7 @@ def test_a_text_that_changed_in_one_language_is_named_with_it() -> None:
     assert changes(step, other, plan(), plan()) == ["prompt (zh)"]
 
 
-@pytest.mark.parametrize("case", changed(), ids=named)
+@each("case", changed())
 def test_a_change_of_a_plan_names_the_field_that_changed(case: tuple[str, Step, Step]) -> None:
     field, before, after = case
     sides = [Treatment(steps=(step,)) for step in (before, after)]

@@ -10,6 +10,7 @@ from itertools import cycle
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.lengths import sized
 from tests.runtime.virtual_time import Scripted, broken, busy, callers_of, down, run
 from tripos_runtime.calling import Called, Limits, Stopped, snapshot
 from tripos_runtime.models.base import Message, ModelError, Reply, Request
@@ -58,7 +59,7 @@ class Fateful(Scripted):
     st.none() | st.floats(100, 100_000),
     st.none() | st.integers(1, 4),
 )
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=sized(30, 150))
 def test_every_call_ends_and_no_limit_is_passed(
     fates: list[tuple[float, Reply | ModelError]],
     wishes: list[Wish],

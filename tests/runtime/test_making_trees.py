@@ -261,7 +261,10 @@ def test_the_calls_of_walks_that_were_planned_are_those_that_were_made(tmp_path:
 
 
 LOOKED = (
-    DISTINCT.split("scenario", maxsplit=1)[0].replace("dataset item", "dataset example").replace("item.", "example.")
+    DISTINCT.split("scenario", maxsplit=1)[0]
+    .replace("dataset item", "dataset example")
+    .replace("item.", "example.")
+    .replace("from raw.stem", "from reveal(raw.stem)")
     + """\
 dataset item from raw as q {
   walk points through syllabus below q.subject by checker { prompt "{{ reveal(q.stem) }}: {{ bullets(branches) }}" }

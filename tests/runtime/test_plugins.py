@@ -290,7 +290,7 @@ def close(response: str, truth: int, scale: float = 10.0) -> float:
 SPEC = """\
 benchmark demo "1.0.0" { languages en }
 role candidate compared
-function size from "marks.py:size"
+function size from "marks.py:size" pure  # the other function of the file is not
 scorer near(response: text, truth: integer) -> number from "marks.py:close"
 scorer both(response: text, truth: integer) = (near(response, truth) + 1) / 2
 scenario sums {
@@ -379,6 +379,12 @@ def test_a_function_that_failed_is_called_again_by_the_next_run(demo: Path, trip
     assert again.code == 0
     assert again.data["calls"]["asked"] == 0
     assert ("near", 4, 0.6, "scored") in scores(tripos)
+
+
+def test_a_plan_says_which_functions_are_pure_by_the_word_of_the_spec_alone(demo: Path, tripos: Command) -> None:
+    assert "says `pure`" not in tripos("plan", "demo.tripos").out  # its source proves it
+    (demo / "marks.py").write_text(f"from pathlib import Path\n{MARKS}", "utf-8")
+    assert "Taken to read no secret, since the spec says `pure`: size." in tripos("plan", "demo.tripos").out
 
 
 def test_a_function_that_cannot_be_loaded_stops_a_run_before_anything_is_asked(demo: Path, tripos: Command) -> None:

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.each import each
+from tests.lengths import sized
 from tripos_compiler.plan import (
     Axis,
     AxisValue,
@@ -92,9 +94,7 @@ def test_a_cut_off_value_keeps_its_whole_members_only(text: str, value: object) 
     assert find_json(text) == value
 
 
-@pytest.mark.parametrize(
-    ("type", "text", "value"),
-    [
+@each("type, text, value", [
         (SCORE, '{"value": 8}', 8),
         (SCORE, "8", 8),
         (SCORE, "8.0", 8),
@@ -150,8 +150,7 @@ def test_a_cut_off_value_keeps_its_whole_members_only(text: str, value: object) 
         (NumberType(), "As $x^{2} = 4$, \\boxed{2}", 2.0),
         (DialogueType(), "T: [smiles] hi\nP: {1, 2}?", [{"speaker": "T", "text": "[smiles] hi"}, {"speaker": "P", "text": "{1, 2}?"}]),
         (DialogueType(), "**老师**：你好\n学生: 您好", [{"speaker": "老师", "text": "你好"}, {"speaker": "学生", "text": "您好"}]),
-    ],
-)  # fmt: skip
+    ])  # fmt: skip
 def test_a_value_is_read(type: Type, text: str, value: object) -> None:
     found = read(type, text, (LEVELS,))
     assert (found.value, found.error, found.status) == (value, None, "ok")
@@ -295,20 +294,20 @@ JSON = st.recursive(
 
 def read_everything(text: str) -> None:
     find_json(text)
-    for each in TYPES:
-        found = read(each, text, (LEVELS,))
+    for type_ in TYPES:
+        found = read(type_, text, (LEVELS,))
         assert (found.error is None) == (found.status == "ok")
     for one in read_metrics(METRICS, text).values():
         assert (one.value is not None) == (one.status == "scored")
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=sized(30, 150), deadline=None)
 @given(st.text() | st.lists(PIECES, max_size=40).map("".join))
 def test_reading_never_raises_on_any_text(text: str) -> None:
     read_everything(text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=sized(30, 150), deadline=None)
 @given(JSON.map(json.dumps))
 def test_reading_never_raises_on_any_json(text: str) -> None:
     read_everything(text)
@@ -322,7 +321,7 @@ def test_hostile_texts_are_read_in_bounded_time(text: str) -> None:
     assert read_metrics(METRICS, text)["depth"].value is None
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=sized(30, 100), deadline=None)
 @given(st.dictionaries(st.sampled_from(["a", "b", "c"]), st.integers() | st.text(max_size=5), min_size=1), st.data())
 def test_a_cut_off_object_holds_only_what_the_whole_one_held(value: dict[str, object], data: st.DataObject) -> None:
     text = json.dumps(value)

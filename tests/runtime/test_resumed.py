@@ -140,6 +140,6 @@ def test_a_kept_row_is_the_answer_that_it_was() -> None:
         "error": None,
         "messages": '[{"content":"Be brief.","role":"system"},{"content":"2 + 2?","role":"user"}]',
     }
-    answer = answer_of(row, reply_reader(IntegerType(), ()))
+    answer = answer_of(row, reply_reader(IntegerType(), (), "en"))
     assert (answer.status, answer.text, answer.value) == ("ok", '{"value": 4}', 4)
     assert answer.prompt == "Be brief.\n\n2 + 2?"

@@ -8,6 +8,7 @@ from typing import Any, get_args
 import pytest
 
 from tests.compiler.compiling import compile_text, plan_of
+from tests.each import each
 from tests.runtime.contract_server import Sent, Server, in_its_form, serving
 from tripos_compiler.constructs.settings import SETTINGS
 from tripos_compiler.plan import Extra, Plan, Settings
@@ -120,8 +121,8 @@ def test_a_request_that_differs_in_a_field_is_another_request(name: str) -> None
     assert request_key("m", [("user", "Why?")], 0, setting(name)) != request_key("m", [("user", "Why?")])
 
 
-@pytest.mark.parametrize("place", ["ask", "speaker", "scorer"])
-@pytest.mark.parametrize("name", FIELDS)
+@each("place", ["ask", "speaker", "scorer"])
+@each("name", FIELDS)
 def test_a_field_that_is_written_is_in_the_plan_and_in_the_name_of_the_reply(name: str, place: str) -> None:
     before, after = plan(), plan(**{place: f", {VALUES[name][1]}"})
     step = {"ask": "reply", "speaker": "talk", "scorer": "rated"}[place]

@@ -7,13 +7,16 @@ from typing import Any
 
 import pytest
 
+from tests.each import each
 from tests.runtime.contract_server import Sent, Server, in_its_form, serving
 from tripos_compiler.plan import Settings
 from tripos_runtime.models import Endpoint, Message, Reply, Request, open_model
+from tripos_runtime.models.base import Choosy
 from tripos_runtime.models.catalog import every_entry
 from tripos_runtime.models.direct import DirectModel
 from tripos_runtime.models.litellm_client import LitellmModel, library
 from tripos_runtime.models.providers import PROVIDERS
+from tripos_runtime.models.refusing import refusing
 from tripos_runtime.models.replies import parsed
 from tripos_runtime.models.routes import path_of
 from tripos_runtime.models.translated import TranslatedModel
@@ -76,8 +79,8 @@ def both(name: str, request: Request, *, structured: bool = True) -> tuple[tuple
     return (sent[0], replies[0]), (sent[1], replies[1])
 
 
-@pytest.mark.parametrize("settings", REQUESTS)
-@pytest.mark.parametrize("name", [*DIRECT, *TRANSLATED])
+@each("settings", REQUESTS)
+@each("name", [*DIRECT, *TRANSLATED])
 def test_our_way_sends_and_reads_what_litellm_does(name: str, settings: str) -> None:
     (sent, reply), (sent_by_litellm, read_by_litellm) = both(name, REQUESTS[settings])
     assert (sent.path, sent.body) == (sent_by_litellm.path, sent_by_litellm.body)
@@ -152,8 +155,29 @@ def test_every_model_that_is_asked_directly_takes_the_settings_that_litellm_send
         sent.pop("usage", None)  # OpenRouter's, added when litellm makes the body
         if sent != expected:
             wrong[name] = (sent, expected)
+        assert refusing(name)(ALL) == opened.refuses(ALL), name
     assert not wrong
     assert len(models) > 200
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "openai/o3-mini", "openai/gpt-5", "anthropic/claude-3-5-haiku-latest", "gemini/gemini-2.5-flash",
+        "ollama/llama3", "ollama_chat/llama3", "bedrock/anthropic.claude-v2", "mistral/mistral-large-latest",
+    ],
+)  # fmt: skip
+def test_what_a_model_refuses_is_known_without_a_key(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "MISTRAL_API_KEY"):
+        monkeypatch.setenv(variable, "sk-test")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    opened = open_model(name)
+    assert isinstance(opened, Choosy)
+    told = opened.refuses(ALL)
+    for variable in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "MISTRAL_API_KEY"):
+        monkeypatch.delenv(variable)
+    assert refusing(name)(ALL) == told
 
 
 def test_what_models_can_do_is_what_litellm_says() -> None:

@@ -12,6 +12,7 @@ import orjson
 import pytest
 from aiohttp import web
 
+from tests.each import each
 from tests.runtime.contract_server import Sent, Server, answering, completion, hanging, serving
 from tripos_runtime.models import Endpoint, Message, Model, ModelError, Request, open_model
 from tripos_runtime.models.litellm_client import LitellmModel
@@ -71,8 +72,8 @@ def kinds(error: ModelError) -> str:
     return " ".join(name for name, true in told if true)
 
 
-@pytest.mark.parametrize("failure", FAILURES)
-@pytest.mark.parametrize("name", WAYS)
+@each("failure", FAILURES)
+@each("name", WAYS)
 def test_a_failure_means_the_same_whichever_way(name: str, failure: str) -> None:
     answer, code, kind = FAILURES[failure]
     error = failing(answer, lambda server: open_model(name, {name: server.endpoint()}, timeout_s=0.3))

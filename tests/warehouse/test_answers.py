@@ -10,11 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from rich.cells import cell_len
 
+from tests.each import each
 from tripos_warehouse.answers import render_table, run_query, write_answer
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
@@ -36,13 +38,20 @@ ANSWER = pa.table(
 )
 
 
+@pytest.fixture
+def opened(store: Store, run_rows: Build) -> duckdb.DuckDBPyConnection:
+    """A connection to a store with a run."""
+    store.append(run_rows("r1"))
+    return connect(store)
+
+
 def test_a_query_gives_an_arrow_table(store: Store, run_rows: Build) -> None:
     store.append(run_rows("r1"))
     table = run_query(connect(store), "select model, count(*) as n from edubench.scores group by all order by model")
     assert table.to_pylist() == [{"model": "openai/gpt", "n": 8}, {"model": "qwen/大模型", "n": 8}]
 
 
-@pytest.mark.parametrize(
+@each(
     "query",
     [
         "from scores",
@@ -58,16 +67,15 @@ def test_a_query_gives_an_arrow_table(store: Store, run_rows: Build) -> None:
         "with one as (select 1) from one",
     ],
 )
-def test_what_reads_is_allowed(store: Store, run_rows: Build, query: str) -> None:
-    store.append(run_rows("r1"))
-    assert run_query(connect(store), query).num_rows > 0
+def test_what_reads_is_allowed(opened: duckdb.DuckDBPyConnection, query: str) -> None:
+    assert run_query(opened, query).num_rows > 0
 
 
 def test_nothing_asked_is_an_empty_table(store: Store) -> None:
     assert run_query(connect(store), " -- nothing ").num_columns == 0
 
 
-@pytest.mark.parametrize(
+@each(
     "query",
     [
         "copy (select 1) to '{part}' (use_tmp_file false)",
@@ -84,15 +92,15 @@ def test_nothing_asked_is_an_empty_table(store: Store) -> None:
         "insert into scores values (1)",
     ],
 )
-def test_what_does_more_than_read_is_refused_and_nothing_is_run(store: Store, run_rows: Build, query: str) -> None:
-    store.append(run_rows("r1"))
+def test_what_does_more_than_read_is_refused_and_nothing_is_run(
+    store: Store, opened: duckdb.DuckDBPyConnection, query: str
+) -> None:
     [part] = store.parts("scores")
     before = part.read_bytes()
-    connection = connect(store)
     with pytest.raises(StoreError, match="W0203"):
-        run_query(connection, query.format(part=part))
+        run_query(opened, query.format(part=part))
     assert part.read_bytes() == before
-    assert run_query(connection, "from edubench.scores").num_rows == 16
+    assert run_query(opened, "from edubench.scores").num_rows == 16
 
 
 def test_a_message_of_the_database_is_cut_where_it_prints_a_whole_object(store: Store, run_rows: Build) -> None:
@@ -120,8 +128,8 @@ def test_a_refused_query_has_its_message_on_one_line(store: Store, run_rows: Bui
     assert "\n" not in caught.value.message
 
 
-@pytest.mark.parametrize(
-    ("query", "hint"),
+@each(
+    "query, hint",
     [
         ("select valu from edubench.scores", "did you mean `value`?"),
         ("select s.valu from edubench.scores as s", "did you mean `value`?"),
@@ -133,11 +141,10 @@ def test_a_refused_query_has_its_message_on_one_line(store: Store, run_rows: Bui
     ],
 )
 def test_a_name_that_is_not_there_has_the_one_that_is_meant(
-    store: Store, run_rows: Build, query: str, hint: str
+    opened: duckdb.DuckDBPyConnection, query: str, hint: str
 ) -> None:
-    store.append(run_rows("r1"))
     with pytest.raises(StoreError) as caught:
-        run_query(connect(store), query)
+        run_query(opened, query)
     assert (caught.value.code, caught.value.hint) == ("W0204", hint)
     assert "Candidate" not in caught.value.message
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from rich.cells import cell_len
 
@@ -48,8 +46,8 @@ def plan() -> Plan:
     return plan_of(compile_text(SPEC))
 
 
-@pytest.fixture
-def tables(tmp_path: Path, plan: Plan) -> dict[str, MeasureTable]:
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory, plan: Plan) -> dict[str, MeasureTable]:
     models = ("lab/a-model-with-a-name", "lab/b-model-with-a-name", "lab/c-model-with-a-name")
     results = Results(plan, models=models, judges=JUDGES)
     for item in range(6):
@@ -58,7 +56,7 @@ def tables(tmp_path: Path, plan: Plan) -> dict[str, MeasureTable]:
                 for metric in ("CLAR", "FACT"):
                     value = float(1 + (item + place + offset * (item % 2)) % 5)
                     results.add("sums", "rubric", f"i{item}", value, model=model, metric=metric, evaluator=judge)
-    store = Store.open(tmp_path / "results", create=True)
+    store = Store.open(tmp_path_factory.mktemp("beside") / "results", create=True)
     results.write(store)
     return {each.name: measured(store, plan, each.name) for each in plan.measures}
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ import duckdb
 import pyarrow as pa
 import pytest
 
+from tests.each import each
 from tripos.results import Results
 from tripos_warehouse import box, relations
 from tripos_warehouse.answers import run_query
@@ -166,16 +167,26 @@ def places(store: Store, run_rows: Build, tmp_path: Path) -> dict[str, Any]:
     return names | {"store": store.root, "part": part}
 
 
+@pytest.fixture
+def connection(store: Store, places: dict[str, Any]) -> duckdb.DuckDBPyConnection:
+    return connect(store)
+
+
+@pytest.fixture
+def results(store: Store, places: dict[str, Any]) -> Iterator[Results]:
+    with Results(store) as opened:
+        yield opened
+
+
 def content(root: Path) -> dict[str, bytes]:
     return {str(path): path.read_bytes() if path.is_file() else b"" for path in sorted(root.rglob("*"))}
 
 
-@pytest.mark.parametrize("query", [*READS, *NETWORK, *INSIDE])
+@each("query", [*READS, *NETWORK, *INSIDE])
 def test_a_query_that_reaches_out_is_refused_and_reaches_nothing(
-    store: Store, places: dict[str, Any], tmp_path: Path, query: str
+    connection: duckdb.DuckDBPyConnection, places: dict[str, Any], tmp_path: Path, query: str
 ) -> None:
     secret_frame = {"x": [SECRET]}
-    connection = connect(store)
     before = content(tmp_path)
     with socket.create_server(("127.0.0.1", 0)) as server:
         with pytest.raises(StoreError) as caught:
@@ -189,18 +200,19 @@ def test_a_query_that_reaches_out_is_refused_and_reaches_nothing(
     assert secret_frame
 
 
-@pytest.mark.parametrize("query", READS)
-def test_a_file_is_refused_as_what_lies_outside_the_store(store: Store, places: dict[str, Any], query: str) -> None:
+@each("query", READS)
+def test_a_file_is_refused_as_what_lies_outside_the_store(
+    connection: duckdb.DuckDBPyConnection, places: dict[str, Any], query: str
+) -> None:
     with pytest.raises(StoreError) as caught:
-        run_query(connect(store), query.format(**places))
+        run_query(connection, query.format(**places))
     assert caught.value.code == "W0205" or "query_table" in query
 
 
-@pytest.mark.parametrize("query", DOES)
+@each("query", DOES)
 def test_a_statement_that_does_something_is_refused_before_it_is_run(
-    store: Store, places: dict[str, Any], tmp_path: Path, query: str
+    connection: duckdb.DuckDBPyConnection, places: dict[str, Any], tmp_path: Path, query: str
 ) -> None:
-    connection = connect(store)
     before = content(tmp_path)
     with pytest.raises(StoreError) as caught:
         run_query(connection, query.format(port=9, **places))
@@ -209,15 +221,14 @@ def test_a_statement_that_does_something_is_refused_before_it_is_run(
     assert run_query(connection, "from edubench.scores").num_rows == 16
 
 
-@pytest.mark.parametrize("query", DOES)
+@each("query", DOES)
 def test_the_results_in_python_refuse_the_same(
-    store: Store, places: dict[str, Any], tmp_path: Path, query: str
+    results: Results, places: dict[str, Any], tmp_path: Path, query: str
 ) -> None:
-    with Results(store) as results:
-        before = content(tmp_path)
-        with pytest.raises(StoreError):
-            results.sql(query.format(port=9, **places))
-        assert content(tmp_path) == before
+    before = content(tmp_path)
+    with pytest.raises(StoreError):
+        results.sql(query.format(port=9, **places))
+    assert content(tmp_path) == before
 
 
 def test_names_that_are_words_of_statements_can_be_asked_for(store: Store) -> None:
@@ -252,23 +263,16 @@ def test_every_method_of_a_relation_is_known_to_read_or_not() -> None:
     assert methods() - relations.READS == set(WAYS)
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_relation_does_nothing_but_read(store: Store, places: dict[str, Any], tmp_path: Path, way: str) -> None:
-    with Results(store) as results:
-        made = results.sql("from edubench.scores").filter("value is not null")
-        before = content(tmp_path)
-        for relation in (
-            made,
-            made.limit(3),
-            made["value"],
-            made.value,
-            made.group_by("model").agg("model, avg(value)"),
-        ):
-            for place in ("out", "part"):
-                with pytest.raises(StoreError, match="W0205"):
-                    WAYS[way](relation, str(places[place]))
-        assert content(tmp_path) == before
-        assert results.sql("from edubench.scores").shape[0] == 16
+@each("way", WAYS)
+def test_a_relation_does_nothing_but_read(results: Results, places: dict[str, Any], tmp_path: Path, way: str) -> None:
+    made = results.sql("from edubench.scores").filter("value is not null")
+    before = content(tmp_path)
+    for relation in (made, made.limit(3), made["value"], made.value, made.group_by("model").agg("model, avg(value)")):
+        for place in ("out", "part"):
+            with pytest.raises(StoreError, match="W0205"):
+                WAYS[way](relation, str(places[place]))
+    assert content(tmp_path) == before
+    assert results.sql("from edubench.scores").shape[0] == 16
 
 
 ASKED: dict[str, Callable[[Any, str], Any]] = {
@@ -288,18 +292,17 @@ TRICKS = [
 ]
 
 
-@pytest.mark.parametrize("way", ASKED)
+@each("way", ASKED)
 def test_an_expression_of_a_relation_reaches_nothing(
-    store: Store, places: dict[str, Any], tmp_path: Path, way: str
+    results: Results, places: dict[str, Any], tmp_path: Path, way: str
 ) -> None:
-    with Results(store) as results:
-        relation = results.sql("from edubench.scores")
-        before = content(tmp_path)
-        for trick in TRICKS:
-            with pytest.raises((duckdb.Error, StoreError)) as caught:
-                ASKED[way](relation, trick.format(**places)).fetchall()
-            assert SECRET not in str(caught.value)
-            assert content(tmp_path) == before
+    relation = results.sql("from edubench.scores")
+    before = content(tmp_path)
+    for trick in TRICKS:
+        with pytest.raises((duckdb.Error, StoreError)) as caught:
+            ASKED[way](relation, trick.format(**places)).fetchall()
+        assert SECRET not in str(caught.value)
+        assert content(tmp_path) == before
 
 
 def test_what_reads_still_does(store: Store, run_rows: Build) -> None:

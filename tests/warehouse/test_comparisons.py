@@ -15,8 +15,10 @@ import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy import stats
 
 from tests.compiler.compiling import compile_text, plan_of
+from tests.lengths import sized
 from tests.warehouse import planted
 from tripos.project import find_spec
 from tripos.running import Job
@@ -33,8 +35,8 @@ from tripos_warehouse.statistics.verdicts import win_rate
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect_run
 
-REPETITIONS, ITEMS = 200, 30
-LEAST, MOST = 179, 198
+REPETITIONS, ITEMS = sized(60, 200), 30
+LEAST, MOST = (int(stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (0.0005, 0.9995))
 """Of 200 an interval that keeps its promise holds the truth so often, but for 1 case in 1,000."""
 SPEC = """\
 benchmark demo "1.0.0" {{ languages en }}

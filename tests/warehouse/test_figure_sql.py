@@ -11,6 +11,7 @@ import duckdb
 import pytest
 
 from tests.compiler.compiling import ROOT, compile_file, compile_text, plan_of
+from tests.each import each
 from tripos_compiler.plan import Measure, Plan
 from tripos_compiler.semantics.aggregates import AGGREGATES, AggregateFunction
 from tripos_warehouse.expectations import as_measure
@@ -74,8 +75,8 @@ def test_whatever_the_compiler_accepts_as_a_figure_has_a_query(path: Path) -> No
     assert all(is_query(sql_of(plan, each)) for each in figures(plan))
 
 
-@pytest.mark.parametrize("function", AGGREGATES.values(), ids=lambda function: function.name)
-@pytest.mark.parametrize("by", ["", " by level, hint"])
+@each("function", AGGREGATES.values())
+@each("by", ["", " by level, hint"])
 def test_every_aggregate_that_the_language_has_has_a_query(function: AggregateFunction, by: str) -> None:
     across = " across judge" if function.across != "forbidden" else ""
     plan = plan_of(compile_text(f"{HEAD}measure it = {called(function)}{across}{by}"))

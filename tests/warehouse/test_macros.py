@@ -56,11 +56,11 @@ def connection(store: Store, run_rows: Build) -> duckdb.DuckDBPyConnection:
 
 
 @pytest.fixture
-def mixed(tripos: Command, quiz: Path) -> duckdb.DuckDBPyConnection:
+def mixed(tripos: Command, once: Command, quiz: Path) -> duckdb.DuckDBPyConnection:
     """Scores on 1..5, true or false, and numbers of no scale; a baseline says what no integer is."""
     (quiz / "mixed.tripos").write_text(MIXED, "utf-8")
     models = "mock/careful,baseline/constant:nothing"
-    assert tripos("run", "mixed.tripos", "--model", models, "--role", "judge=mock/fair").code in (0, 1)
+    assert once("run", "mixed.tripos", "--model", models, "--role", "judge=mock/fair").code in (0, 1)
     return connect(Store.open(quiz / "results", create=False))
 
 

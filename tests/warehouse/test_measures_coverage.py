@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import duckdb
 import numpy as np
+import pytest
+from scipy import stats
+from scipy.stats import binom
 
+from tests.bench.coverage import FEWEST, ITEMS, NEAR
+from tests.lengths import sized
 from tests.warehouse.test_measures import plan_with
 from tripos_warehouse.measures import evaluate
 
-REPETITIONS = 200
+REPETITIONS = sized(60, 200)
+LEAST, MOST = (int(stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (0.0005, 0.9995))
 
 
 def drawn(random: np.random.Generator, connection: duckdb.DuckDBPyConnection) -> None:
@@ -18,13 +26,20 @@ def drawn(random: np.random.Generator, connection: duckdb.DuckDBPyConnection) ->
     for arm, gain in (("none", 0.0), ("some", 0.1)):
         right = (random.random(160) < ease + gain).astype(float)
         rows += [(f"i{place // 4}", f"{arm}{place}", arm, float(value)) for place, value in enumerate(right)]
+    kept(connection, rows)
+
+
+def kept(connection: duckdb.DuckDBPyConnection, rows: Sequence[tuple[str, str, str, float | None]]) -> None:
+    """A store with scores of items and samples under arms; one without a value could not be read."""
     connection.execute("create schema if not exists demo")
     connection.execute(
         "create or replace table demo.scores (item_id text, sample_id text, hint text, value double, model text,"
         " scenario text, metric text, scorer text, evaluator text, status text)"
     )
     values = ", ".join(
-        f"('{i}', '{s}', '{a}', {v}, 'm', 'sums', 'right', 'right', null, 'scored')" for i, s, a, v in rows
+        f"('{i}', '{s}', '{a}', {'null' if v is None else v}, 'm', 'sums', 'right', 'right', null,"
+        f" '{'parse_failure' if v is None else 'scored'}')"
+        for i, s, a, v in rows
     )
     connection.execute(f"insert into demo.scores values {values}")
 
@@ -45,5 +60,27 @@ def test_a_mean_and_a_paired_difference_are_covered_in_the_promised_share_of_rep
                 [row] = evaluate(connection, plan, measure).rows
                 assert row.interval_low is not None and row.interval_high is not None
                 covered[measure.name] += row.interval_low <= truth[measure.name] <= row.interval_high
-    # 95 % of 200 are 190; fewer than 180 or more than 199 come once in a few hundred draws.
-    assert all(180 <= count <= 199 for count in covered.values()), covered
+    # 95 % of 200 are 190; fewer than 179 or more than 198 come once in a thousand draws.
+    assert all(LEAST <= count <= MOST for count in covered.values()), covered
+
+
+@pytest.mark.parametrize("items", ITEMS)
+@pytest.mark.parametrize("figure", ["mean(right, missing: zero)", "mean(right)", "share(right, missing: zero)"])
+def test_a_share_with_zeros_for_what_is_missing_is_covered_near_the_ends_too(figure: str, items: int) -> None:
+    """Of every number of right replies the interval, and so how often such intervals hold every share."""
+    plan = plan_with(f"measure whole = {figure}")
+    [measure] = [each for each in plan.measures if each.name == "sums.whole"]
+    connection = duckdb.connect()
+    ends = []
+    for right in range(items + 1):
+        missing = (items - right + 1) // 2 if "missing" in figure else 0
+        replies = [1.0] * right + [None] * missing + [0.0] * (items - right - missing)
+        kept(connection, [(f"i{place}", f"s{place}", "none", value) for place, value in enumerate(replies)])
+        [row] = evaluate(connection, plan, measure).rows
+        assert (row.method, row.items, row.n) == ("exact", items, items - missing)
+        assert row.interval_low is not None and row.interval_high is not None
+        ends.append((row.interval_low, row.interval_high))
+    for share in NEAR:
+        chances = binom.pmf(np.arange(items + 1), items, share)
+        held = sum(chance for chance, (low, high) in zip(chances, ends, strict=True) if low <= share <= high)
+        assert held >= FEWEST, share

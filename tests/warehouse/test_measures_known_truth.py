@@ -1,6 +1,6 @@
 """A result set with a planted truth, loaded through the store: every measure recovers it as often as it says.
 
-Each of the 200 compared models is a repetition of its own: its replies and the ratings of them are drawn anew, from the
+Each of the compared models is a repetition of its own: its replies and the ratings of them are drawn anew, from the
 same reliability, severity and strength. So one store has all repetitions, and a measure is one query over it. Of 200
 intervals that keep their promise 179 to 198 hold the truth, but for 1 case in 1,000 (binomial).
 """
@@ -15,12 +15,13 @@ import pytest
 from scipy import stats
 
 from tests.compiler.compiling import compile_files, plan_of
+from tests.lengths import sized
 from tests.warehouse.synthetic import AT, Results
 from tripos_warehouse.measures import MeasureTable, evaluate
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect
 
-REPETITIONS = 200
+REPETITIONS = sized(60, 200)
 LEAST, MOST = (int(stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (0.0005, 0.9995))
 ITEMS = 40
 

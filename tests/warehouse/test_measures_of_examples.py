@@ -58,7 +58,7 @@ def test_the_composite_of_cjeval_carries_the_errors_of_its_parts_through(store: 
     row = single(store, plan, "eduscore")
     assert row.value == pytest.approx(expected)
     assert row.standard_error == pytest.approx(error, rel=0.03)
-    assert (row.items, row.n, row.coverage, row.method) == (count, 5 * count, 1.0, "t")
+    assert (row.items, row.n, row.coverage, row.method) == (count, 5 * count, 1.0, "logit")
 
 
 def test_the_gain_of_teachbench_is_taken_item_by_item(store: Store) -> None:

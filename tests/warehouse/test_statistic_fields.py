@@ -5,6 +5,7 @@ from __future__ import annotations
 import duckdb
 import pytest
 
+from tests.each import each
 from tripos_compiler.semantics.aggregates import AGGREGATES
 from tripos_warehouse.functions import FOUND, add_functions
 from tripos_warehouse.listed import PARTED, statistic
@@ -33,8 +34,8 @@ def lists(count: int, what: str) -> tuple[list[str], list[str], list[str], list[
     return items, subjects, ["r1", "r2"] * (2 * count), [str(int(value)) for value in values], values
 
 
-@pytest.mark.parametrize("count", [0, 1, 12])
-@pytest.mark.parametrize("what", NAMES)
+@each("count", [0, 1, 12])
+@each("what", NAMES)
 def test_a_statistic_has_exactly_the_fields_that_are_declared(what: str, count: int) -> None:
     declared = [name for name, _ in duckdb.type(FOUND).children]
     found = statistic(what, LEVELS.get(what, ""), *lists(count, what))

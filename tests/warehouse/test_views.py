@@ -10,6 +10,7 @@ from typing import Any
 import duckdb
 import pytest
 
+from tests.each import each
 from tripos_compiler import reserved
 from tripos_compiler.plan import Plan
 from tripos_warehouse.benchmark_views import FIXED_COLUMNS
@@ -295,14 +296,20 @@ WAYS_OUT = [
 ]
 
 
-@pytest.mark.parametrize("way", WAYS_OUT)
-def test_sql_cannot_leave_the_store(store: Store, run_rows: Build, tmp_path: Path, way: str) -> None:
+@pytest.fixture
+def opened(store: Store, run_rows: Build) -> duckdb.DuckDBPyConnection:
+    """A connection to a store that has a file beside its own."""
     store.append(run_rows("r1"))
     [part] = store.parts("scores")
     (part.parent / "orphan.parquet").write_bytes(part.read_bytes())
-    connection = connect(store)
+    return connect(store)
+
+
+@each("way", WAYS_OUT)
+def test_sql_cannot_leave_the_store(store: Store, opened: duckdb.DuckDBPyConnection, tmp_path: Path, way: str) -> None:
+    [part] = store.parts("scores")
     before = sorted(tmp_path.rglob("*")), part.read_bytes()
     with pytest.raises(duckdb.Error):
-        connection.execute(way.format(store=store.root, out=tmp_path, part=part)).fetchall()
+        opened.execute(way.format(store=store.root, out=tmp_path, part=part)).fetchall()
     assert (sorted(tmp_path.rglob("*")), part.read_bytes()) == before
-    assert ask(connection, "select count(*) from edubench.scores") == [(16,)]
+    assert ask(opened, "select count(*) from edubench.scores") == [(16,)]

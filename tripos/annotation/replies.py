@@ -204,7 +204,7 @@ class Replies:
             if (row := samples.get(unit.samples[ask.name])) is None:
                 names.skipped(ask, "not_applicable")
                 continue
-            answer = answer_of(row, self.questions.of(ask).reader)
+            answer = answer_of(row, self.questions.of(ask, unit.case.language).reader)
             names.answered(ask, answer.text, answer.value, answer.status, answer.prompt)
         for talk in unit.talks.values():
             if (row := samples.get(talk.name)) is None:

@@ -16,6 +16,7 @@ from tripos.annotation.handing import Desk, Hand
 from tripos.annotation.page_file import GradesFile, read_grades
 from tripos.annotation.replies import chosen_role
 from tripos.annotation.taking import Fault, Taken, check
+from tripos.carrying import carry_on
 from tripos.command.choices import chosen_only, chosen_scenarios, chosen_subset
 from tripos.command.harmless import fold, harmless
 from tripos.command.opening import open_store
@@ -237,7 +238,9 @@ def _keep(store: Store, batch: batches.Batch, taken: Taken) -> Kept:
     connection = connect(store)
     with connection:
         find_run(connection, batch.run_id)  # grades of a run that is not in this store would count nowhere
-    return keep(store, taken.scores, _now())
+    kept = keep(store, taken.scores, _now())
+    carry_on(store, taken.scores)
+    return kept
 
 
 def _tell(options: Namespace, batch: batches.Batch, taken: Taken, kept: Kept) -> None:

@@ -7,24 +7,29 @@ import json
 import os
 import sys
 from argparse import Namespace
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tripos import __version__
 from tripos.command.denials import chosen_denials
 from tripos.command.terminal import columns, is_colored
 from tripos.config import Config, load_config
-from tripos.failure import GOOD, USAGE
-from tripos.project import earlier_plan, find_spec, holds_parts
+from tripos.failure import GOOD, SOME_FAILED, USAGE
+from tripos.project import Spec, earlier_plan, find_spec, holds_parts
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import Diagnostic
 from tripos_compiler.diagnostics.data import to_data
 from tripos_compiler.diagnostics.text import render_silenced, render_text, summary
 from tripos_runtime.datasets import DataFolders
 
+if TYPE_CHECKING:
+    from tripos.command.worlds import Tried
+
 
 def main(options: Namespace) -> int:
-    """Checks every path and prints what is wrong; exit code 2 where anything is."""
+    """Checks every path and prints what is wrong; exit code 2 where anything is, 1 where only the
+    trial of secrecy found something."""
     gc.disable()  # a tree of syntax has no cycles worth collecting in a process that ends at once
     config = load_config(Path.cwd())
     denied = chosen_denials(options, config)
@@ -32,8 +37,11 @@ def main(options: Namespace) -> int:
     against = earlier_plan(options.against, *places) if options.against else None
     # A pattern of the shell also names folders of what benchmarks share, which is checked with those that use it.
     paths = [each for each in options.paths if not holds_parts(Path(each))] or options.paths
-    found = {path: find_spec(path, *places).compile(denied, against) for path in paths}
+    specs = {path: find_spec(path, *places) for path in paths}
+    found = {path: spec.compile(denied, against) for path, spec in specs.items()}
+    trials = _trials(options.worlds, specs, found)
     diagnostics = [each for compilation in found.values() for each in compilation.diagnostics]
+    diagnostics += [each for trial in trials.values() for each in trial.diagnostics]
     silenced = [each for compilation in found.values() for each in compilation.silenced]
     match options.format:
         case "json":
@@ -52,10 +60,34 @@ def main(options: Namespace) -> int:
             for path, compilation in found.items():
                 if compilation.plan is not None:
                     print(f"{path}: {_size(compilation)}")
+                if path in trials:
+                    print(*trials[path].lines(path), sep="\n")
             if diagnostics:
                 print(summary(diagnostics), file=sys.stderr)
             print(render_silenced(silenced, width=columns()), end="", file=sys.stderr)
-    return USAGE if any(compilation.plan is None for compilation in found.values()) else GOOD
+    if any(compilation.plan is None for compilation in found.values()):
+        return USAGE
+    return SOME_FAILED if any(trial.diagnostics for trial in trials.values()) else GOOD
+
+
+SECRECY = frozenset({"E0501", "E0502"})
+"""What may be wrong with a spec that is tried all the same: the trial shows what is told by it."""
+
+
+def _trials(pairs: int | None, specs: Mapping[str, Spec], found: Mapping[str, Compilation]) -> dict[str, Tried]:
+    """The trials in so many pairs of worlds, if that is wanted, of the specs that compile but for what they tell."""
+    if pairs is None:
+        return {}
+    from tripos.command.worlds import tried
+
+    gc.enable()
+    trials = {}
+    for path, spec in specs.items():
+        errors = {each.code for each in found[path].diagnostics if each.severity == "error"}
+        compilation = spec.compile(secrecy=False) if errors and errors <= SECRECY else found[path]
+        if compilation.plan is not None:
+            trials[path] = tried(compilation, spec.folders, pairs)
+    return trials
 
 
 def compile_given(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:

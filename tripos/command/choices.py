@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from tripos.command.denials import chosen_denials
 from tripos.config import Config
 from tripos.failure import Failure
 from tripos.releases.artefact_roles import artefact_folders, with_artefacts
-from tripos.wiring import identified
+from tripos.wiring import endpoints_of, identified
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.diagnostics.deny import EVERY
 from tripos_compiler.plan import Plan, Subset
@@ -22,7 +22,7 @@ from tripos_compiler.releases import FoundRelease
 from tripos_runtime.binding import Binding, BindingError, bind
 from tripos_runtime.cases import CaseSource, Selection
 from tripos_runtime.families import kin
-from tripos_runtime.models import Model
+from tripos_runtime.models.refusing import nothing, refusing
 from tripos_runtime.models.reward_artefact import pinned_name
 from tripos_runtime.untaken import untaken
 
@@ -85,12 +85,16 @@ def warn_of_kin(plan: Plan, binding: Binding, options: Namespace, config: Config
 
 
 def warn_of_untaken(
-    plan: Plan, binding: Binding, models: Mapping[str, Model], options: Namespace, config: Config
+    plan: Plan, binding: Binding, recorded: Collection[str], options: Namespace, config: Config
 ) -> None:
-    """Warns of settings that a model does not take, on standard error; `--deny R0209` makes it an error."""
+    """Warns of settings that a model does not take, on standard error; `--deny R0209` makes it an error. Those that are
+    `recorded` are not asked."""
+    endpoints = endpoints_of(config)
+    refuses = {name: nothing if name in recorded else refusing(name, endpoints) for name in binding.every}
+    found = untaken(plan, binding, lambda name, settings: refuses[name](settings))
     hint = "take the setting out of the step, or give the role another model: --role NAME=PROVIDER/MODEL"
     message = "a model does not take a setting, and is asked without it"
-    _warn("R0209", message, hint, [each.shown for each in untaken(plan, binding, models)], options, config)
+    _warn("R0209", message, hint, [each.shown for each in found], options, config)
 
 
 def _warn(code: str, message: str, hint: str, found: Sequence[str], options: Namespace, config: Config) -> None:

@@ -57,6 +57,7 @@ def _scores(options: Namespace) -> int:
 
 def _bring_in(options: Namespace, store: Store, run_id: str, table: Table, found: Read) -> int:
     """Writes the scores that are new, where nothing speaks against it, and says what was done."""
+    from tripos.carrying import carry_on
     from tripos_warehouse.given_scores import difference, rows_of
 
     change = difference(store, found.scores)
@@ -90,6 +91,7 @@ def _bring_in(options: Namespace, store: Store, run_id: str, table: Table, found
             )
         if not options.dry_run and (change.new or change.changed):
             store.append(rows_of(change, table.source, store.now))
+            carry_on(store, change.fresh)
             told["imported"] = True
     if not options.json:
         by = _listed(told["evaluators"])

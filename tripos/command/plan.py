@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tripos.command.check import compile_given
-from tripos.command.choices import chosen_binding, chosen_cases, has_models, warn_of_kin, with_subset
+from tripos.command.choices import chosen_binding, chosen_cases, has_models, warn_of_kin, warn_of_untaken, with_subset
 from tripos.command.design import design_lines
 from tripos.command.several import each_of
 from tripos.command.terminal import columns
@@ -70,6 +70,7 @@ def _plan_compiled(options: Namespace, chosen: Chosen, compilation: Compilation,
         raise Failure(error.code, error.message, error.hint) from error
     recorded = cassette.models if cassette is not None else frozenset[str]()
     warn_of_kin(plan, binding, options, config)
+    warn_of_untaken(plan, binding, recorded, options, config)
     _show_foreseen(plan, source, selection, binding, config, recorded)
     return GOOD
 
@@ -144,7 +145,10 @@ def show_plan(
         if plan.reveals:
             console.print(f"{len(plan.reveals)} secret{'s are' if len(plan.reveals) > 1 else ' is'} shown by `reveal`:")
             for reveal in plan.reveals:
-                console.print(f"  {reveal.scenario}, {reveal.step}: {reveal.text}")
+                console.print(f"  {reveal.scenario}, {reveal.step}: {reveal.shown}")
+        declared = [each.name for each in plan.plugins if each.purity == "declared"]
+        if declared:
+            console.print(f"Taken to read no secret, since the spec says `pure`: {', '.join(declared)}.")
     # rich fills lines and cells with blanks up to their end.
     print("\n".join(line.rstrip() for line in shown.get().splitlines()))
 

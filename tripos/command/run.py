@@ -102,16 +102,18 @@ def run_compiled(
         if budget is None and config.budget:
             budget = Budget.parse(config.budget)
         lock = locked(options, config, plan, binding)
+        recorded = {*artefacts} if cassette is None else {*artefacts, *cassette.models}
         if options.dry_run:
             from tripos.command.forecasts import check_names, dry_run
 
-            recorded = {*artefacts} if cassette is None else {*artefacts, *cassette.models}
             check_names([name for name in binding.every if name not in recorded], config)
+            warn_of_kin(plan, binding, options, config)
+            warn_of_untaken(plan, binding, recorded, options, config)
             return dry_run(plan, source, selection, binding, config, options.json, recorded)
         functions = load_plugins(plan, Path(compilation.sources[0].path).parent, compilation.release_folders)
         warn_of_kin(plan, binding, options, config)
         models = _open_models(plan, binding, chosen, cassette, people, artefacts)
-        warn_of_untaken(plan, binding, models, options, config)
+        warn_of_untaken(plan, binding, recorded, options, config)
         check_prices(models.values(), budget)
         store = Store.open(Path(config.store), create=True)
     except (NotApproved, NoEmbedding, PluginError, BudgetError, BindingError, ModelError, StoreError) as error:

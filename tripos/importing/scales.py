@@ -25,11 +25,20 @@ class Scale:
     metric: Metric | None = None
 
     def read(self, said: Any) -> float:
-        """A value as a number. Raises `Misfit` where it is none, or lies outside of a scale that refuses such.
+        """What a value counts as. Raises `Misfit` where it is no number, or lies outside of a scale that refuses such.
 
         >>> Scale(1, 5, {"good": (4.0, 4.0)}).read("Good"), Scale(truth=True).read("yes")
         (4.0, 1.0)
         """
+        value = self.number(said)
+        if self.metric is not None and (placed := self.metric.placed(value)) is not None:
+            return placed
+        if (self.low is not None and value < self.low) or (self.high is not None and value > self.high):
+            raise Misfit("value", said, f"not in {_end(self.low)}..{_end(self.high)}")
+        return value
+
+    def number(self, said: Any) -> float:
+        """A value as a number, wherever that lies. Raises `Misfit` where it is none."""
         text = " ".join(str(said).split()).casefold()
         if self.truth and text in YES:
             return YES[text]
@@ -47,10 +56,6 @@ class Scale:
         if not math.isfinite(value):
             words = " or the words of a level" if self.words else ""
             raise Misfit("value", said, f"not a number{words}")
-        if self.metric is not None and (placed := self.metric.placed(value)) is not None:
-            return placed
-        if (self.low is not None and value < self.low) or (self.high is not None and value > self.high):
-            raise Misfit("value", said, f"not in {_end(self.low)}..{_end(self.high)}")
         return value
 
 

@@ -68,7 +68,7 @@ class _Reader:
         self.words = metric_words(plan, metrics)
         self.arms = [arm.name for arm in plan.arms]
         schema = sql.name(run.benchmark)
-        self.replies = _replies(connection, schema, run, self.arms, self.given)
+        self.replies = replies_of(connection, schema, run, self.arms, self.given)
         if not self.replies:
             raise Failure(
                 "W0504", f"run `{run.run_id}` has no reply that a scorer grades", "`tripos list` shows the runs"
@@ -154,7 +154,7 @@ class _Reader:
         for metric, value, rationale in cells:
             try:
                 given = self._given(record, reply, metric)
-                number = given.scale.read(value)
+                number, said = given.scale.read(value), given.scale.number(value)
             except Misfit as misfit:
                 field = given_field if (given_field := misfit.field) != "value" else self._field_of(metric)
                 rejected.append(Rejection(record, field, misfit.value, misfit.reason))
@@ -162,7 +162,7 @@ class _Reader:
             for step in given.steps:
                 binding = self.bindings[step.fingerprint, reply.sample["binding"]]
                 sample = {**reply.sample, "binding": binding}
-                yield imported_score(sample, step, metric, evaluator, round_, number, rationale)
+                yield imported_score(sample, step, metric, evaluator, round_, number, rationale, said)
 
     def _field_of(self, metric: str) -> str:
         return self.wide[metric][0] if metric in self.wide else "value"
@@ -270,7 +270,7 @@ _TELLING: Mapping[str, Any] = {
 """What tells the replies to an item apart."""
 
 
-def _replies(
+def replies_of(
     connection: duckdb.DuckDBPyConnection, schema: str, run: Run, arms: Sequence[str], given: Mapping[Place, object]
 ) -> list[Reply]:
     """The replies of a run that a scorer grades."""

@@ -56,7 +56,7 @@ DECLARED = {
 """What declared names are, by the kind of their declaration; any other is a variable."""
 TYPES = tuple(dict.fromkeys([*BASE.values(), *DECLARED.values()]))
 MODIFIERS = (SemanticTokenModifiers.Declaration, SemanticTokenModifiers.DefaultLibrary)
-LIBRARY = frozenset({*FUNCTIONS, *AGGREGATES, "reveal"})
+LIBRARY = frozenset({*FUNCTIONS, *AGGREGATES})
 LEGEND = SemanticTokensLegend([each.value for each in TYPES], [each.value for each in MODIFIERS])
 
 

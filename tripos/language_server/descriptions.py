@@ -20,8 +20,6 @@ TYPES = {
     "list": "any number of values of one type: `list<text>`",
     "set": "different values of one type: `set<text>`",
 }
-REVEAL = "reveal(value)"
-REVEALS = "The value, no longer secret. It is the one way out of secrecy, and the plan lists every use of it."
 
 
 def code(text: str) -> str:
@@ -67,6 +65,4 @@ def of_name(name: str, *, measured: bool) -> str | None:
         return of_aggregate(AGGREGATES[name])
     if name in FUNCTIONS:
         return of_function(FUNCTIONS[name])
-    if name == "reveal":
-        return f"{code(REVEAL)}\n{REVEALS}"
     return of_aggregate(AGGREGATES[name]) if name in AGGREGATES else None

@@ -14,7 +14,7 @@ from lsprotocol.types import (
 )
 
 from tripos.language_server.cursor import Bracket, cursor_at
-from tripos.language_server.descriptions import REVEAL, REVEALS, documentation
+from tripos.language_server.descriptions import documentation
 from tripos.language_server.names import Names
 from tripos.language_server.session import View
 from tripos.language_server.values import MEASURED
@@ -46,7 +46,7 @@ def _signature(view: View, bracket: Bracket, *, measured: bool) -> tuple[str, st
             return symbol.detail, ""
     if name in FUNCTIONS:
         return FUNCTIONS[name].shown, documentation(FUNCTIONS[name])
-    return (REVEAL, REVEALS) if name == "reveal" else None
+    return None
 
 
 def _help(label: str, text: str, bracket: Bracket) -> SignatureHelp:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from lsprotocol.types import CompletionItemKind as Kind
 
 from tripos.language_server.cursor import Bracket, Cursor
-from tripos.language_server.descriptions import REVEAL, REVEALS, code, of_aggregate, of_function
+from tripos.language_server.descriptions import of_aggregate, of_function
 from tripos.language_server.names import Names, Proposal
 from tripos.language_server.scopes import chain_before, choice_of, fields_of, find_binding, name_ending, scope_at
 from tripos.language_server.session import View
@@ -66,7 +66,6 @@ def _functions(names: Names) -> Iterator[Proposal]:
     yield from (_called(each) for each in names.of("function", "scorer"))
     for name, function in FUNCTIONS.items():
         yield Proposal(name, Kind.Function, function.shown, of_function(function), f"{name}($0)")
-    yield Proposal("reveal", Kind.Function, REVEAL, f"{code(REVEAL)}\n{REVEALS}", "reveal($0)")
     yield from (Proposal(word, Kind.Keyword) for word in ("true", "false", "not"))
 
 

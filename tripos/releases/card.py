@@ -93,7 +93,7 @@ def _body(
         yield f"- `{measure.name}`{by}{bounds}"
     yield from _list("Known limits", about.limits, "None were stated by those who released it.")
     yield from _list("Baselines", about.baselines, "None were stated by those who released it.")
-    reveals = [f"`{each.scenario}`, `{each.step}`: {each.text}" for each in plan.reveals]
+    reveals = [f"`{each.scenario}`, `{each.step}`: {each.shown}" for each in plan.reveals]
     yield from _list(
         "What is revealed", reveals, "Nothing that the spec marks as secret is shown to a model under test."
     )

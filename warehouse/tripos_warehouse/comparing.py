@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -12,7 +13,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from tripos_compiler.plan import Aggregate, BoolType, Grade, IntegerType, Measure, Plan, Score
+from tripos_compiler.plan import (
+    Aggregate,
+    BoolType,
+    Grade,
+    IntegerType,
+    Measure,
+    NumberType,
+    Plan,
+    Score,
+    Type,
+)
+from tripos_compiler.semantics.ranges import ranges_of, spans_of
 from tripos_warehouse import dimensions, sql
 from tripos_warehouse.benchmark_views import axis_columns
 from tripos_warehouse.enumerations import LANGUAGE
@@ -152,36 +164,29 @@ def _scales(plan: Plan) -> dict[str, str]:
         + (f", outside {metric.outside}" if metric.outside != "refuse" else "")
         for metric in plan.metrics
     }
+    ranges = ranges_of(plan)
     for scenario in plan.scenarios:
         for step in scenario.steps:
-            match step:
-                case Score():
-                    found[step.name] = "true or false" if step.truth else "a number"
-                case Grade() if not step.metrics:
-                    found[step.name] = _given(plan.scorer(step.scorer).gives)
+            if isinstance(step, Score) or (isinstance(step, Grade) and not step.metrics):
+                found[step.name] = _given(ranges.declared(scenario, step))
     return found
 
 
-def _given(type_: Any) -> str:
-    match getattr(type_, "kind", None):
-        case "integer":
-            return f"{type_.low} to {type_.high}"
-        case "bool":
+def _given(type_: Type) -> str:
+    match type_:
+        case IntegerType(low=low, high=high) if low is not None or high is not None:
+            return f"{low} to {high}"
+        case BoolType():
             return "true or false"
-        case kind:
-            return str(kind)
+        case IntegerType() | NumberType():
+            return "a number"
+    return str(type_.kind)
 
 
 def _spans(plan: Plan) -> dict[str, float]:
     """How far apart two values of a score can be, of those whose scale has bounds."""
     found = {metric.name: float(metric.ends[1] - metric.ends[0]) for metric in plan.metrics if metric.ends is not None}
-    for step in (step for scenario in plan.scenarios for step in scenario.steps):
-        type_ = plan.scorer(step.scorer).gives if isinstance(step, Grade) and not step.metrics else None
-        if (isinstance(step, Score) and step.truth) or isinstance(type_, BoolType):
-            found[step.name] = 1.0
-        elif isinstance(type_, IntegerType) and type_.low is not None and type_.high is not None:
-            found[step.name] = float(type_.high - type_.low)
-    return found
+    return found | {name: high - low for name, (low, high) in spans_of(plan).items() if low < high < low + math.inf}
 
 
 def _graded(plan: Plan) -> set[str]:

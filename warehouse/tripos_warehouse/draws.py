@@ -59,7 +59,7 @@ class Draws:
         (key,) = get_table(table).key
         found: dict[str, Row] = {}
         for path, numbers in self._of(table).find(request).items():
-            for row in self._lookup.rows(table, path, numbers, self._of(table).columns):
+            for row in self._lookup.each(table, path, numbers, self._of(table).columns):
                 if row[REQUEST] == request:
                     found[row[key]] = row
         if not found or table == TURNS.name:
@@ -67,6 +67,8 @@ class Draws:
         if self._drafts is None:
             self._drafts = Index(DRAFTS.name, None)
             self._drafts.load(self._paths(DRAFTS.name))
+        if not len(self._drafts):
+            return [(row, None) for row in found.values()]
         origins = {name: row["adopted_from"] or name for name, row in found.items()}
         drafts = rows_of(self._drafts, list(origins.values()), self._lookup)
         return [(row, drafts.get(origins[name])) for name, row in found.items()]
@@ -97,7 +99,7 @@ class _Sent:
     def __init__(self, table: str) -> None:
         names = get_table(table).schema.names
         self._model = "model" if "model" in names else "evaluator"
-        self.columns = [name for name in names if name not in OF_NAME]
+        self.columns = tuple(name for name in names if name not in OF_NAME)
         self.models: set[str] = set()
         self._parts: list[Path] = []
         self._runs: list[tuple[Halves, Places]] = []
@@ -129,7 +131,7 @@ class _Sent:
 
     def find(self, request: str) -> dict[Path, list[int]]:
         """The rows, by part, of what may be replies to a request."""
-        wanted = halves(pack([request]))[0][0]
+        wanted = np.uint64(int(request[:16], 16))
         found: dict[Path, list[int]] = {}
         for high, places in self._runs:
             start = int(np.searchsorted(high, wanted))

@@ -16,14 +16,15 @@ OF_REPLY = "^(sample_id|item_id|model|run_id|shown_run|created_at)$"
 
 
 def with_expected(plan: Plan, scores: str) -> str:
-    """The query `scores`, and with it those that raters did not give. It reads the benchmark's view of samples."""
+    """The query `scores`, and with it those that raters did not give. What is said of replies that are not shown, or of
+    what another model made of one that is, makes nobody a rater here. It reads the benchmark's view of samples."""
     wanted = sorted(_wanted(plan))
     if not wanted:
         return scores
     schema = sql.name(plan.benchmark.name)
     rows = ", ".join(f"({', '.join(map(sql.text, row))})" for row in wanted)
     graded = ", ".join(sorted({sql.text(row[2]) for row in wanted}))
-    given = f"""from main.scores as given
+    given = f"""from ({scores}) as given
           where given.round is not null and given.fingerprint in ({graded})"""
     return f"""{scores}
         union all by name
@@ -45,7 +46,7 @@ def with_expected(plan: Plan, scores: str) -> str:
           select 1 {given} and given.sample_id = reply.sample_id and given.fingerprint = wanted.fingerprint
             and given.metric = wanted.metric and given.evaluator = rater.evaluator and given.round = rater.round
         ) and not exists (
-          select 1 from main.scores as ruled_out where ruled_out.status = 'not_applicable'
+          select 1 from ({scores}) as ruled_out where ruled_out.status = 'not_applicable'
             and ruled_out.sample_id = reply.sample_id and ruled_out.fingerprint = wanted.fingerprint
             and ruled_out.metric = wanted.metric
         )"""

@@ -16,8 +16,10 @@ from typing import Any
 import orjson
 
 from tripos_compiler.plan import Grade, digest
+from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.locks import IMPORT, Locks, place_of
+from tripos_warehouse.schemas import HUMAN
 from tripos_warehouse.store import Store, unwritable
 
 Row = dict[str, Any]
@@ -43,6 +45,23 @@ class GivenScore:
     fingerprint: str
     key: str
     round: int | None = None
+    said: float | None = None
+    """The value as it was said, where that may be another than what the plan takes it for."""
+
+    @property
+    def said_of(self) -> str:
+        """The binding of its rows."""
+        return str(self.sample["binding"])
+
+    @property
+    def part(self) -> dict[str, Any]:
+        """What stands in the judgement: what was said, whatever a plan makes of it."""
+        return {"score": self.value if self.said is None else self.said, "reason": self.rationale}
+
+
+def is_given(evaluator: str, round: str) -> str:
+    """The condition that a row comes from outside a run, of the columns that say who evaluated and in which round."""
+    return f"({round} is not null or starts_with({evaluator}, {sql.text(HUMAN)}))"
 
 
 def imported_score(
@@ -53,8 +72,9 @@ def imported_score(
     round: int,
     value: float,
     rationale: str | None = None,
+    said: float | None = None,
 ) -> GivenScore:
-    """A score of a file; `step` is the one in whose place it stands."""
+    """A score of a file; `step` is the one in whose place it stands. `said` is the value in the file."""
     about = evaluator, round, sample["sample_id"], sample["binding"]
     return GivenScore(
         score_id=digest(["imported score", step.fingerprint, metric, *about]),
@@ -69,6 +89,7 @@ def imported_score(
         fingerprint=step.fingerprint,
         key=metric,
         round=round,
+        said=said,
     )
 
 
@@ -128,7 +149,7 @@ def difference(store: Store, given: Sequence[GivenScore]) -> Difference:
         row = kept.get(each.score_id)
         if row is None:
             new.append(each)
-        elif row["value"] == each.value and _reason(told, each) == each.rationale:
+        elif row["value"] == each.value and told.get(each.judgement_id, {}).get(each.key) == each.part:
             same.append(each)
         else:
             changed.append((each, row["value"]))
@@ -140,7 +161,7 @@ def rows_of(found: Difference, source: str | None, now: datetime) -> dict[str, l
     parsed = {each.judgement_id: dict(found.judgements.get(each.judgement_id, {})) for each in found.fresh}
     judgements: dict[str, Row] = {}
     for each in found.fresh:
-        parsed[each.judgement_id][each.key] = {"score": each.value, "reason": each.rationale}
+        parsed[each.judgement_id][each.key] = each.part
         judgements[each.judgement_id] = _judgement(each, source, now)
     for name, row in judgements.items():
         row["parsed"] = orjson.dumps(parsed[name], option=orjson.OPT_SORT_KEYS).decode()
@@ -158,11 +179,6 @@ def keep(store: Store, given: Sequence[GivenScore], now: datetime) -> Kept:
     if fresh:
         store.append(rows_of(found, None, now))
     return Kept(len(fresh - found.judgements.keys()), len(fresh & found.judgements.keys()), len(every - fresh))
-
-
-def _reason(told: Mapping[str, Any], each: GivenScore) -> str | None:
-    part = told.get(each.judgement_id, {}).get(each.key)
-    return part.get("reason") if isinstance(part, dict) else None
 
 
 def _common(each: GivenScore, now: datetime) -> Row:

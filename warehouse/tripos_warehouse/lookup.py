@@ -16,6 +16,9 @@ from tripos_warehouse.schemas import TABLES
 
 CACHED_BYTES = 64 * 2**20
 """So much stays unpacked, since rows that are asked for one after the other lie together."""
+BLOCK, CACHED_BLOCKS = 64, 32
+"""Rows that are asked for one by one are taken from Arrow so many at a time, which costs little more than one, and so
+many times that stay."""
 
 
 class Lookup:
@@ -25,14 +28,35 @@ class Lookup:
         self._ends: dict[Path, list[int]] = {}
         self._groups: OrderedDict[tuple[Path, int], pa.Table] = OrderedDict()
         self._size = 0
+        self._blocks: OrderedDict[tuple[Path, int, tuple[str, ...]], list[Row]] = OrderedDict()
 
     def forget(self) -> None:
         """Lets go of what is unpacked."""
         self._ends.clear()
         self._groups.clear()
         self._size = 0
+        self._blocks.clear()
 
-    def rows(self, table: str, path: Path, numbers: list[int], columns: Sequence[str] | None = None) -> Iterator[Row]:
+    def each(self, table: str, path: Path, numbers: Sequence[int], columns: tuple[str, ...]) -> Iterator[Row]:
+        """As `rows`, of few rows whose neighbours are asked for next."""
+        for number in sorted(numbers):
+            yield self._block(table, path, number // BLOCK, columns)[number % BLOCK]
+
+    def _block(self, table: str, path: Path, block: int, columns: tuple[str, ...]) -> list[Row]:
+        key = (path, block, columns)
+        if key in self._blocks:
+            self._blocks.move_to_end(key)
+            return self._blocks[key]
+        first = block * BLOCK
+        numbers = range(first, min(first + BLOCK, self._ends_of(path)[-1]))
+        found = self._blocks[key] = list(self.rows(table, path, numbers, columns))
+        if len(self._blocks) > CACHED_BLOCKS:
+            self._blocks.popitem(last=False)
+        return found
+
+    def rows(
+        self, table: str, path: Path, numbers: Sequence[int], columns: Sequence[str] | None = None
+    ) -> Iterator[Row]:
         """The rows of a part with these numbers, or some columns of them, lowest first. Raises `StoreError` W0103."""
         ends = self._ends_of(path)
         for group, among in groupby(sorted(numbers), key=lambda number: bisect_right(ends, number)):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from tripos_compiler.plan import BoolType, Grade, IntegerType, Plan, Score, Type
+from tripos_compiler.plan import Grade, Plan, Score
+from tripos_compiler.semantics.ranges import Range, ranges_of
 from tripos_warehouse import sql
 
 
@@ -10,36 +11,24 @@ def range_columns(plan: Plan) -> dict[str, str]:
     """The columns `low` and `high` of the rows known as `score`, beside the `metric` that each is called like.
 
     The ends are those that the score's own step gives it, or else the metric's. What an expression comes to has none,
-    unless it is true or false.
+    unless it is true or false, or a field that has a scale.
     """
-    fingerprints: dict[tuple[int, int], set[str]] = {}
-    gives = {scorer.name: scorer.gives for scorer in plan.scorers}
-    for step in (step for scenario in plan.scenarios for step in scenario.steps):
-        found = None
-        if isinstance(step, Score) and step.truth:
-            found = (0, 1)
-        elif isinstance(step, Grade) and not step.metrics:
-            found = _ends(gives.get(step.scorer))
-        if found is not None:
-            fingerprints.setdefault(found, set()).add(step.fingerprint)
+    fingerprints: dict[Range, set[str]] = {}
+    ranges = ranges_of(plan)
+    for scenario in plan.scenarios:
+        for step in scenario.steps:
+            if isinstance(step, Score) or (isinstance(step, Grade) and not step.metrics):
+                found = ranges.scale_of(scenario, step)
+                if found is not None:
+                    fingerprints.setdefault(found, set()).add(step.fingerprint)
     return {name: _column(name, place, fingerprints) for place, name in enumerate(("low", "high"))}
 
 
-def _ends(type_: Type | None) -> tuple[int, int] | None:
-    match type_:
-        case BoolType():
-            return 0, 1
-        case IntegerType(low=int(low), high=int(high)):
-            return low, high
-        case _:
-            return None
-
-
-def _column(name: str, place: int, fingerprints: dict[tuple[int, int], set[str]]) -> str:
+def _column(name: str, place: int, fingerprints: dict[Range, set[str]]) -> str:
     if not fingerprints:
         return f"metric.{name}"
     whens = " ".join(
-        f"when score.fingerprint in ({', '.join(map(sql.text, sorted(found)))}) then {ends[place]}::bigint"
+        f"when score.fingerprint in ({', '.join(map(sql.text, sorted(found)))}) then {ends[place]:.0f}::bigint"
         for ends, found in sorted(fingerprints.items())
     )
     return f"case {whens} else metric.{name} end as {name}"

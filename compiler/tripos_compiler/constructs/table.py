@@ -88,7 +88,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct("arm", (FILE,), "arm NAME BLOCK", "conditions that the same item is tried under", body="arm"),
     Construct("added", ("use release",), "add to AXIS BLOCK", "further values of an axis", body="axis", keyword="add"),
     Construct("tree", (FILE,), "tree NAME from PATH", "a hierarchy, such as a syllabus, read from a file"),
-    Construct("function", (FILE,), "function NAME from PATH", "a function of your own, in Python"),
+    Construct("function", (FILE,), "function NAME from PATH [pure]", "a function of your own, in Python"),
     # metrics
     Construct("dimension", (FILE,), "dimension NAME LABELS BLOCK", "groups metrics", body="dimension"),
     Construct("metric", ("dimension",), "metric NAME LABELS BLOCK", "one criterion of a rubric", body="metric"),
@@ -253,13 +253,16 @@ CONSTRUCTS: tuple[Construct, ...] = (
     # scoring and measuring
     Construct("scorer", (FILE,), "scorer CALL by ROLE BLOCK", "a judge, or a reward model", body="scorer"),
     Construct("formula", (FILE,), "scorer CALL = VALUE", "a scorer that is an expression", keyword="scorer"),
-    Construct("python_scorer", (FILE,), "scorer CALL -> TYPE from PATH", "a scorer in Python", keyword="scorer"),
+    Construct("python_scorer", (FILE,), "scorer CALL -> TYPE from PATH [pure]", "a scorer in Python", keyword="scorer"),
     Construct(
         "gives",
         ("scorer",),
         "gives TYPE [metrics]",
         "`allocated metrics`, `reward`, or the type of the verdict",
         once=True,
+    ),
+    Construct(
+        "blind", ("scorer",), "blind to model", "the judge is told nothing of the model but its reply", once=True
     ),
     Construct("allocate", (FILE,), "allocate SCORER BLOCK", "which metric applies to which scenario, and its weight"),
     Construct(

@@ -52,9 +52,11 @@ CODES: dict[str, str] = {
     "E0404": "shots that do not fit",
     # E05 secrecy
     "E0501": "secret reaches the compared role",
-    "E0502": "chosen by what is secret",
+    "E0502": "too few rows for an aggregate",
     "E0503": "nothing to reveal",
     "E0504": "trained on what is asked",
+    "E0505": "public field says the secret",
+    "E0506": "a blind judge knows the model",
     # E06 coverage
     "E0601": "scenario never scored",
     "E0602": "allocation table not total",
@@ -155,6 +157,7 @@ CODES: dict[str, str] = {
     "R0402": "budget spent",
     "R0403": "reply without a bound",
     "R0404": "price unknown",
+    "R0501": "told by a secret",
     # W warehouse
     "W0101": "no store",
     "W0102": "cannot write the store",

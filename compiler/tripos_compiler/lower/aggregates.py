@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.lower.arguments import Arguments, given_arguments
 from tripos_compiler.lower.dims import read_dimensions, text_of
 from tripos_compiler.lower.figured import Figured, Known, Leaf, Reading, written_as
 from tripos_compiler.lower.operands import find_operand
 from tripos_compiler.lower.phrases import is_aggregate
-from tripos_compiler.lower.scales import Scale, scale_of
+from tripos_compiler.lower.scales import Bounds, Scale, scale_of
 from tripos_compiler.lower.scored import Scored
 from tripos_compiler.lower.suiting import find_across, is_fitting
 from tripos_compiler.plan import Aggregate, Measured
@@ -44,7 +46,7 @@ def read_aggregate(reading: Reading, call: CallExpr, by: tuple[str, ...]) -> Fig
         return None
     judge = across.text if isinstance(across, Name) else None
     named = written_as(call)
-    scale, ends = _scale(function, values[0].bounds, named)
+    scale, ends = _scale(reading, function, values[0].bounds, values[0].ends, named)
     keeps = _keeps_scale(function)
     return Figured(
         Aggregate(
@@ -71,15 +73,26 @@ def _no_aggregate(reading: Reading, name: Name) -> None:
     reading.error("E0205", f"there is no aggregate `{name.text}`", name.span, help_, name.text)
 
 
-def _scale(function: AggregateFunction, given: tuple[float, float] | None, named: str) -> tuple[Scale, Ends]:
-    """The scale of an aggregate of values on a scale, and its ends. A figure such as a standard deviation, whose ends
-    follow from the scale of the values but are others, is on no scale of its own."""
-    ends = function.bounds(given or (None, None))
+def _scale(
+    reading: Reading, function: AggregateFunction, declared: Bounds | None, given: Ends, named: str
+) -> tuple[Scale, Ends]:
+    """The scale of an aggregate of values between ends, whose own scale is `declared`, and the aggregate's ends. A
+    figure whose ends only follow from how it is computed, as those of a standard deviation do, or of a mean of what an
+    expression comes to, is on no scale of its own."""
+    own = function.bounds(given)
+    ends = function.bounds(_with_zero(given)) if reading.zero else own
     low, high = ends
     if low is None or high is None:
         return Scale(), ends
-    derived = ends != given and ends != function.bounds((None, None))
-    return Scale((low, high)) if derived else scale_of((low, high), named), ends
+    match own:
+        case (float() as least, float() as greatest) if own in (declared, function.bounds((None, None))):
+            return replace(scale_of((least, greatest), named), bounds=(low, high)), ends
+    return Scale((low, high)), ends
+
+
+def _with_zero(ends: Ends) -> Ends:
+    low, high = ends
+    return None if low is None else min(low, 0.0), None if high is None else max(high, 0.0)
 
 
 def _keeps_scale(function: AggregateFunction) -> bool:
@@ -112,7 +125,7 @@ def _of_cells(
         reading.error("E0702", "this averages metrics of different scales", call.span, help_)
         return None
     named = written_as(call)
-    scale, ends = _scale(function, inner.scale.bounds, named)
+    scale, ends = _scale(reading, function, inner.scale.base, inner.scale.bounds or inner.ends, named)
     mixed = inner.mixed and _keeps_scale(function)
     return Figured(
         Aggregate(function=function.name, values=(), named=arguments.named, by=by, of=inner.figure),

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.expressions import record_fields
+from tripos_compiler.lower.locale import numbers_of
 from tripos_compiler.lower.losses import lost_part
-from tripos_compiler.lower.questions import Question, leak, lower_question, unrevealed
+from tripos_compiler.lower.questions import Question, lower_question
 from tripos_compiler.lower.shots import lower_shots
-from tripos_compiler.lower.steps import Steps, through
+from tripos_compiler.lower.steps import Steps
 from tripos_compiler.lower.undefined import NOT_ASKED, warn_unasked, warn_undefined
 from tripos_compiler.plan import Ask, Converse, DialogueType, Expr, TextType, Type
-from tripos_compiler.scope import Binding, Typed, Way, joined
+from tripos_compiler.scope import Binding, Typed, record_fields
 from tripos_compiler.semantics.names import names_in
 from tripos_compiler.syntax.tree import Name, Number
 from tripos_compiler.types import is_secret, shown
@@ -24,9 +24,9 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
     program, name, role = steps.program, statement.name(), statement.name("role")
     good = steps.named(name)
     known = program.is_declared("role", role) and may_answer(steps, role)
-    when = steps.condition(statement, name.text)
-    question = lower_question(program, dict(steps.scope), statement, role, (steps.scenario, name.text))
-    chat = _chat(steps, statement, name, role)
+    when = steps.condition(statement)
+    question = lower_question(program, dict(steps.scope), statement)
+    chat = _chat(steps, statement)
     talk = _continued(steps, statement, role)
     if not statement.of("prompt") and not statement.of("chat"):
         help_ = 'write `prompt "…"` in its block'
@@ -41,29 +41,24 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
                 help_ = "remove it: only the rows of data sets have secrets"
                 program.diagnostics.error("E0106", "a reply has no secrets", inner.head, help=help_)
                 good = False
-    told = when.secret if isinstance(when, Typed) else ()
-    condition = statement.find("cond")
-    if condition is not None:
-        good = unrevealed(program, role, told, condition.span, "its condition tells") and good
     if lost_part(program, statement):  # what it returns, continues or shows is not known
         steps.unknown(name)
         return False
-    shots = lower_shots(steps, statement, question.returns, role) if question is not None else None
+    shots = lower_shots(steps, statement, question.returns) if question is not None else None
     if not good or not known or when is False or question is None or chat is False or talk is False or shots is None:
         steps.unknown(name)
         return False
     history = chat.expr if isinstance(chat, Typed) else None
-    talk_way = steps.scope[talk.name].secret if isinstance(talk, Converse) else ()
-    chat_way = chat.secret if isinstance(chat, Typed) else ()
     ask = Ask(
         name=name.text,
         role=role.text,
         system=question.system.texts if question.system else None,
-        shots=shots[0],
+        shots=shots,
         chat=history,
         continues=talk.name if isinstance(talk, Converse) else None,
         prompt=question.prompt.texts if question.prompt else None,
         returns=question.returns,
+        numbers=numbers_of(program, question.returns),
         samples=_samples(statement),
         settings=question.settings,
         when=when.expr if isinstance(when, Typed) else None,
@@ -75,7 +70,7 @@ def lower_ask(steps: Steps, statement: Statement) -> bool:
         warn_undefined(steps, chat, NOT_ASKED, asked_when)
     steps.lowered.append(ask)
     steps.wholes[name.text] = name
-    _bind(steps, statement, ask, joined(question.secret, chat_way, talk_way, shots[1]), told)
+    _bind(steps, statement, ask)
     _mention(steps, question, history)
     return True
 
@@ -96,16 +91,13 @@ def _samples(statement: Statement) -> int:
     return max(1, int(count.value)) if isinstance(count, Number) else 1
 
 
-def _chat(steps: Steps, statement: Statement, name: Name, role: Name) -> Typed | bool | None:
+def _chat(steps: Steps, statement: Statement) -> Typed | bool | None:
     """The dialogue that comes first; None where there is none, False where it is wrong."""
     written = statement.one_of("chat")
     if written is None:
         return None
     value = written.syntax("value")
-    typed = steps.elaborator(name.text).expression(value, DialogueType(), "what is chatted")
-    if typed is None or not unrevealed(steps.program, role, typed.secret, value.span, "this chat tells"):
-        return False
-    return typed
+    return steps.elaborator().expression(value, DialogueType(), "what is chatted") or False
 
 
 def _continued(steps: Steps, statement: Statement, role: Name) -> Converse | bool | None:
@@ -134,27 +126,22 @@ def _continued(steps: Steps, statement: Statement, role: Name) -> Converse | boo
         message = f"`{role.text}` took no part in `{name.text}`"
         program.diagnostics.error("E0208", message, name.span, help=f"its speakers are {speakers}")
         return False
-    if steps.kind(role.text) == "compared" and binding.secret:
-        leak(program, role.text, binding.secret, name.span, "continuing it tells")
-        return False
     return found
 
 
-def _bind(steps: Steps, statement: Statement, ask: Ask, way: Way, decided: Way) -> None:
-    """Binds the reply. `way` is that of a secret that was told, `decided` of one by which it is asked at all."""
+def _bind(steps: Steps, statement: Statement, ask: Ask) -> None:
+    """Binds the reply."""
     name = statement.name()
-    decided = through(decided, name, "is asked or not by it")
-    secret = joined(through(way, name, "was told it, and may repeat it"), decided)
     span = name.span
     fields = {
-        "text": Binding((ask.name, "text"), TextType(), secret, span=span),
-        "prompt": Binding((ask.name, "prompt"), TextType(), joined(way, decided), span=span),
+        "text": Binding((ask.name, "text"), TextType(), span=span),
+        "prompt": Binding((ask.name, "prompt"), TextType(), span=span),
     }
     whole: Binding = fields["text"]
     type_: Type | None = whole.type
     path = whole.path
     if ask.returns is not None and ask.returns.kind == "record":
-        fields |= record_fields((ask.name,), ask.returns, secret, span)
+        fields |= record_fields((ask.name,), ask.returns, span)
         for inner in (inner for returns in statement.of("returns") for inner in returns.body):
             own, type_ = inner.name(), ask.returns.fields[inner.name().text]
             fields[own.text] = replace(fields[own.text], span=own.span)
@@ -162,7 +149,7 @@ def _bind(steps: Steps, statement: Statement, ask: Ask, way: Way, decided: Way) 
         type_, path = None, (ask.name,)
     elif ask.returns is not None:
         type_, path = ask.returns, (ask.name, "value")
-    steps.scope[ask.name] = Binding(path, type_, secret, fields, span=span)
+    steps.scope[ask.name] = Binding(path, type_, fields, span=span)
     steps.define("ask", name, ask.returns or TextType())
 
 

@@ -8,7 +8,7 @@ from tripos_compiler.calls import scorer_arguments
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.expressions import Elaborator
 from tripos_compiler.lower.folding import mapped
-from tripos_compiler.lower.grades import free, told
+from tripos_compiler.lower.grades import free
 from tripos_compiler.lower.steps import Steps
 from tripos_compiler.lower.undefined import NOT_JUDGED, warn_undefined
 from tripos_compiler.plan import Ask, Compare, Expr, Ref
@@ -29,7 +29,7 @@ def lower_compare(steps: Steps, statement: Statement) -> bool:
     steps.define("compare", name, None, "a comparison of every two compared models")
     scorer = program.scorers.get(call.function.text)
     scope = _paired(steps)
-    elaborator = Elaborator(program, scope, place=(steps.scenario, name.text))
+    elaborator = Elaborator(program, scope)
     when = _condition(statement, scope, elaborator)
     if when is False:
         return False
@@ -46,7 +46,7 @@ def lower_compare(steps: Steps, statement: Statement) -> bool:
         return False
     program.index.scopes.append((call.span, scope))
     args = scorer_arguments(elaborator, call, scorer)
-    if args is None or not told(steps, scorer, args, when if isinstance(when, Typed) else None, call.span):
+    if args is None:
         return False
     for argument in args.values():
         warn_undefined(steps, argument, NOT_JUDGED, when if isinstance(when, Typed) else None)
@@ -59,6 +59,7 @@ def lower_compare(steps: Steps, statement: Statement) -> bool:
         program.diagnostics.error("E0303", message, call.span, help=help_)
         return False
     condition = when.expr if isinstance(when, Typed) else None
+    program.index.judged.setdefault((steps.scenario, name.text), call.span)
     steps.lowered.append(
         Compare(
             name=name.text,
@@ -98,7 +99,7 @@ def _paired(steps: Steps) -> Scope:
     own = {key: each for key, each in steps.scope.items() if key in whose or _depends(steps, each)}
     shared = {key: binding for key, binding in steps.scope.items() if key not in own}
     sides = {
-        side: Binding((side,), None, (), {key: _below(side, binding, whose) for key, binding in own.items()})
+        side: Binding((side,), None, {key: _below(side, binding, whose) for key, binding in own.items()})
         for side in ("first", "second")
     }
     return {**shared, **sides}
@@ -111,7 +112,7 @@ def _depends(steps: Steps, binding: Binding) -> bool:
 def _below(side: str, binding: Binding, whose: Collection[str]) -> Binding:
     fields = {key: _below(side, inner, whose) for key, inner in binding.fields.items()}
     value = _moved(binding.value, side, whose) if binding.value is not None else None
-    return Binding((side, *binding.path), binding.type, binding.secret, fields, value, binding.span, binding.may)
+    return Binding((side, *binding.path), binding.type, fields, value, binding.span, binding.may)
 
 
 def _moved(expr: Expr, side: str, whose: Collection[str]) -> Expr:

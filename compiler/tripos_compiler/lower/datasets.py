@@ -61,6 +61,7 @@ def _keep(program: Program, name: str, loaded: LoadedDataset | None) -> None:
         program.made[name] = loaded.made
     elif loaded.known:
         program.datasets[name] = loaded.dataset
+        program.loaded[name] = loaded
 
 
 class _Order:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics import Label
 from tripos_compiler.lower.lookups import looked_up
 from tripos_compiler.lower.making import Making
 from tripos_compiler.plan import Distinct, TextType
@@ -28,12 +27,12 @@ def lower_distinct(making: Making) -> tuple[Distinct, ...]:
 
 def _lowered(making: Making, statement: Statement) -> Distinct | None:
     value, others = statement.syntax("value"), statement.syntax("others")
-    typed = making.elaborator(making.row(), "distinct", value.span).expression(value, TextType(), "what is compared")
+    typed = making.elaborator(making.row(), value.span).expression(value, TextType(), "what is compared")
     above = _above(making, statement)
     if making.too_early(looked_up(others)):
         return None
     # The same for every row, so no row and no axis can be named: `raw.stem` is a column, also of the source.
-    among = making.elaborator({}, "distinct", others.span).any(others)
+    among = making.elaborator({}, others.span).any(others)
     if typed is None or among is None or above is None:
         return None
     of = element(among.type)
@@ -41,9 +40,6 @@ def _lowered(making: Making, statement: Statement) -> Distinct | None:
         help_ = "take a column of a data set: `from raw.stem`"
         making.error("E0301", f"`{shown(among.type)}` holds no texts to compare with", others.span, help=help_)
         return None
-    for each in (typed, among):
-        if each.secret:
-            making.refused.append((*each.secret, Label(statement.head, "rows are refused by it")))
     return Distinct(value=typed.expr, others=among.expr, above=above)
 
 

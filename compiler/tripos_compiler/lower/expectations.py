@@ -80,7 +80,7 @@ def _compared(
     by = find_cells(reading, one)
     if by is None or not _can_tell(reading, condition, one, operator, other.scale.constant):
         return None
-    low, high = bounds_of(one, "skip")
+    low, high = bounds_of(one)
     return Expectation(
         figure=one.figure,
         operator=operator,

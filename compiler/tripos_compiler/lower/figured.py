@@ -109,6 +109,8 @@ class Reading:
     """Whether an aggregate of the figure is taken across the role."""
     missing: Missing | None = None
     """What is done where a score is missing, where that was said."""
+    zero: bool = False
+    """Whether a score that is missing counts as 0, which need not lie on its scale."""
     terms: list[Term] = field(default_factory=list)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tripos_compiler.data import DataError, FoundFile
@@ -20,7 +20,14 @@ REPORTED_A_FILE = 3
 NAMED = 1000
 """So many columns of a file are remembered for a name like one that is not there."""
 
-Read = tuple[tuple[DataFile, ...], tuple[LoadedRow, ...]]
+
+@dataclass(frozen=True)
+class Read:
+    """What the plan says of files, and their typed rows: those that say something new, and those that repeat one."""
+
+    files: tuple[DataFile, ...]
+    rows: tuple[LoadedRow, ...]
+    repeated: tuple[LoadedRow, ...]
 
 
 @dataclass(frozen=True)
@@ -44,11 +51,11 @@ class Lacking:
 
 
 def read_files(program: Program, columns: Columns, files: list[FoundFile]) -> Read | None:
-    """What the plan says of the files, and their typed rows, equal ones once. None where anything was reported."""
+    """What the files hold. None where anything was reported."""
     reading = _Reading(program, columns)
     described = [reading.file(file) for file in files]
     reading.finish()
-    return (tuple(described), tuple(reading.rows)) if reading.good else None
+    return Read(tuple(described), tuple(reading.rows), tuple(reading.repeated)) if reading.good else None
 
 
 class _Reading:
@@ -57,6 +64,7 @@ class _Reading:
         self.columns = columns
         self.fields = columns.dataset.fields
         self.rows: list[LoadedRow] = []
+        self.repeated: list[LoadedRow] = []
         self.good = True
         self.seen: dict[int, LoadedRow] = {}
         """The rows by content; a number takes less room than its digits."""
@@ -149,6 +157,7 @@ class _Reading:
         if earlier is loaded:
             self.rows.append(loaded)
             return False
+        self.repeated.append(replace(loaded, values=earlier.values))
         if warn:
             place = f"row {earlier.number}" + ("" if earlier.path == file.path else f" of {earlier.path}")
             message = f"row {number} of {file.path} says what {place} says"

@@ -12,7 +12,7 @@ from tripos_compiler.lower.file_rows import Columns, read_files
 from tripos_compiler.lower.loaded import LoadedDataset, row_fields
 from tripos_compiler.plan import DataField, Dataset, Type
 from tripos_compiler.program import Program
-from tripos_compiler.scope import Binding, Scope, Typed, Way
+from tripos_compiler.scope import Binding, Scope, Typed
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import BinaryExpr, Name, Syntax, Text
 from tripos_compiler.types import axis_type, field_type, is_secret, shown
@@ -26,9 +26,6 @@ class Fields:
     poisoned: list[str] = field(default_factory=list)
     spans: dict[str, Span] = field(default_factory=dict)
     heads: dict[str, Span] = field(default_factory=dict)
-    ways: dict[str, Way] = field(default_factory=dict)
-    keyed: Way = ()
-    """The way of a secret that the key holds."""
     sound: bool = True
 
 
@@ -43,7 +40,6 @@ def lower_file(program: Program, statement: Statement, name: str) -> LoadedDatas
         fields.sound = False
     elif isinstance(key, Typed):
         dataset = dataset.model_copy(update={"key": key.expr})
-        fields.keyed = key.secret
     places = {each: (head,) for each, head in fields.heads.items()}
     return _read(program, statement, fields, dataset, Columns(dataset, path.span, places))
 
@@ -64,7 +60,7 @@ def lower_like(program: Program, statement: Statement, name: str) -> LoadedDatas
     path = statement.text("path")
     given = model.dataset
     dataset = given.model_copy(update={"name": name, "source": path.value, "files": ()})
-    fields = Fields(list(given.fields), list(model.poisoned), dict(model.spans), {}, dict(model.ways), model.keyed)
+    fields = Fields(list(given.fields), list(model.poisoned), dict(model.spans), {})
     fields.sound = not model.poisoned and bool(given.fields)
     places = {each.name: (path.span, Label(model.spans[each.name], "the field")) for each in given.fields}
     return _read(program, statement, fields, dataset, Columns(dataset, path.span, places))
@@ -87,8 +83,6 @@ def _loaded(statement: Statement, fields: Fields, dataset: Dataset) -> LoadedDat
         fields.spans,
         tuple(fields.poisoned),
         sound=False,
-        ways=fields.ways,
-        keyed=fields.keyed,
         span=statement.name().span,
         axes=tuple(each.name for each in dataset.fields if each.type.kind == "choice" and each.type.axis == each.name),
     )
@@ -105,16 +99,15 @@ def _read(program: Program, statement: Statement, fields: Fields, dataset: Datas
     if read is None:
         likely = tuple(name for name in columns.meant if name not in fields.spans)
         return replace(unsound, poisoned=(*unsound.poisoned, *likely))
-    files, rows = read
     return LoadedDataset(
-        dataset.model_copy(update={"files": files}),
-        rows,
+        dataset.model_copy(update={"files": read.files}),
+        read.rows,
         fields.spans,
-        ways=fields.ways,
-        keyed=fields.keyed,
         span=unsound.span,
-        count=len(rows),
+        count=len(read.rows),
         axes=unsound.axes,
+        repeated=read.repeated,
+        unpacked={file.path: file.unpacked for file in found if file.unpacked is not None},
     )
 
 
@@ -138,8 +131,6 @@ def _fields(program: Program, statement: Statement, name: str) -> Fields:
             found.sound = False
             continue
         found.fields.append(declared)
-        if declared.secret:
-            found.ways[written.text] = (Label(inner.head, f"`{written.text}` is secret"),)
     if not found.fields and found.sound:
         help_ = "write a field a line: `question text`"
         block = statement.block.span if statement.block is not None else None
@@ -192,15 +183,11 @@ def _key(program: Program, statement: Statement, loaded: LoadedDataset) -> Typed
     if written is None:
         return None
     own, fields = statement.name().text, row_fields(loaded)
-    return lower_key(program, written, {**fields, own: Binding((), None, (), fields, span=loaded.span)}, own)
+    return lower_key(program, written, {**fields, own: Binding((), None, fields, span=loaded.span)})
 
 
-def lower_key(program: Program, statement: Statement, scope: Scope, own: str) -> Typed | bool:
+def lower_key(program: Program, statement: Statement, scope: Scope) -> Typed | bool:
     """The value of `key`, an expression of the row's own fields; False where it is wrong."""
     value = statement.syntax("value")
     program.index.scopes.append((value.span, scope))
-    typed = Elaborator(program, scope, place=(own, "key")).expression(value)
-    if typed is None:
-        return False
-    label = Label(statement.head, "rows of one key are never shots for each other")
-    return replace(typed, secret=(*typed.secret, label)) if typed.secret else typed
+    return Elaborator(program, scope).expression(value) or False

@@ -12,7 +12,7 @@ from tripos_compiler.lower.parameters import Parameters
 from tripos_compiler.lower.written import holds_texts, written
 from tripos_compiler.plan import Ref, Scorer
 from tripos_compiler.program import FormulaScorer, Program
-from tripos_compiler.scope import Typed, joined
+from tripos_compiler.scope import Typed
 from tripos_compiler.semantics.library import shown
 from tripos_compiler.syntax.tree import CallExpr, Name, Node
 
@@ -84,7 +84,7 @@ def _check(program: Program, formula: FormulaScorer, parameters: Parameters, dep
     name = formula.name
     program.index.scopes.append((formula.value.span, parameters.scope))
     judge = _Judged(program) if formula.scores else None  # only a score asks one
-    elaborator = Elaborator(program, parameters.scope, judge, ("", name.text))
+    elaborator = Elaborator(program, parameters.scope, judge)
     if not holds_texts(elaborator, formula.holes):
         return
     typed = elaborator.expression(formula.value)
@@ -115,7 +115,7 @@ class _Judged:
 
     def __call__(self, call: CallExpr, scorer: Scorer, given: dict[str, Typed]) -> Typed | None:
         if scorer.gives is not None and is_score(scorer.gives):
-            return Typed(Ref(path=(scorer.name,)), scorer.gives, joined(*(typed.secret for typed in given.values())))
+            return Typed(Ref(path=(scorer.name,)), scorer.gives)
         what = "several metrics" if scorer.gives is None else "a choice"
         message = f"`{scorer.name}` gives {what}, which is no value"
         self.program.diagnostics.error("E0301", message, call.span, help="use a scorer that gives a bool or a number")

@@ -14,8 +14,6 @@ from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import Name
 from tripos_compiler.types import fits, read_type
 
-BUILT_IN = frozenset({*FUNCTIONS, "reveal"})
-
 
 def lower_functions(program: Program) -> None:
     """Every `function`."""
@@ -24,7 +22,7 @@ def lower_functions(program: Program) -> None:
         if program.declared["function"][name.text] is not name:
             continue  # reported as declared twice
         free = free_name(program, "function", name)
-        found = read_python(program, statement.text("path"))
+        found = read_python(program, statement)
         if found is None or not free:
             continue
         plugin = found[0].model_copy(update={"name": name.text})
@@ -42,7 +40,7 @@ def plugin_shown(plugin: Plugin) -> str:
 
 def free_name(program: Program, kind: str, name: Name) -> bool:
     """Whether nothing else that can be called has this name; reports what has."""
-    if name.text in BUILT_IN:
+    if name.text in FUNCTIONS:
         message = f"`{name.text}` is a function of the library"
         program.diagnostics.error("E0202", message, name.span, help=f"rename this {kind}")
         return False
@@ -63,7 +61,7 @@ def lower_python_scorer(program: Program, statement: Statement, name: Name, para
         help_ = "a score is a bool, an integer, a number or a range"
         program.diagnostics.error("E0301", "this is not a score", written.span, help=help_)
         returns = None
-    found = read_python(program, statement.text("path"))
+    found = read_python(program, statement)
     if found is None or parameters is None or returns is None:
         return
     plugin, python = found

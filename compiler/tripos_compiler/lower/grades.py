@@ -7,13 +7,12 @@ from dataclasses import dataclass, field
 from tripos_compiler.calls import is_score, scorer_arguments
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.lower.questions import unrevealed
-from tripos_compiler.lower.steps import Steps, through
+from tripos_compiler.lower.steps import Steps
 from tripos_compiler.lower.undefined import NOT_JUDGED, warn_undefined
 from tripos_compiler.plan import Column, Expr, Grade, Ref, Retrieve, Score, Scorer, Type, Verdict
 from tripos_compiler.program import NamedColumn, Program
 from tripos_compiler.resolve import scorer_name
-from tripos_compiler.scope import Typed, joined, lacking
+from tripos_compiler.scope import Typed, lacking
 from tripos_compiler.semantics.names import names_in
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import CallExpr, Name, Syntax
@@ -35,8 +34,6 @@ class Judging:
             message = f"`{scorer.name}` gives {what}, which is no value"
             self.steps.program.diagnostics.error("E0301", message, call.span, help=help_)
             return None
-        if not told(self.steps, scorer, given, self.when, call.span):
-            return None
         when = self.when.expr if self.when is not None else None
         args = {key: typed.expr for key, typed in given.items()}
         known = [step for step in self.steps.lowered if isinstance(step, Verdict) and step.scorer == scorer.name]
@@ -51,16 +48,8 @@ class Judging:
                 fingerprint="",
             )
             self.steps.lowered.append(found)
-        secret = joined(*(typed.secret for typed in given.values()))
-        return Typed(Ref(path=(found.name,)), scorer.gives, secret, lacking(given.values()))
-
-
-def told(steps: Steps, scorer: Scorer, given: dict[str, Typed], when: Typed | None, span: Span) -> bool:
-    """Whether nothing secret reaches the compared role as a judge, in what it is given or by whether it is asked."""
-    role = Name(span, scorer.role)
-    kept = [unrevealed(steps.program, role, typed.secret, span, f"`{scorer.name}` tells") for typed in given.values()]
-    whether = when.secret if when is not None else ()
-    return all(kept) and unrevealed(steps.program, role, whether, span, f"whether `{scorer.name}` is asked tells")
+            self.steps.program.index.judged[(self.steps.scenario, found.name)] = call.span
+        return Typed(Ref(path=(found.name,)), scorer.gives, lacking(given.values()))
 
 
 def lower_score(steps: Steps, statement: Statement) -> bool:
@@ -75,11 +64,11 @@ def lower_score(steps: Steps, statement: Statement) -> bool:
 
 
 def _scored_value(steps: Steps, statement: Statement, name: Name, value: Syntax) -> bool:
-    when = steps.condition(statement, name.text)
+    when = steps.condition(statement)
     condition = when.expr if isinstance(when, Typed) else None
     steps.program.index.scopes.append((value.span, dict(steps.scope)))
     judging = Judging(steps, when if isinstance(when, Typed) else None)
-    typed = steps.elaborator(name.text, judging).expression(value)
+    typed = steps.elaborator(judging).expression(value)
     if typed is None or when is False:
         return False
     if typed.type.kind == "optional" and is_score(typed.type.of):
@@ -188,12 +177,12 @@ def lower_grade(steps: Steps, statement: Statement, name: Name | None) -> bool:
     if function.text in program.formulas or function.text in program.plugins:
         return free(steps, function, statement) and _scored_value(steps, statement, function, call)
     title = name.text if name is not None else function.text
-    when = steps.condition(statement, title)
+    when = steps.condition(statement)
     scorer = program.scorers.get(function.text)
     if scorer is None or when is False:
         return False
     program.index.scopes.append((call.span, dict(steps.scope)))
-    args = scorer_arguments(steps.elaborator(title), call, scorer)
+    args = scorer_arguments(steps.elaborator(), call, scorer)
     if args is None:
         return False
     if name is None and not free(steps, function, statement):
@@ -203,15 +192,15 @@ def lower_grade(steps: Steps, statement: Statement, name: Name | None) -> bool:
         message = f"`{scorer.name}` gives a choice, which is no score"
         program.diagnostics.error("E0301", message, call.span, help=help_)
         return False
-    kept = told(steps, scorer, args, when if isinstance(when, Typed) else None, call.span)
     metrics = _metrics(steps, scorer, statement, name)
     condition = when.expr if isinstance(when, Typed) else None
     exprs = {key: typed.expr for key, typed in args.items()}
-    if metrics is None or not kept or not answers(steps, call.span, condition, *exprs.values()):
+    if metrics is None or not answers(steps, call.span, condition, *exprs.values()):
         return False
     for argument in args.values():
         warn_undefined(steps, argument, NOT_JUDGED, when if isinstance(when, Typed) else None)
     weights = program.weights.get(scorer.name, {}).get(steps.scenario, ()) if metrics else ()
+    program.index.judged.setdefault((steps.scenario, title), call.span)
     steps.lowered.append(
         Grade(
             name=title,
@@ -266,7 +255,7 @@ def _declared(program: Program, table: Statement) -> bool:
 def lower_column(steps: Steps, hint: str, syntax: Syntax) -> NamedColumn | None:
     """The column that an argument of a measure becomes; None where it is wrong, which is reported."""
     steps.program.index.scopes.append((syntax.span, dict(steps.scope)))
-    typed = steps.elaborator(hint, Judging(steps)).expression(syntax)
+    typed = steps.elaborator(Judging(steps)).expression(syntax)
     if typed is None or not _kept(steps, typed.type, syntax):
         return None
     if not answers_or_data(steps, typed.expr):
@@ -311,4 +300,4 @@ def _kept(steps: Steps, type_: Type, syntax: Syntax) -> bool:
     return False
 
 
-__all__ = ["Judging", "check_baselines", "free", "lower_column", "lower_grade", "lower_score", "through"]
+__all__ = ["Judging", "check_baselines", "free", "lower_column", "lower_grade", "lower_score"]

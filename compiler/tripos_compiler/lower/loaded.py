@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tripos_compiler.plan import Dataset, Made
-from tripos_compiler.scope import Binding, Way
+from tripos_compiler.scope import Binding, record_fields
 from tripos_compiler.source import Span
 
 
@@ -32,12 +32,6 @@ class LoadedDataset:
     """Where the name of every field is declared."""
     poisoned: tuple[str, ...] = ()
     sound: bool = True
-    ways: Mapping[str, Way] = field(default_factory=dict)
-    """For every secret field, the way that the secret took there."""
-    chosen: Way = ()
-    """The way of a secret by which rows were chosen out of others: then it is one which rows there are."""
-    keyed: Way = ()
-    """The way of a secret that the key of the rows holds."""
     span: Span | None = None
     """The place of the data set's name."""
     made: Made | None = None
@@ -47,14 +41,25 @@ class LoadedDataset:
     """The axes that its rows carry as fields."""
     known: bool = True
     """Whether `rows` are all of its rows; those of a made data set are not known before a run."""
+    repeated: tuple[LoadedRow, ...] = ()
+    """The rows that say what an earlier row says, which `rows` leaves out."""
+    unpacked: Mapping[str, str] = field(default_factory=dict)
+    """By path, the SHA-256 of what its compressed files hold."""
 
 
 def row_fields(loaded: LoadedDataset, *path: str) -> dict[str, Binding]:
     """The fields of a row as names; `path` is what the row itself is known as, nothing where it is all there is."""
     fields = {
-        each.name: Binding(
-            (*path, each.name), each.type, loaded.ways.get(each.name, ()), span=loaded.spans.get(each.name)
-        )
+        each.name: Binding((*path, each.name), each.type, span=loaded.spans.get(each.name), secret=each.secret)
         for each in loaded.dataset.fields
     }
     return fields | {name: Binding((*path, name)) for name in loaded.poisoned}
+
+
+def row_binding(loaded: LoadedDataset, alias: str, span: Span) -> Binding:
+    """A row as a name, with the fields of records behind their own dots; `span` is where the row is named."""
+    fields = row_fields(loaded, alias)
+    for each in loaded.dataset.fields:
+        below = record_fields(fields[each.name].path, each.type, fields[each.name].span)
+        fields[each.name] = replace(fields[each.name], fields=below)
+    return Binding((alias,), None, fields, span=span)

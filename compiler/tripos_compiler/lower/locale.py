@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.plan import Type
 from tripos_compiler.program import Program
-from tripos_compiler.semantics.library.locales import convention_of
+from tripos_compiler.semantics.library.locales import DEFAULT, convention_of
 
 
 def locale_of(program: Program, statement: Statement) -> str | None:
@@ -20,6 +21,27 @@ def locale_of(program: Program, statement: Statement) -> str | None:
         program.diagnostics.error("E0201", message, name.span, help=help_, unknown=name.text)
         return None
     return name.text
+
+
+def numbers_of(program: Program, returns: Type | None) -> dict[str, str]:
+    """For every language the locale in which the numbers of a typed reply are read, but for languages that write them
+    as they are read where none is said; nothing where no number is asked for."""
+    if returns is None or not has_number(returns):
+        return {}
+    said = {language: program.numbers or language for language in program.languages}
+    return {language: name for language, name in said.items() if convention_of(name) != convention_of(DEFAULT)}
+
+
+def has_number(type_: Type) -> bool:
+    """Whether a number is somewhere in values of a type."""
+    match type_.kind:
+        case "integer" | "number":
+            return True
+        case "list" | "set" | "optional":
+            return has_number(type_.of)
+        case "record":
+            return any(has_number(each) for each in type_.fields.values())
+    return False
 
 
 def locale_in(program: Program, scenario: Statement) -> str | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics import Label
 from tripos_compiler.lower.distinct import lower_distinct
 from tripos_compiler.lower.files import lower_key
 from tripos_compiler.lower.loaded import LoadedDataset
@@ -29,7 +28,7 @@ from tripos_compiler.lower.places import may_be_undefined
 from tripos_compiler.lower.walk_starts import walk_calls
 from tripos_compiler.plan import Ask, Axis, CallCount, Data, Dataset, Derived, Expr, Made, Part, Verify, Walk, digest
 from tripos_compiler.program import Program
-from tripos_compiler.scope import Binding, Scope, Typed, Way, joined
+from tripos_compiler.scope import Binding, Scope, Typed
 from tripos_compiler.semantics.looks import is_only_looked_at
 from tripos_compiler.semantics.names import exprs_of, parts_of, paths_in
 from tripos_compiler.syntax.tree import Number
@@ -106,32 +105,16 @@ def lower_made(
             fingerprint="",
         )
         made = made.model_copy(update={"fingerprint": _print(making, made)})
-    keyed = key.secret if isinstance(key, Typed) else ()
-    return None if making.open else _loaded(making, made, _chosen(making, where, source), keyed)
+    return None if making.open else _loaded(making, made)
 
 
-def _chosen(making: Making, where: Typed | bool | None, source: Expr | None) -> Way:
-    """The way of a secret by which rows were chosen out of those of the source; rows that a role writes are nobody
-    else's, and it says nothing that some were refused."""
-    ways: list[Way] = []
-    if isinstance(where, Typed) and where.secret:
-        ways.append((*where.secret, Label(making.statement.syntax("filter").span, f"`{making.own}` keeps rows by it")))
-    used = [part.dataset for part in parts_of(source) if isinstance(part, Data)] if source is not None else []
-    ways += [making.program.rowsets[name].chosen for name in used]
-    written = source is None or making.statement.find_name("role") is not None
-    return joined(*ways, *([] if written else making.refused))
-
-
-def _loaded(making: Making, made: Made | None, chosen: Way, keyed: Way) -> LoadedDataset:
+def _loaded(making: Making, made: Made | None) -> LoadedDataset:
     return LoadedDataset(
         Dataset(name=making.name, source="", fields=tuple(making.fields), files=()),
         (),
         making.spans,
         tuple(making.poisoned),
         sound=making.sound,
-        ways=making.ways,
-        chosen=chosen,
-        keyed=keyed,
         span=making.statement.name().span,
         made=made,
         count=made.rows if made is not None else 0,
@@ -172,11 +155,11 @@ def _key(making: Making) -> Typed | bool | None:
     if making.open:
         return False
     fields = making.bindings()
-    scope = {**fields, making.own: Binding((), None, (), fields, span=making.statement.name().span)}
+    scope = {**fields, making.own: Binding((), None, fields, span=making.statement.name().span)}
     if making.alias is not None and making.alias.text not in scope:
         below = {name: fields[name] for name in making.scope[making.alias.text].fields if name in fields}
-        scope[making.alias.text] = Binding((), None, (), below, span=making.alias.span)
-    return lower_key(making.program, written, scope, making.own)
+        scope[making.alias.text] = Binding((), None, below, span=making.alias.span)
+    return lower_key(making.program, written, scope)
 
 
 def _something(making: Making) -> None:

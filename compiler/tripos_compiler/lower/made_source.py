@@ -7,7 +7,6 @@ from itertools import product
 from typing import Any
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.expressions import record_fields
 from tripos_compiler.lower.loaded import LoadedDataset, row_fields
 from tripos_compiler.lower.lookups import looked_up
 from tripos_compiler.lower.making import Making
@@ -16,7 +15,7 @@ from tripos_compiler.plan import Axis, Call, Data, Expr
 from tripos_compiler.plan import Branches as TreeValue
 from tripos_compiler.plugins import known_early
 from tripos_compiler.program import Program
-from tripos_compiler.scope import Binding, Typed
+from tripos_compiler.scope import Binding, Typed, record_fields
 from tripos_compiler.semantics.contexts import cells, count_cells, guards_of
 from tripos_compiler.semantics.evaluate import DATA, TREES, Unavailable, evaluate
 from tripos_compiler.semantics.library.fitting import element
@@ -111,7 +110,7 @@ def lower_source(making: Making) -> Expr | None:
             return None
         _carry_rows(making, loaded)
         return Data(dataset=loaded.dataset.name)
-    typed = making.elaborator(dict(making.scope), "from", written.span).any(written)
+    typed = making.elaborator(dict(making.scope), written.span).any(written)
     if alias is None:
         help_ = f"write `dataset {making.own} from … as x`"
         making.error("E0106", "the values that rows are made from need a name", written.span, help=help_)
@@ -168,24 +167,24 @@ def _unknown(making: Making) -> None:
 def _carry_rows(making: Making, loaded: LoadedDataset) -> None:
     assert making.alias is not None
     alias = making.alias.text
-    making.scope[alias] = Binding((alias,), None, (), row_fields(loaded, alias), span=making.alias.span)
+    making.scope[alias] = Binding((alias,), None, row_fields(loaded, alias), span=making.alias.span)
     for name in loaded.poisoned:
         making.add("", name, loaded.spans.get(name, making.alias.span), None, where=making.alias.span)
     for each in loaded.dataset.fields:
         span = loaded.spans.get(each.name, making.alias.span)
-        making.add("", each.name, span, each.type, loaded.ways.get(each.name, ()), making.alias.span)
+        making.add("", each.name, span, each.type, making.alias.span)
 
 
 def _carry_values(making: Making, alias: Name, typed: Typed) -> None:
     of = element(typed.type)
     assert of is not None
-    fields = record_fields((alias.text,), of, typed.secret, alias.span)
-    making.scope[alias.text] = Binding((alias.text,), of, typed.secret, fields, span=alias.span)
+    fields = record_fields((alias.text,), of, alias.span)
+    making.scope[alias.text] = Binding((alias.text,), of, fields, span=alias.span)
     if of.kind == "record":
         for name, type_ in of.fields.items():
-            making.add("", name, alias.span, type_, typed.secret)
+            making.add("", name, alias.span, type_)
     else:
-        making.add("field", alias.text, alias.span, of, typed.secret)
+        making.add("field", alias.text, alias.span, of)
 
 
 def lower_filter(making: Making) -> Typed | bool | None:
@@ -195,7 +194,7 @@ def lower_filter(making: Making) -> Typed | bool | None:
         return None
     if making.too_early(looked_up(written)):
         return False
-    typed = making.elaborator(dict(making.scope), "where", written.span).condition(written)
+    typed = making.elaborator(dict(making.scope), written.span).condition(written)
     return typed if typed is not None and known_early(making.program, typed.expr, written.span) else False
 
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics import Label
+from tripos_compiler.lower.locale import numbers_of
 from tripos_compiler.lower.lookups import looked_up_in
 from tripos_compiler.lower.making import Making
 from tripos_compiler.lower.questions import Question, lower_question, lower_returns, returned_record
-from tripos_compiler.lower.steps import through
 from tripos_compiler.lower.walk_starts import lower_start
 from tripos_compiler.plan import (
     Ask,
@@ -23,7 +22,7 @@ from tripos_compiler.plan import (
     Verify,
     Walk,
 )
-from tripos_compiler.scope import Binding, Scope, Way
+from tripos_compiler.scope import Binding, Scope
 from tripos_compiler.semantics.names import names_in
 from tripos_compiler.syntax.tree import Name
 from tripos_compiler.types import is_secret
@@ -45,14 +44,14 @@ def lower_author(making: Making) -> None:
             making.error("E0206", message, said.head, help=f"say who writes the rows: `dataset {making.own} by ROLE …`")
             making.open = True
         return
-    may = making.maker(role)
+    making.maker(role)
     texts = [inner for inner in statement.body if inner.construct in ("prompt", "system")]
     making.too_early(name for inner in texts for name in looked_up_in(inner))
-    question = _question(making, making.scope, statement, role if may else None, "prompt")
+    question = _question(making, making.scope, statement)
     record = _returned(making, statement, question)
     if record is None:
         making.open = making.open or statement.one_of("returns") is None
-    _written(making, statement, record, question.secret if question is not None else ())
+    _written(making, statement, record)
     if not _prompted(making, statement, f"`{role.text}` is asked nothing") or question is None or record is None:
         making.sound = False
         return
@@ -70,7 +69,7 @@ def lower_walk(making: Making, statement: Statement) -> None:
         making.error("E0202", message, statement.head, help="take another name for the other")
     scope["branches"] = Binding(("branches",), BRANCHES)
     start = lower_start(making, statement, tree) if declared else None
-    question = _question(making, scope, statement, role if may else None, name.text)
+    question = _question(making, scope, statement)
     prompted = _prompted(making, statement, f"`{role.text}` is asked nothing")
     added = making.add("walk", name.text, name.span, ListType(of=PathType()))
     if question is None or not may or not declared or not prompted or not added:
@@ -82,32 +81,20 @@ def lower_walk(making: Making, statement: Statement) -> None:
         head = statement.of("prompt")[0].head
         message = "this prompt does not show the branches to choose among"
         making.error("E0612", message, head, help="put `{{ bullets(branches) }}` in it")
-    if question.secret:
-        _chosen_by_a_secret(making, name, question)
     below, starts = start if start is not None else (None, {})
     ask = _ask(making, name.text, role, question, CHOSEN)
     making.steps.append(Walk(tree=tree.text, ask=ask, below=below, starts=starts))
 
 
-def _chosen_by_a_secret(making: Making, name: Name, question: Question) -> None:
-    hole = next(hole for hole in question.told if hole.typed.secret)
-    way = [Label(label.span, f"{number}. {label.text}") for number, label in enumerate(question.secret, 1)]
-    way.append(Label(hole.span, f"{len(way) + 1}. the prompt of this walk tells it"))
-    told = hole.span.source.text[hole.span.start : hole.span.end].removeprefix("{{").removesuffix("}}").strip()
-    message = f"the paths in `{name.text}` are chosen by what is secret, and are not secret themselves"
-    help_ = f"write `reveal({told})` in its prompt to say that the protocol shows the choice"
-    making.program.diagnostics.warning("E0502", message, name.span, *way, help=help_)
-
-
 def lower_derived(making: Making, statement: Statement) -> None:
     """`let NAME = VALUE`: a field computed from the row."""
     name, value = statement.name(), statement.syntax("value")
-    typed = making.elaborator(making.row(), name.text, value.span).expression(value)
+    typed = making.elaborator(making.row(), value.span).expression(value)
     type_: Type | None = typed.type if typed is not None else None
     if type_ is not None and type_.kind in ("tree", "metrics"):
         making.error("E0301", f"a row cannot hold `{type_.kind}`", value.span, help="take some value of it")
         type_ = None
-    added = making.add("let", name.text, name.span, type_, through(typed.secret, name, "holds it") if typed else ())
+    added = making.add("let", name.text, name.span, type_)
     if typed is not None and type_ is not None and added:
         making.steps.append(Derived(name=name.text, value=typed.expr))
 
@@ -118,7 +105,7 @@ def lower_verify(making: Making, statement: Statement, number: int) -> None:
     title = "verify" if number == 1 else f"verify_{number}"
     may = making.maker(role)
     scope = making.row()
-    question = _question(making, scope, statement, role if may else None, title)
+    question = _question(making, scope, statement)
     record = _returned(making, statement, question)
     for written in statement.of("returns"):
         for inner in written.body:
@@ -132,7 +119,7 @@ def lower_verify(making: Making, statement: Statement, number: int) -> None:
             type_ = record.fields.get(name.text) if record is not None else None
             scope[name.text] = Binding((name.text,), type_, span=name.span)
             making.program.index.define("field", name.text, name.span, f"verify {making.own}")
-    required = [_condition(making, scope, inner, title) for inner in statement.of("require")]
+    required = [_condition(making, scope, inner) for inner in statement.of("require")]
     if not required:
         lacking = statement.block.span if statement.block is not None else None
         message = "nothing is required of what is said of a row"
@@ -142,37 +129,32 @@ def lower_verify(making: Making, statement: Statement, number: int) -> None:
     if question is None or record is None or not may or not prompted or len(known) < len(required):
         making.sound = False
         return
-    if question.secret:
-        making.refused.append((*question.secret, Label(statement.head, "rows are refused by it")))
     making.steps.append(Verify(ask=_ask(making, title, role, question, record), require=tuple(known)))
 
 
 def lower_conditions(making: Making) -> tuple[tuple[Expr, ...], tuple[Expr, ...]]:
     """What `require` and `unique` of the data set itself say."""
     scope = making.row()
-    required = [_condition(making, scope, inner, "require") for inner in making.statement.of("require")]
+    required = [_condition(making, scope, inner) for inner in making.statement.of("require")]
     single: list[Expr | None] = []
     for inner in making.statement.of("unique"):
         value = inner.syntax("value")
-        typed = making.elaborator(scope, "unique", value.span).expression(value)
+        typed = making.elaborator(scope, value.span).expression(value)
         single.append(typed.expr if typed is not None else None)
     known = tuple(expr for expr in required if expr is not None), tuple(expr for expr in single if expr is not None)
     making.sound = making.sound and len(known[0]) == len(required) and len(known[1]) == len(single)
     return known
 
 
-def _condition(making: Making, scope: Scope, statement: Statement, step: str) -> Expr | None:
+def _condition(making: Making, scope: Scope, statement: Statement) -> Expr | None:
     condition = statement.syntax("cond")
-    typed = making.elaborator(scope, step, condition.span).condition(condition)
-    if typed is not None and typed.secret:
-        making.refused.append((*typed.secret, Label(statement.head, "rows are refused by it")))
+    typed = making.elaborator(scope, condition.span).condition(condition)
     return typed.expr if typed is not None else None
 
 
-def _question(making: Making, scope: Scope, statement: Statement, role: Name | None, step: str) -> Question | None:
-    """What is put to a role; for a role that was reported, nothing is said about what it may know."""
-    asked = role or Name(statement.head, "")
-    question = lower_question(making.program, dict(scope), statement, asked, (making.own, step))
+def _question(making: Making, scope: Scope, statement: Statement) -> Question | None:
+    """What is put to a role."""
+    question = lower_question(making.program, dict(scope), statement)
     if question is not None:
         making.mention(question)
     return question
@@ -199,19 +181,16 @@ def _returned(making: Making, statement: Statement, question: Question | None) -
     return returned_record(making.program, statement, None if isinstance(returns, bool) else returns)
 
 
-def _written(making: Making, statement: Statement, record: RecordType | None, told: Way) -> None:
-    """The fields that a role writes. What is written knowing a secret may repeat it."""
+def _written(making: Making, statement: Statement, record: RecordType | None) -> None:
+    """The fields that a role writes."""
     first: dict[str, Name] = {}
     for returns in statement.of("returns"):
         for inner in returns.body:
             name = inner.name()
             if first.setdefault(name.text, name) is not name:
                 continue  # it was reported with the record
-            if is_secret(inner):
-                way: Way = (Label(inner.head, f"`{name.text}` is secret"),)
-            else:
-                way = (*told, Label(inner.head, "written knowing it")) if told else ()
-            making.add("field", name.text, name.span, record.fields.get(name.text) if record else None, way)
+            type_ = record.fields.get(name.text) if record else None
+            making.add("field", name.text, name.span, type_, secret=is_secret(inner))
 
 
 def _ask(making: Making, name: str, role: Name, question: Question, returns: Type) -> Ask:
@@ -221,6 +200,7 @@ def _ask(making: Making, name: str, role: Name, question: Question, returns: Typ
         system=question.system.texts if question.system else None,
         prompt=question.prompt.texts if question.prompt else None,
         returns=returns,
+        numbers=numbers_of(making.program, returns),
         settings=question.settings,
         fingerprint="",
     )

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.expressions import Elaborator, record_fields
+from tripos_compiler.expressions import Elaborator
 from tripos_compiler.lower.files import bare_name
 from tripos_compiler.lower.fingerprints import Prints
 from tripos_compiler.lower.questions import Question
 from tripos_compiler.plan import Ask, Axis, DataField, Derived, Type, Verify, Walk
 from tripos_compiler.program import Program
-from tripos_compiler.scope import Binding, Scope, Way
+from tripos_compiler.scope import Binding, Scope, record_fields
 from tripos_compiler.semantics.names import names_in
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import Name
@@ -36,10 +36,7 @@ class Making:
     fields: list[DataField] = field(default_factory=list)
     poisoned: list[str] = field(default_factory=list)
     spans: dict[str, Span] = field(default_factory=dict)
-    ways: dict[str, Way] = field(default_factory=dict)
     steps: list[MadeStep] = field(default_factory=list)
-    refused: list[Way] = field(default_factory=list)
-    """The ways of secrets by which rows are refused."""
     mentioned: dict[str, set[str]] = field(default_factory=dict)
     """For every language the names that its prompts print."""
     open: bool = False
@@ -67,7 +64,7 @@ class Making:
         self.sound = False
 
     def add(
-        self, kind: str, name: str, span: Span, type_: Type | None, way: Way = (), where: Span | None = None
+        self, kind: str, name: str, span: Span, type_: Type | None, where: Span | None = None, secret: bool = False
     ) -> bool:
         """Adds a field, without a type where it is not known; reports a name that is taken, at `where` if that is not
         where it is declared. `kind` is what declares it, empty where it is carried over from a source that did."""
@@ -86,23 +83,23 @@ class Making:
             self.poisoned.append(name)
             self.sound = False
             return True
-        self.fields.append(DataField(name=name, type=type_, columns=(), secret=bool(way)))
-        if way:
-            self.ways[name] = way
+        self.fields.append(DataField(name=name, type=type_, columns=(), secret=secret))
         return True
 
     def bindings(self, *path: str) -> dict[str, Binding]:
         """The fields so far; `path` is what a row is known as."""
         found = {name: Binding((*path, name)) for name in self.poisoned}
         for each in self.fields:
-            way, span, own = self.ways.get(each.name, ()), self.spans[each.name], (*path, each.name)
-            found[each.name] = Binding(own, each.type, way, record_fields(own, each.type, way, span), span=span)
+            span, own = self.spans[each.name], (*path, each.name)
+            found[each.name] = Binding(
+                own, each.type, record_fields(own, each.type, span), span=span, secret=each.secret
+            )
         return found
 
     def row(self) -> dict[str, Binding]:
         """What can be named once the row, or its first part, is there: also the fields so far."""
         fields = {} if self.open else self.bindings(self.own)
-        return {**self.scope, self.own: Binding((self.own,), None, (), fields, span=self.statement.name().span)}
+        return {**self.scope, self.own: Binding((self.own,), None, fields, span=self.statement.name().span)}
 
     def too_early(self, names: Iterable[Name]) -> bool:
         """Whether one of the names is the data set itself, where its rows are not there yet; reports it."""
@@ -112,10 +109,10 @@ class Making:
             self.error("E0201", f"the rows of `{self.own}` are not there yet", name.span, help=help_)
         return bool(own)
 
-    def elaborator(self, scope: Scope, step: str, span: Span) -> Elaborator:
+    def elaborator(self, scope: Scope, span: Span) -> Elaborator:
         """Checks an expression at `span`."""
         self.program.index.scopes.append((span, scope))
-        return Elaborator(self.program, scope, place=(self.own, step))
+        return Elaborator(self.program, scope)
 
     def maker(self, role: Name) -> bool:
         """Whether a role may make rows, which are the same for every model that is compared."""

@@ -177,6 +177,10 @@ def _measure(program: Program, reading: Reading, each: Declared) -> Known | None
         check_names(program, reading.written)
     if figured is None or not role_known:
         return None
+    if reading.missing == "zero":  # said of any part, it holds for all of them
+        silent = replace(program, diagnostics=Diagnostics(), index=Index())
+        again = replace(reading, program=silent, terms=[], zero=True)
+        figured = read_figure(again, statement.syntax("value")) or figured
     if reading.across is not None and not reading.across_taken:
         message = f"nothing here is taken across `{reading.across.text}`"
         help_ = "leave it out, or take an agreement such as `kendall_w(…)`"
@@ -190,7 +194,7 @@ def _measure(program: Program, reading: Reading, each: Declared) -> Known | None
     if by is None:
         return None
     missing: Missing = reading.missing or "skip"
-    low, high = bounds_of(figured, missing)
+    low, high = bounds_of(figured)
     owner = f"scenario {each.scenario}" if each.scenario is not None else ""
     program.index.define("measure", each.name.text, each.name.span, owner, _detail(by, low, high))
     measure = Measure(
@@ -206,14 +210,11 @@ def _measure(program: Program, reading: Reading, each: Declared) -> Known | None
     return Known(measure, figured)
 
 
-def bounds_of(figured: Figured, missing: str) -> tuple[float | None, float | None]:
+def bounds_of(figured: Figured) -> tuple[float | None, float | None]:
     """Between which values the measure lies, where that is known."""
     if figured.mixed:
         return None, None
-    low, high = figured.ends if figured.scale.bounds is None else rounded(figured.scale.bounds)
-    if missing == "zero":
-        return None if low is None else min(low, 0.0), None if high is None else max(high, 0.0)
-    return low, high
+    return figured.ends if figured.scale.bounds is None else rounded(figured.scale.bounds)
 
 
 def _detail(by: tuple[str, ...], low: float | None, high: float | None) -> str:

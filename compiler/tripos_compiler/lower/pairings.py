@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.expressions import Elaborator, record_fields
-from tripos_compiler.lower.loaded import LoadedDataset, row_fields
+from tripos_compiler.expressions import Elaborator
+from tripos_compiler.lower.loaded import row_binding
 from tripos_compiler.lower.splits import Splits
 from tripos_compiler.lower.templates import lower_texts
 from tripos_compiler.plan import (
@@ -23,7 +21,7 @@ from tripos_compiler.plan import (
     Type,
 )
 from tripos_compiler.program import Program
-from tripos_compiler.scope import Binding, Scope, Typed
+from tripos_compiler.scope import Binding, Scope, Typed, record_fields
 from tripos_compiler.syntax.tree import Name, Number, Syntax
 from tripos_compiler.types import fits, shown
 
@@ -65,8 +63,8 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
     if examples and not _apart(program, loaded.dataset.name, dataset):
         return None
     alias = pairs.find_name("alias") or dataset
-    scope = _scope(loaded, alias)
-    lowering = _Lowering(program, scope, name.text)
+    scope = {alias.text: row_binding(loaded, alias.text, alias.span)}
+    lowering = _Lowering(program, scope)
     where = lowering.value(pairs.find("filter"), None, "a condition", condition=True)
     groups = [lowering.value(each.syntax("value"), TextType(), "a group") for each in statement.of("pair_group")]
     prompt = _prompt(program, scope, statement)
@@ -115,16 +113,6 @@ def _apart(program: Program, dataset: str, written: Name) -> bool:
     return False
 
 
-def _scope(loaded: LoadedDataset, alias: Name) -> Scope:
-    fields = row_fields(loaded, alias.text)
-    # A reader of pairs is a grader, and a grader may see what is secret to the compared role.
-    open_ = {name: replace(each, secret=()) for name, each in fields.items()}
-    for field in loaded.dataset.fields:
-        path, span = (alias.text, field.name), loaded.spans.get(field.name)
-        open_[field.name] = Binding(path, field.type, (), record_fields(path, field.type, (), span), span=span)
-    return {alias.text: Binding((alias.text,), None, (), open_, span=alias.span)}
-
-
 def _prompt(program: Program, scope: Scope, statement: Statement) -> Template | bool | None:
     """The template of what is replied to; None where there is none, False where it is wrong."""
     written = statement.of("pair_prompt")
@@ -137,10 +125,9 @@ def _prompt(program: Program, scope: Scope, statement: Statement) -> Template | 
 class _Lowering:
     """Lowers the values of one export; `good` until one is wrong."""
 
-    def __init__(self, program: Program, scope: Scope, export: str) -> None:
+    def __init__(self, program: Program, scope: Scope) -> None:
         self.program = program
         self.scope = scope
-        self.export = export
         self.good = True
 
     def value(
@@ -169,7 +156,7 @@ class _Lowering:
     ) -> Typed | None:
         seen = self.scope if scope is None else scope
         self.program.index.scopes.append((syntax.span, seen))
-        elaborator = Elaborator(self.program, seen, place=(self.export, "reply"))
+        elaborator = Elaborator(self.program, seen)
         typed = elaborator.condition(syntax) if condition else elaborator.expression(syntax, wanted, what)
         self.good = self.good and typed is not None
         return typed
@@ -185,8 +172,8 @@ class _Lowering:
                 self._no_list(listed, found, alias)
                 return None
             each = found.expr
-            fields = record_fields((alias.text,), element, (), alias.span)
-            scope = {**scope, alias.text: Binding((alias.text,), element, (), fields, span=alias.span)}
+            fields = record_fields((alias.text,), element, alias.span)
+            scope = {**scope, alias.text: Binding((alias.text,), element, fields, span=alias.span)}
         text = self._text(statement.syntax("value"), scope)
         worth = self._worth(statement.find("worth"), scope)
         by = self.value(statement.find("who"), TextType(), "who wrote a reply", scope)

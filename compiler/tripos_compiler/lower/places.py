@@ -7,7 +7,9 @@ decline: what takes anything of it but the prompt that was sent may not take pla
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 from tripos_compiler.plan import (
@@ -34,7 +36,7 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.semantics.evaluate import LAZY, Unavailable, evaluate
 from tripos_compiler.semantics.library import FUNCTIONS
-from tripos_compiler.semantics.names import names_in, parts_of
+from tripos_compiler.semantics.names import names_in, parts_of, unveiled
 
 Case = Mapping[str, Any]
 """The names of one case: its axes, and its row under the alias."""
@@ -45,6 +47,8 @@ VOID: Final = "void"
 """It has no value."""
 OPEN: Final = frozenset((YES, NO))
 UNSURE: Final = frozenset((YES, NO, VOID))
+BOUNDED: Final = ("text", "choice", "bool", "path", "list", "set", "record", "dialogue")
+"""The kinds of which a value that a name stands for is no number."""
 
 
 def may_be_undefined(expr: Expr) -> bool:
@@ -52,15 +56,31 @@ def may_be_undefined(expr: Expr) -> bool:
     return any(_is_partial(part) for part in parts_of(expr))
 
 
+@dataclass
+class _Branch:
+    """What is looked at next in a case, and what follows from what is seen: another branch, or what was found."""
+
+    look: Callable[[Case], Hashable]
+    after: dict[Hashable, _Branch | bool | None] = field(default_factory=dict)
+
+
 class Places:
-    """Tells it of the steps of one treatment. `names` are those that a case has."""
+    """Tells it of the steps of one treatment. `names` are those that a case has.
+
+    What a step comes to in a case follows from what is looked at in the case, one thing after another, and what to look
+    at next from what was seen. So that is kept as a tree: of many cases few come to anything that none did before.
+    """
 
     def __init__(self, steps: Sequence[Step], names: Set[str]) -> None:
         self.names = names
         self.steps = {step.name: step for step in steps if isinstance(step, Ask | Converse | Retrieve | Verdict)}
         self._open: dict[int, bool] = {}
         self._decides: dict[int, bool] = {}
-        self._held: list[Expr] = []
+        self._held: list[Expr | Step] = []
+        """What an id stands for, which names it as long as it lives."""
+        self._trees: dict[int, _Branch | bool | None] = {}
+        self._looks: dict[Hashable, tuple[Callable[[Case], Hashable], Hashable]] = {}
+        """What was looked at in the case at hand, in order, and what was seen."""
 
     def always(self, step: Step) -> bool:
         """Whether a step takes place in every case, whatever is replied."""
@@ -70,8 +90,43 @@ class Places:
 
     def in_case(self, step: Step, case: Case) -> bool | None:
         """Whether a step takes place in a case; None where a reply decides."""
-        found = self._done(step, case)
-        return None if len(found) > 1 else True in found
+        if id(step) not in self._trees:
+            self._held.append(step)
+            self._trees[id(step)] = self._followed(step, case)[0]
+        at = self._trees[id(step)]
+        while isinstance(at, _Branch):
+            seen = at.look(case)
+            if seen not in at.after:
+                return self._grown(step, case)
+            at = at.after[seen]
+        return at
+
+    def _grown(self, step: Step, case: Case) -> bool | None:
+        """As `in_case`, of a case in which something is seen that was not before."""
+        _, looks, found = self._followed(step, case)
+        at = self._trees[id(step)]
+        for number, (_, seen) in enumerate(looks, 1):
+            assert isinstance(at, _Branch)
+            if seen not in at.after:
+                at.after[seen] = _Branch(looks[number][0]) if number < len(looks) else found
+            at = at.after[seen]
+        return found
+
+    def _followed(
+        self, step: Step, case: Case
+    ) -> tuple[_Branch | bool | None, Sequence[tuple[Callable[[Case], Hashable], Hashable]], bool | None]:
+        """The beginning of a step's tree, what is looked at in a case and what was seen, and what it comes to."""
+        self._looks = {}
+        done = self._done(step, case)
+        found = None if len(done) > 1 else True in done
+        looks = list(self._looks.values())
+        return _Branch(looks[0][0]) if looks else found, looks, found
+
+    def _seen(self, key: Hashable, look: Callable[[Case], Hashable], case: Case) -> Any:
+        """What is seen in a case; each thing is looked at once."""
+        if key not in self._looks:
+            self._looks[key] = (look, look(case))
+        return self._looks[key][1]
 
     def known(self, expr: Expr, case: Case) -> str | None:
         """The text that an expression gives in a case; None where that is not known, or it gives none."""
@@ -124,16 +179,13 @@ class Places:
             return False
         if not self._decided(chat):
             return None
-        try:
-            turns = evaluate(chat, case)
-        except Unavailable:
-            return True
-        return False if turns else None
+        found = self._seen(id(chat), partial(_outcome, chat), case)
+        return {VOID: True, YES: False, NO: None}[found]
 
     def _lacking_texts(self, texts: Texts | None, case: Case) -> Iterator[bool | None]:
         if texts is None:
             return
-        own = case.get("language")
+        own = self._seen("language", _language, case) if len(texts) > 1 else None
         for template in [texts[own]] if own in texts else texts.values():
             yield from self._lacking_text(template, case)
 
@@ -141,7 +193,7 @@ class Places:
         passages = [part for part in template.parts if isinstance(part, Passage)]
         for hole in () if passages else template.parts:
             if isinstance(hole, Hole):
-                yield _lacks(self._value(hole.expr, case))
+                yield self._lacks_hole(hole, case)
         for passage in passages:
             held = self._value(passage.when, case) if passage.when is not None else frozenset((YES,))
             yield _lacks(held)
@@ -149,8 +201,13 @@ class Places:
                 continue
             for part in passage.parts:
                 if isinstance(part, Hole):
-                    lacks = _lacks(self._value(part.expr, case))
+                    lacks = self._lacks_hole(part, case)
                     yield None if lacks and NO in held else lacks
+
+    def _lacks_hole(self, hole: Hole, case: Case) -> bool | None:
+        if isinstance(hole.expr, Ref) and hole.type.kind in BOUNDED and self._decided(hole.expr):
+            return False  # no name of a case is without a value; a number may lie past all bounds
+        return _lacks(self._value(hole.expr, case))
 
     def _lacking_shots(self, shots: Shots, case: Case) -> Iterator[bool | None]:
         """A condition without a value rules out a row, and no more, unless it is for want of a reply; of texts that may
@@ -166,10 +223,7 @@ class Places:
     def _value(self, expr: Expr, case: Case) -> frozenset[str]:
         """What may be of an expression: that it is there or holds, that it does not hold, that it has no value."""
         if self._decided(expr):
-            try:
-                return frozenset((YES if evaluate(expr, case) else NO,))
-            except Unavailable:
-                return frozenset((VOID,))
+            return frozenset((self._seen(id(expr), partial(_outcome, expr), case),))
         match expr:
             case Ref():
                 return self._yielded(expr, case)
@@ -214,7 +268,7 @@ class Places:
                 if isinstance(part, Ref)
             )
             self._open[id(expr)] = found
-            self._held.append(expr)  # an id names it as long as it lives
+            self._held.append(expr)
         return found
 
     def _decided(self, expr: Expr) -> bool:
@@ -225,6 +279,18 @@ class Places:
             self._decides[id(expr)] = found
             self._held.append(expr)
         return found
+
+
+def _outcome(expr: Expr, case: Case) -> str:
+    """What an expression comes to that a case decides."""
+    try:
+        return YES if evaluate(expr, case) else NO
+    except Unavailable:
+        return VOID
+
+
+def _language(case: Case) -> Hashable:
+    return case.get("language")
 
 
 def _lacks(value: frozenset[str]) -> bool | None:
@@ -249,7 +315,8 @@ def _is_partial(part: Expr) -> bool:
             return True
         case Call(function=function, args=args, named=named):
             if function == "picked":  # of columns of one data set, which are as long as each other
-                columns = {arg.dataset if isinstance(arg, Data) else "" for arg in args[:2]}
+                bare = [unveiled(arg) for arg in args[:2]]
+                columns = {arg.dataset if isinstance(arg, Data) else "" for arg in bare}
                 return len(columns) > 1 or "" in columns
             if function in ("examples_for", "siblings"):
                 return len(args) + len(named) > 2  # a field that rows lack

@@ -11,25 +11,19 @@ from itertools import islice
 from typing import Any
 
 from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.lower.contamination import check_shown
 from tripos_compiler.lower.context import Cases
 from tripos_compiler.lower.steps import Steps
-from tripos_compiler.lower.treatments import exprs_of, template_exprs
+from tripos_compiler.lower.treatments import exprs_of
 from tripos_compiler.lower.trial_replies import check_replies
-from tripos_compiler.plan import Ask, Call, Column, Converse, Expr, Retrieve, Scenario, Score, Shots, Step
+from tripos_compiler.plan import Ask, Call, Column, Converse, Expr, Retrieve, Scenario, Score, Step
 from tripos_compiler.program import Program
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_compiler.semantics.names import names_in, parts_of, paths_in
-from tripos_compiler.semantics.near import NearTexts, what_counts
 from tripos_compiler.source import Span
 
 MOST_ROWS = 2_000
-"""So many rows are compared with each other, and with so many shots."""
-MOST_NEAR = 200
-"""So many rows are compared with so many shots where a near copy counts too."""
-SAME = 0.9
-"""The overlap of runs of characters from which a shot shows the question itself."""
-LONG = 40
-"""Letters and digits of a text for which a near copy is no accident."""
+"""So many rows are compared with each other."""
 LETTERED = frozenset({"chosen_option", "lettered"})
 """Functions whose last positional argument is the options of a question."""
 
@@ -48,9 +42,7 @@ def check_protocol(program: Program, statement: Statement, scenario: Scenario, c
     elif shown:
         _asked_twice(program, statement, cases, rows, shown, steps)
     _options(program, cases, rows, shown, steps)
-    for ask in (step for step in steps.lowered if isinstance(step, Ask)):
-        for shots in ask.shots:
-            _shots_of_what_is_asked(program, steps, ask, shots, cases, rows)
+    check_shown(program, steps, cases, rows)
     check_replies(program, scenario, cases, steps, shown)
 
 
@@ -168,42 +160,3 @@ def _place(steps: Steps, step: Step) -> Span:
     if step.name in steps.scores:
         return steps.scores[step.name][0].span
     return steps.wholes[step.name].span if step.name in steps.wholes else steps.spans[step.name].span
-
-
-def _shots_of_what_is_asked(
-    program: Program, steps: Steps, step: Ask, shots: Shots, cases: Cases, rows: list[dict[str, Any]]
-) -> None:
-    """Shots that show a question of the scenario, with its answer."""
-    loaded = program.rowsets.get(shots.dataset)
-    if loaded is None or not loaded.known or cases.alias is None or cases.loaded is None:
-        return
-    if loaded.dataset.name == cases.loaded.dataset.name:
-        return  # a row is no shot for itself
-    paths = {path for template in shots.prompt.values() for expr in template_exprs(template) for path in paths_in(expr)}
-    fields = sorted({path[1] for path in paths if path[0] == shots.alias and len(path) > 1})
-    common = [name for name in fields if any(each.name == name for each in cases.loaded.dataset.fields)]
-    if not common:
-        return
-    near: NearTexts[int] = NearTexts(SAME)
-    for number, row in enumerate(islice(loaded.rows, MOST_NEAR), 1):
-        near.add(number, _text(row.values, common))
-    exact = {what_counts(_text(row.values, common)) for row in islice(loaded.rows, MOST_ROWS)}
-    found = []
-    for number, names in enumerate(rows, 1):
-        text = _text(names[cases.alias], common)
-        counted = what_counts(text)
-        if counted and (
-            counted in exact or (number <= MOST_NEAR and len(counted) >= LONG and near.find(text) is not None)
-        ):
-            found.append(number)
-    if found:
-        more = f", and of {len(found) - 1} more" if len(found) > 1 else ""
-        message = (
-            f"`{shots.dataset}` has the question of row {found[0]} of this scenario{more}: shots would show its answer"
-        )
-        help_ = f"take those rows out of `{shots.dataset}`, or give both data sets a `key` that such rows share"
-        program.diagnostics.warning("E1008", message, steps.wholes[step.name].span, help=help_)
-
-
-def _text(row: Mapping[str, Any], fields: Sequence[str]) -> str:
-    return "\n".join(str(row.get(name, "")) for name in fields)

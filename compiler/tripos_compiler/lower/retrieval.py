@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics import Label
-from tripos_compiler.expressions import Elaborator, record_fields, rows_binding
-from tripos_compiler.lower.steps import Steps, through
+from tripos_compiler.expressions import Elaborator, rows_binding
+from tripos_compiler.lower.steps import Steps
 from tripos_compiler.plan import Call, Expr, ListType, NumberType, Retrieve, Type
-from tripos_compiler.scope import Binding, Scope, Typed, Way, joined
+from tripos_compiler.scope import Binding, Scope, Typed, record_fields
 from tripos_compiler.semantics.names import names_in, parts_of
 from tripos_compiler.syntax.tree import Name, Number, Syntax
 from tripos_compiler.types import fits, shown
@@ -19,7 +18,7 @@ def lower_retrieve(steps: Steps, statement: Statement) -> bool:
     """`retrieve NAME from SOURCE [as ALIAS] { where …, top N by VALUE [using ROLE], include … }`."""
     program, name = steps.program, statement.name()
     good = steps.named(name)
-    when = steps.condition(statement, name.text)
+    when = steps.condition(statement)
     source = _source(steps, statement, name)
     top = statement.one_of("top")
     if top is None:
@@ -33,11 +32,11 @@ def lower_retrieve(steps: Steps, statement: Statement) -> bool:
     typed, alias, row = source
     element = typed.type.of if typed.type.kind in ("list", "set") else typed.type
     scope = {**steps.scope, alias.text: row}
-    where = _filter(steps, statement, scope, name)
-    by = _by(steps, top, scope, name)
+    where = _filter(steps, statement, scope)
+    by = _by(steps, top, scope)
     count = _count(steps, top)
     using = _using(steps, top)
-    include = [_included(steps, each, element, name) for each in statement.of("include")]
+    include = [_included(steps, each, element) for each in statement.of("include")]
     if not good or when is False or where is False or by is None or count is None or using is False:
         steps.unknown(name)
         return False
@@ -66,13 +65,8 @@ def lower_retrieve(steps: Steps, statement: Statement) -> bool:
         )
     )
     steps.wholes[name.text] = name
-    chosen = through(by.secret, Name(top.head, "top"), "chooses by it")
-    chosen = chosen or (through(where.secret, name, "chooses by it") if isinstance(where, Typed) else ())
-    put = _put_in(statement, kept)
-    told = when.secret if isinstance(when, Typed) else ()
-    secret = joined(through(typed.secret, name, "holds it"), chosen, put, through(told, name, "is there by it"))
     type_ = ListType(of=element)
-    steps.scope[name.text] = Binding((name.text,), type_, secret, span=name.span)
+    steps.scope[name.text] = Binding((name.text,), type_, span=name.span)
     steps.define("retrieve", name, type_)
     return True
 
@@ -94,7 +88,7 @@ def _source(steps: Steps, statement: Statement, name: Name) -> tuple[Typed, Name
         help_ = f"write `retrieve {name.text} from … as x`"
         program.diagnostics.error("E0106", "what is looked through needs a name", written.span, help=help_)
         return None
-    typed = (None if is_let else _rows(steps, written)) or steps.elaborator(name.text).expression(written)
+    typed = (None if is_let else _rows(steps, written)) or steps.elaborator().expression(written)
     if typed is None:
         return None
     if typed.type.kind not in ("list", "set"):
@@ -107,14 +101,16 @@ def _source(steps: Steps, statement: Statement, name: Name) -> tuple[Typed, Name
         message = f"`{alias.text}` is a name of this scenario already"
         program.diagnostics.error("E0202", message, alias.span, help="give it another name: `as x`")
         return None
-    fields = record_fields((alias.text,), typed.type.of, (), alias.span)
+    fields = record_fields((alias.text,), typed.type.of, alias.span)
     if isinstance(written, Name) and not is_let:
         rows = program.rowsets[written.text]
         fields = {
-            key: replace(binding, secret=rows.ways.get(key, ()), span=rows.spans.get(key, binding.span))
-            for key, binding in fields.items()
+            each.name: replace(
+                fields[each.name], secret=each.secret, span=rows.spans.get(each.name, fields[each.name].span)
+            )
+            for each in rows.dataset.fields
         }
-    return typed, alias, Binding((alias.text,), typed.type.of, (), fields, span=alias.span)
+    return typed, alias, Binding((alias.text,), typed.type.of, fields, span=alias.span)
 
 
 def _rows(steps: Steps, written: Syntax) -> Typed | None:
@@ -124,22 +120,22 @@ def _rows(steps: Steps, written: Syntax) -> Typed | None:
     binding = rows_binding(steps.program.rowsets[written.text])
     if binding.type is None or binding.value is None:
         return None
-    return Typed(binding.value, binding.type, binding.secret)
+    return Typed(binding.value, binding.type)
 
 
-def _filter(steps: Steps, statement: Statement, scope: Scope, name: Name) -> Typed | bool | None:
+def _filter(steps: Steps, statement: Statement, scope: Scope) -> Typed | bool | None:
     written = statement.one_of("where")
     if written is None:
         return None
     syntax = written.syntax("filter")
     steps.program.index.scopes.append((syntax.span, scope))
-    return Elaborator(steps.program, scope, place=(steps.scenario, name.text)).condition(syntax) or False
+    return Elaborator(steps.program, scope).condition(syntax) or False
 
 
-def _by(steps: Steps, top: Statement, scope: Scope, name: Name) -> Typed | None:
+def _by(steps: Steps, top: Statement, scope: Scope) -> Typed | None:
     value = top.syntax("value")
     steps.program.index.scopes.append((value.span, scope))
-    elaborator = Elaborator(steps.program, scope, place=(steps.scenario, name.text))
+    elaborator = Elaborator(steps.program, scope)
     return elaborator.expression(value, NumberType(), "what is ranked by")
 
 
@@ -176,9 +172,9 @@ def _embeds(by: Expr, alias: str) -> bool:
     )
 
 
-def _included(steps: Steps, statement: Statement, element: Type, name: Name) -> Typed | None:
+def _included(steps: Steps, statement: Statement, element: Type) -> Typed | None:
     value: Syntax = statement.syntax("value")
-    typed = steps.elaborator(name.text).expression(value)
+    typed = steps.elaborator().expression(value)
     if typed is None:
         return None
     inner = typed.type.of if typed.type.kind in ("list", "set") else typed.type
@@ -187,10 +183,3 @@ def _included(steps: Steps, statement: Statement, element: Type, name: Name) -> 
     message = f"`{shown(typed.type)}` cannot be put among `{shown(element)}`"
     steps.program.diagnostics.error("E0301", message, value.span, help="include what the source holds")
     return None
-
-
-def _put_in(statement: Statement, kept: list[Typed]) -> Way:
-    for written, typed in zip(statement.of("include"), kept, strict=True):
-        if typed.secret:
-            return (*typed.secret, Label(written.head, "is put among them"))
-    return ()

@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from typing import Any
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.expressions import Binding, Elaborator, record_fields
+from tripos_compiler.expressions import Binding, Elaborator
 from tripos_compiler.lower.context import Cases
 from tripos_compiler.lower.datasets import LoadedDataset, LoadedRow, lower_scenario_dataset
+from tripos_compiler.lower.loaded import row_binding
 from tripos_compiler.lower.made import may_shrink
-from tripos_compiler.plan import Axis, Expr, Rows
+from tripos_compiler.lower.trees import branches_of
+from tripos_compiler.plan import Axis, Branches, Data, Expr, Rows
 from tripos_compiler.plugins import known_early
 from tripos_compiler.program import KINDS, Program
-from tripos_compiler.scope import Typed, Way
+from tripos_compiler.scope import Typed
 from tripos_compiler.semantics.contexts import broken_guard, guards_of
 from tripos_compiler.semantics.contexts import cells as each_cell
-from tripos_compiler.semantics.evaluate import Unavailable, evaluate
-from tripos_compiler.semantics.names import names_in
+from tripos_compiler.semantics.evaluate import DATA, TREES, Unavailable, evaluate
+from tripos_compiler.semantics.names import names_in, parts_of
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import Name, Syntax
 from tripos_compiler.types import shown
@@ -71,25 +73,9 @@ def lower_rows(program: Program, statement: Statement, cases: Cases) -> Cases:
         return cases
     cases.loaded = loaded
     cases.from_file = loaded.known
-    fields: dict[str, Binding] = {}
-    for f in loaded.dataset.fields:
-        way, span, path = row_way(loaded, alias, f.name), loaded.spans.get(f.name), (alias.text, f.name)
-        fields[f.name] = Binding(path, f.type, way, record_fields(path, f.type, way, span), span=span)
-    fields |= {name: Binding((alias.text, name)) for name in loaded.poisoned}
-    cases.scope[alias.text] = Binding((alias.text,), None, (), fields, span=alias.span)
-    for axis in cases.axes:  # what a row says of an axis is as secret as the field that says it
-        if axis.name in fields and fields[axis.name].secret:
-            cases.scope[axis.name] = replace(cases.scope[axis.name], secret=fields[axis.name].secret)
+    cases.scope[alias.text] = row_binding(loaded, alias.text, alias.span)
     _keep(program, statement, cases, loaded, alias, over)
     return cases
-
-
-def row_way(loaded: LoadedDataset, alias: Name, field: str) -> Way:
-    """The way of a secret field, called as the rows are called here."""
-    way = loaded.ways.get(field, ())
-    if not way or len(way) > 1:
-        return way
-    return (Label(way[0].span, f"`{alias.text}.{field}` is secret"),)
 
 
 def _local(program: Program, scenario: Statement, statement: Statement, cases: Cases) -> LoadedDataset | None:
@@ -128,6 +114,26 @@ def _keep(
         cases.sound = False
 
 
+def _looked_into(program: Program, where: Expr, condition: Syntax) -> dict[str, Any] | None:
+    """The data sets and trees that a condition looks into, as `evaluate` finds them; None where their rows are not
+    known before a run, which is reported."""
+    data: dict[str, Any] = {}
+    trees: dict[str, Any] = {}
+    for part in parts_of(where):
+        match part:
+            case Data(dataset=name):
+                loaded = program.rowsets.get(name)
+                if loaded is None or not loaded.known or not loaded.sound:
+                    message = f"this is decided before a run, and the rows of `{name}` are only known in one"
+                    help_ = "choose the rows where they are made: `dataset kept from … where …`, and run over those"
+                    program.diagnostics.error("E0314", message, condition.span, help=help_)
+                    return None
+                data[name] = [row.values for row in loaded.rows]
+            case Branches(tree=tree):
+                trees[tree] = branches_of(program, tree) or {}
+    return {DATA: data, TREES: trees}
+
+
 def _keep_read(
     program: Program,
     scenario: Statement,
@@ -139,10 +145,14 @@ def _keep_read(
 ) -> bool:
     """Counts the rows of a file; False where the condition has no value for one, which is reported."""
     cases.kept = []
+    whole = _looked_into(program, where.expr, condition) if where is not None and condition is not None else {}
+    if whole is None:
+        cases.sound = False
+        return False
     for row in loaded.rows:
         cell = {axis.name: row.values.get(axis.name, axis.values[0].name) for axis in cases.axes}
         try:
-            if where is not None and not evaluate(where.expr, {**cell, alias.text: row.values}):
+            if where is not None and not evaluate(where.expr, {**whole, **cell, alias.text: row.values}):
                 continue
         except Unavailable as error:
             message = f"row {row.number} of {row.path}: this condition has no value: {error}"
@@ -190,6 +200,8 @@ def _keep_made(program: Program, cases: Cases, loaded: LoadedDataset, where: Exp
     cases.certain = where is None and not may_shrink(program, made)
     own = made.scenario is not None and made.source is None
     if not own or made.rows > MOST_CELLS or (where is not None and not names_in(where) <= axes):
+        return
+    if where is not None and any(part.op in ("data", "tree") for part in parts_of(where)):
         return
     every = [dict(cell) for cell in each_cell(cases.axes) for _ in range(made.count)]
     try:

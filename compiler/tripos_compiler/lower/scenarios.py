@@ -16,7 +16,6 @@ from tripos_compiler.lower.pools import pools
 from tripos_compiler.lower.protocol import check_protocol
 from tripos_compiler.lower.retrieval import lower_retrieve
 from tripos_compiler.lower.rows import lower_rows
-from tripos_compiler.lower.splits import Splits
 from tripos_compiler.lower.steps import Steps
 from tripos_compiler.lower.talks import lower_converse
 from tripos_compiler.lower.treatments import treatments
@@ -47,14 +46,13 @@ def lower_scenarios(program: Program, memory: Memory | None = None) -> None:
         help_ = "write `scenario NAME { … }`"
         message = "this benchmark has no scenario"
         program.diagnostics.error("E0206", message, where, help=help_, lacking=program.lost)
-    splits = Splits(program)
     kept = memory.scenarios if memory is not None else Kept()
-    kept.enter(_around(program, splits))
+    kept.enter(_around(program))
     for statement in program.of("scenario"):
         lowered = kept.find(statement)
         if lowered is None:
             own = apart(program)
-            lowered = difference(program, own, _scenario(own, statement, splits))
+            lowered = difference(program, own, _scenario(own, statement))
             kept.keep(statement, lowered)
         lowered.add_to(program)
         scenario: Scenario | None = lowered.result
@@ -62,17 +60,17 @@ def lower_scenarios(program: Program, memory: Memory | None = None) -> None:
             program.scenarios[scenario.name] = scenario
 
 
-def _around(program: Program, splits: Splits) -> tuple[object, ...]:
+def _around(program: Program) -> tuple[object, ...]:
     """All that a scenario may look at beside its own statement: what is declared outside scenarios, the names of the
-    scenarios, what they run over, and the data."""
+    scenarios, and the data."""
     outside = [statement for statement in program.statements if statement.construct not in APART]
     names = frozenset(program.declared.get("scenario", {}))
     lost = frozenset(program.diagnostics.lost_names)
     functions = frozenset(each.version for each in program.plugins.values())
-    return (*outside, names, splits.asked, lost, functions, str(program.diagnostics.lost_files), program.data)
+    return (*outside, names, lost, functions, str(program.diagnostics.lost_files), program.data)
 
 
-def _scenario(program: Program, statement: Statement, splits: Splits) -> Scenario | None:
+def _scenario(program: Program, statement: Statement) -> Scenario | None:
     """A scenario, lowered in a program of its own. None where anything is wrong, which is reported."""
     name = statement.name().text
     title = name.replace("_", " ")
@@ -81,9 +79,8 @@ def _scenario(program: Program, statement: Statement, splits: Splits) -> Scenari
         title = labels[program.languages[0]] if labels else title
     program.numbers = locale_in(program, statement)
     cases = lower_rows(program, statement, lower_arms_of(program, statement, lower_context(program, statement)))
-    program.rowsets = splits.seen_beside(cases.loaded)
     key = cases.loaded.dataset.key if cases.loaded is not None else None
-    steps = Steps(program, name, cases.scope, splits, cases.alias, key)
+    steps = Steps(program, name, cases.scope, cases.alias, key)
     for inner in statement.body:
         if inner.construct in LOWERED:
             done = LOWERED[inner.construct](steps, inner)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.lower.scales import Bounds
-from tripos_compiler.plan import Type
 from tripos_compiler.program import NamedColumn, Program
 from tripos_compiler.resolve import scorer_name
 from tripos_compiler.semantics import scored as semantics
+from tripos_compiler.semantics.aggregates import Bounds as Ends
+from tripos_compiler.semantics.ranges import Ranges, hull
 from tripos_compiler.semantics.scored import Values, graded
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import Name
@@ -19,10 +21,12 @@ from tripos_compiler.syntax.tree import Name
 @dataclass(frozen=True)
 class Scored(semantics.Scored):
     """Values that an aggregate is taken of, with what is checked before it is. `bounds` is the scale of a value where
-    it is known; `mixed` says that these are metrics of different scales, and `metrics` whether metrics of a rubric are
-    among them."""
+    one is declared, and `ends` are the least and the greatest value that there can be, also where they only follow from
+    how it is computed; `mixed` says that these are metrics of different scales, and `metrics` whether metrics of a
+    rubric are among them."""
 
     bounds: Bounds | None = None
+    ends: Ends = (None, None)
     mixed: bool = False
     metrics: bool = False
     whole: bool = True
@@ -73,13 +77,13 @@ class Scores:
     def score(self, name: str, within: str | None) -> Scored | None:
         """The scores or comparisons of that name. None where no sound scenario has them."""
         found = self.values.score(name, within)
-        return None if found is None else self._scored(found, self._bounds_of(found))
+        return None if found is None else self._given(found)
 
     def scorer(self, name: str, within: str | None) -> Scored | None:
         """All scores that a judge gave. None where no sound scenario is scored by it."""
         found = self.values.scorer(name, within)
         if found is None or self.program.scorers[name].gives is not None:
-            return None if found is None else self._scored(found, self._bounds_of(found))
+            return None if found is None else self._given(found)
         return self._rubric(found, [metric for step in graded(found) for metric in step.metrics])
 
     def metric(self, name: str, within: str | None) -> Scored | None:
@@ -94,28 +98,42 @@ class Scores:
             return None
         found = self.values.column(column.name, scenario)
         found = replace(found, scenarios=(lowered,), type=column.type)
-        return replace(self._scored(found, bounds_of(column.type)), written=written)
+        return replace(self._given(found), written=written)
 
     @cached_property
     def values(self) -> Values:
         """What the names of scores mean."""
         return Values(tuple(self.program.scenarios.values()), self.program.scorers)
 
-    def _bounds_of(self, found: semantics.Scored) -> Bounds | None:
-        bounds = {bounds_of(self.values.type_of(step)) for step in found.steps}
-        return next(iter(bounds)) if len(bounds) == 1 else None
+    @cached_property
+    def ranges(self) -> Ranges:
+        """Between which ends expressions of the scenarios lie."""
+        datasets = self.program.datasets.values()
+        fields = {dataset.name: {field.name: field.type for field in dataset.fields} for dataset in datasets}
+        return Ranges(fields, {name: scorer.gives for name, scorer in self.program.scorers.items()})
+
+    def _given(self, found: semantics.Scored) -> Scored:
+        """Values with their scale, where all that gives them has one and the same; and with their ends."""
+        steps = [(scenario, step) for scenario in found.scenarios for step in found.steps if step in scenario.steps]
+        scales = {self.ranges.scale_of(scenario, step) for scenario, step in steps}
+        low, high = hull(self.ranges.of_step(scenario, step) for scenario, step in steps)
+        ends = (low if math.isfinite(low) else None, high if math.isfinite(high) else None)
+        return self._scored(
+            found, next(iter(scales)) if len(scales) == 1 else None, ends if low < high else (None, None)
+        )
 
     def _rubric(self, found: semantics.Scored, metrics: list[str]) -> Scored:
         known = [self.program.metrics[metric] for metric in metrics if metric in self.program.metrics]
         scales = sorted({(float(metric.low), float(metric.high)) for metric in known})
         alone = len(scales) == 1 and all(metric.ends is not None for metric in known)
-        scored = self._scored(found, scales[0] if alone else None)
+        ends = scales[0] if alone else None
+        scored = self._scored(found, ends, ends or (None, None))
         return replace(scored, mixed=len(scales) > 1, metrics=True)
 
-    def _scored(self, found: semantics.Scored, bounds: Bounds | None) -> Scored:
+    def _scored(self, found: semantics.Scored, bounds: Bounds | None, ends: Ends) -> Scored:
         whole = found.within is not None or not self.broken
         own = {field.name: getattr(found, field.name) for field in fields(found)}
-        return Scored(**own, bounds=bounds if whole else None, whole=whole)
+        return Scored(**own, bounds=bounds if whole else None, ends=ends if whole else (None, None), whole=whole)
 
 
 def declared_score(statement: Statement) -> Name | None:
@@ -125,18 +143,4 @@ def declared_score(statement: Statement) -> Name | None:
             return statement.name()
         case "grade":
             return scorer_name(statement.syntax("call"))
-    return None
-
-
-def bounds_of(type_: Type) -> Bounds | None:
-    """The scale of the values of a type, where they have one.
-
-    >>> from tripos_compiler.plan import BoolType
-    >>> bounds_of(BoolType())
-    (0.0, 1.0)
-    """
-    if type_.kind == "bool":
-        return (0.0, 1.0)
-    if type_.kind == "integer" and type_.low is not None and type_.high is not None:
-        return (float(type_.low), float(type_.high))
     return None

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.lower.formulas import late_formulas, lower_formula, lower_formulas
 from tripos_compiler.lower.functions import free_name, lower_python_scorer
+from tripos_compiler.lower.locale import numbers_of
 from tripos_compiler.lower.losses import forget, lost_part
 from tripos_compiler.lower.parameters import Parameters, lower_parameters
-from tripos_compiler.lower.questions import keeps_secrets
 from tripos_compiler.lower.settings import lower_settings
 from tripos_compiler.lower.templates import FilledHole, Localised, lower_texts
 from tripos_compiler.lower.treatments import template_exprs
@@ -116,17 +116,14 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         scope["metrics"] = Binding(("metrics",), MetricsType())
     if given is None:
         scope.setdefault("metrics", Binding(("metrics",)))  # what it gives was reported
-    place = ("", name.text)
     mark = len(program.diagnostics.items)
-    sound: list[FilledHole] = []
-    prompt = lower_texts(program, scope, prompts, "the prompt", place, sound)
+    prompt = lower_texts(program, scope, prompts, "the prompt")
     systems = statement.of("system")
-    system = lower_texts(program, scope, systems, "the system message", place, sound) if systems else None
+    system = lower_texts(program, scope, systems, "the system message") if systems else None
     if lost_part(program, statement):
         forget(program, mark, "E0402")  # what was left out may be the text in the other language
     settings = lower_settings(program, statement)
-    kept = keeps_secrets(program, role, sound)
-    if prompt is None or given is None or not fair or (systems and system is None) or not kept:
+    if prompt is None or given is None or not fair or (systems and system is None):
         return
     if given.type is None and not _mentions_metrics(prompt.holes, system.holes if system else {}):
         help_ = "put `{{ metrics }}` where the rubric belongs"
@@ -144,6 +141,8 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         gives=given.type,
         reward=given.reward,
         settings=settings,
+        blind=statement.one_of("blind") is not None,
+        numbers={} if given.reward else numbers_of(program, given.type or NumberType()),
     )
     program.scorers.setdefault(name.text, scorer)
 

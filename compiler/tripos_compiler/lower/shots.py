@@ -6,41 +6,27 @@ from typing import TYPE_CHECKING
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.expressions import Elaborator
-from tripos_compiler.lower.questions import leak
+from tripos_compiler.lower.loaded import LoadedDataset, row_fields
 from tripos_compiler.lower.templates import Localised, lower_texts
 from tripos_compiler.plan import Binary, Call, DataField, Hole, Ref, Shots, Template, Texts, TextType, Type
-from tripos_compiler.scope import Binding, Typed, Way, joined
+from tripos_compiler.scope import Binding, Typed
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import Name, Number
 from tripos_compiler.types import fits
 
 if TYPE_CHECKING:
-    from tripos_compiler.lower.datasets import LoadedDataset
     from tripos_compiler.lower.steps import Steps
 
 
-def lower_shots(
-    steps: Steps, statement: Statement, returns: Type | None, role: Name
-) -> tuple[tuple[Shots, ...], Way] | None:
-    """Every `shots` of an ask, and the way of a secret that they tell. None where any is wrong, which is reported."""
-    found: list[Shots] = []
-    ways: list[Way] = []
-    good = True
-    for written in statement.of("shots"):
-        shots = _shots(steps, statement, written, returns, role)
-        if shots is None:
-            good = False
-        else:
-            found.append(shots[0])
-            ways.append(shots[1])
-    return (tuple(found), joined(*ways)) if good else None
+def lower_shots(steps: Steps, statement: Statement, returns: Type | None) -> tuple[Shots, ...] | None:
+    """Every `shots` of an ask. None where any is wrong, which is reported."""
+    found = [_shots(steps, statement, written, returns) for written in statement.of("shots")]
+    good = tuple(shots for shots in found if shots is not None)
+    return good if len(good) == len(found) else None
 
 
-def _shots(
-    steps: Steps, ask: Statement, written: Statement, returns: Type | None, role: Name
-) -> tuple[Shots, Way] | None:
+def _shots(steps: Steps, ask: Statement, written: Statement, returns: Type | None) -> Shots | None:
     program, dataset = steps.program, written.name("dataset")
-    place = (steps.scenario, ask.name().text)
     count = written.syntax("count")
     if not program.is_declared("dataset", dataset):
         return None
@@ -55,35 +41,22 @@ def _shots(
         message = f"`{alias.text}` is a name of this scenario already"
         program.diagnostics.error("E0202", message, alias.span, help="give the shots another name: `as x`")
         return None
-    row = _row(steps, loaded, alias)
-    scope = {**steps.scope, alias.text: row}
-    where = _condition(steps, written, "filter", scope, place)
-    when = _condition(steps, written, "cond", dict(steps.scope), place)
+    scope = {**steps.scope, alias.text: _row(loaded, alias)}
+    where = _condition(steps, written, "filter", scope)
+    when = _condition(steps, written, "cond", dict(steps.scope))
     if where is False or when is False:
         return None
     if written.block is not None:
-        texts = _written(steps, written, scope, place)
+        texts = _written(steps, written, scope)
     else:
-        texts = _own(steps, ask, written, loaded, alias, returns, place)
+        texts = _own(steps, ask, written, loaded, alias, returns)
     if texts is None:
         return None
-    chosen = [(each.secret, written.head) for each in (where, when) if isinstance(each, Typed)]
-    chosen += [(loaded.chosen, written.head)] if steps.splits.asked_about(dataset.text) else []
-    chosen += [(loaded.keyed, written.head)]
-    told = [*chosen, *((hole.typed.secret, hole.span) for part in texts for hole in part.told())]
-    compared = steps.kind(role.text) == "compared"
-    for way, span in told:
-        if way and compared:
-            note = None
-            if steps.splits.asked_about(dataset.text):
-                note = f"the rows of `{dataset.text}` are asked themselves: draw shots from a split that is not"
-            leak(program, role.text, way, span, "these shots tell", note)
-            return None
     condition = where.expr if isinstance(where, Typed) else None
     if isinstance(when, Typed):  # a shot that is not shown is one for which nothing holds
         condition = when.expr if condition is None else Binary(operator="and", left=when.expr, right=condition)
     prompt, reply = texts
-    shots = Shots(
+    return Shots(
         count=int(count.value) if isinstance(count, Number) else 1,
         dataset=loaded.dataset.name,
         alias=alias.text,
@@ -91,38 +64,22 @@ def _shots(
         prompt=prompt.texts,
         reply=reply.texts,
     )
-    return shots, joined(*(way for way, _ in told))
 
 
-def _row(steps: Steps, loaded: LoadedDataset, alias: Name) -> Binding:
-    """A row of the shots. What is secret in rows that nobody is asked about is there to be shown."""
-    dataset = loaded.dataset.name
-    fields = {
-        field.name: Binding(
-            (alias.text, field.name),
-            field.type,
-            () if steps.splits.shows(dataset, field.name) else loaded.ways.get(field.name, ()),
-            span=loaded.spans.get(field.name),
-        )
-        for field in loaded.dataset.fields
-    }
-    fields |= {name: Binding((alias.text, name)) for name in loaded.poisoned}
-    return Binding((alias.text,), None, (), fields, span=alias.span)
+def _row(loaded: LoadedDataset, alias: Name) -> Binding:
+    """A row of the shots."""
+    return Binding((alias.text,), None, row_fields(loaded, alias.text), span=alias.span)
 
 
-def _condition(
-    steps: Steps, written: Statement, key: str, scope: dict[str, Binding], place: tuple[str, str]
-) -> Typed | bool | None:
+def _condition(steps: Steps, written: Statement, key: str, scope: dict[str, Binding]) -> Typed | bool | None:
     syntax = written.find(key)
     if syntax is None:
         return None
     steps.program.index.scopes.append((syntax.span, scope))
-    return Elaborator(steps.program, scope, place=place).condition(syntax) or False
+    return Elaborator(steps.program, scope).condition(syntax) or False
 
 
-def _written(
-    steps: Steps, written: Statement, scope: dict[str, Binding], place: tuple[str, str]
-) -> tuple[Localised, Localised] | None:
+def _written(steps: Steps, written: Statement, scope: dict[str, Binding]) -> tuple[Localised, Localised] | None:
     """The texts of a block of its own."""
     found: list[Localised] = []
     for construct, what in (("shot_prompt", "prompt"), ("reply", "reply")):
@@ -133,7 +90,7 @@ def _written(
             message = f"these shots have no `{what}`"
             steps.program.diagnostics.error("E0206", message, written.head, help=help_, lacking=lacking)
             continue
-        texts = lower_texts(steps.program, scope, statements, f"the {what}", place)
+        texts = lower_texts(steps.program, scope, statements, f"the {what}")
         if texts is not None:
             found.append(texts)
     return (found[0], found[1]) if len(found) == 2 else None
@@ -146,16 +103,15 @@ def _own(
     loaded: LoadedDataset,
     alias: Name,
     returns: Type | None,
-    place: tuple[str, str],
 ) -> tuple[Localised, Localised] | None:
     """The ask's own prompt with the shot's row in place of the row at hand, and the one field that answers it."""
     program = steps.program
     help_ = 'give them texts of their own: `shots … { prompt "…", reply "…" }`'
-    row = _row(steps, loaded, alias)
+    row = _row(loaded, alias)
     scope = _for_the_row(steps, loaded, alias, row)
     items = program.diagnostics.items
     mark = len(items)
-    prompt = lower_texts(program, scope, ask.of("prompt"), "the prompt", place) if ask.of("prompt") else None
+    prompt = lower_texts(program, scope, ask.of("prompt"), "the prompt") if ask.of("prompt") else None
     wrong = [item for item in items[mark:] if item.severity == "error"]
     del items[mark:]
     if prompt is None or wrong:
@@ -192,9 +148,9 @@ def _for_the_row(steps: Steps, loaded: LoadedDataset, alias: Name, row: Binding)
     mark = len(items)
     for let in steps.lets:
         name = let.name()
-        typed = Elaborator(steps.program, scope, place=(steps.scenario, name.text)).expression(let.syntax("value"))
+        typed = Elaborator(steps.program, scope).expression(let.syntax("value"))
         if typed is not None:
-            scope[name.text] = Binding((name.text,), typed.type, typed.secret, {}, typed.expr, name.span, typed.may)
+            scope[name.text] = Binding((name.text,), typed.type, {}, typed.expr, name.span, typed.may)
     del items[mark:]  # what has no value for such a row is wrong only where the prompt names it
     return scope
 
@@ -211,7 +167,7 @@ def _reply(steps: Steps, binding: Binding, type_: Type, span: Span, returns: Typ
     from tripos_compiler.lower.templates import FilledHole
 
     texts: Texts = {language: Template(parts=(hole,)) for language in steps.program.languages}
-    filled = FilledHole(Typed(hole.expr, hole.type, binding.secret), span)
+    filled = FilledHole(Typed(hole.expr, hole.type), span)
     return Localised(texts, dict.fromkeys(steps.program.languages, (filled,)))
 
 

@@ -1,21 +1,16 @@
-"""Which data sets share rows: whose secrets may stand in shots, and what is secret under another name."""
+"""Which data sets share rows with what is asked: what is learned from them would be graded on them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.diagnostics import Label
 from tripos_compiler.lower.loaded import LoadedDataset
 from tripos_compiler.lower.lookups import looked_up, looked_up_in
-from tripos_compiler.plan import Data
 from tripos_compiler.program import KINDS, Program, beside
-from tripos_compiler.scope import Way
-from tripos_compiler.semantics.names import parts_of
-from tripos_compiler.syntax.tree import Name
 
 WILD = re.compile(r"\{\w+\}|\*")
 TEXTS = ("prompt", "system")
@@ -75,74 +70,12 @@ class Splits:
         """Whether some scenario may run over rows of a data set, or over what they are made from, or is from them."""
         return any(self._is_asked(origin) for origin in self.origins(name, self.statements[name]))
 
-    def shows(self, name: str, field: str) -> bool:
-        """Whether a secret field of a data set's rows may stand in shots: nobody is asked about what it says."""
-        statement, loaded = self.statements[name], self.program.rowsets[name]
-        if self._is_asked(self.own(name, statement)):
-            return False
-        if statement.construct != "made":
-            return True
-        source = statement.find("source")
-        if isinstance(source, Name):
-            rows = self.program.rowsets.get(source.text)
-            if rows is not None and any(each.name == field for each in rows.dataset.fields):
-                return self.shows(source.text, field)
-        written = {inner.name().text for returns in statement.of("returns") for inner in returns.body}
-        if field in written and len(loaded.ways.get(field, ())) == 1:
-            return True  # a secret of its own, of a row that is new
-        return not self.asked_about(name)
-
     def own(self, name: str, statement: Statement) -> Origin:
         """Where the rows of a data set come from, not looking at what they are made from."""
         if statement.construct == "made":
             return Origin(f"dataset {name}")
         path = statement.text("path").value
         return _of_files(statement.span.source.path, path, self.program.rowsets.get(name))
-
-    def seen_beside(self, run_over: LoadedDataset | None) -> dict[str, LoadedDataset]:
-        """The data sets at the top of a file as a scenario sees them that runs over these rows: what is secret in the
-        rows is secret too where another data set reads it from the same file."""
-        secrets = list(self._secrets(run_over)) if run_over is not None else []
-        seen: dict[str, LoadedDataset] = {}
-        for name in self.program.rowsets if secrets else ():
-            self._see(name, secrets, seen)
-        return {**self.program.rowsets, **seen}
-
-    def _secrets(self, loaded: LoadedDataset) -> Iterator[tuple[Origin, dict[str, Way]]]:
-        """The secret columns of the files that rows come from, with the way of each secret."""
-        if loaded.made is None:
-            fields = [each for each in loaded.dataset.fields if each.name in loaded.ways]
-            columns = {column: loaded.ways[each.name] for each in fields for column in each.columns}
-            place = loaded.span.source.path if loaded.span is not None else ""
-            yield _of_files(place, loaded.dataset.source, loaded), columns
-            return
-        for part in parts_of(loaded.made.source) if loaded.made.source is not None else ():
-            if isinstance(part, Data) and part.dataset in self.program.rowsets:
-                yield from self._secrets(self.program.rowsets[part.dataset])
-
-    def _see(
-        self, name: str, secrets: list[tuple[Origin, dict[str, Way]]], seen: dict[str, LoadedDataset]
-    ) -> LoadedDataset:
-        if name in seen:
-            return seen[name]
-        loaded, statement = self.program.rowsets[name], self.statements[name]
-        source = statement.find("source") if statement.construct == "made" else None
-        found: dict[str, Way] = {}
-        if isinstance(source, Name) and source.text in self.program.rowsets:
-            rows = self._see(source.text, secrets, seen)
-            found = {key: (*way, Label(source.span, f"`{name}` takes it over")) for key, way in rows.ways.items()}
-        elif statement.construct != "made":
-            own = self.own(name, statement)
-            same = {column: way for origin, columns in secrets if origin.shares(own) for column, way in columns.items()}
-            for each in loaded.dataset.fields:
-                read = Label(loaded.spans[each.name], f"`{name}.{each.name}` is read from the same column")
-                ways = [same[column] for column in each.columns if column in same]
-                if ways:
-                    found[each.name] = (*ways[0], read)
-        fields = {each.name for each in loaded.dataset.fields} - set(loaded.ways)
-        more = {key: way for key, way in found.items() if key in fields}
-        seen[name] = replace(loaded, ways={**loaded.ways, **more}) if more else loaded
-        return seen[name]
 
     def origins(self, name: str, statement: Statement, seen: frozenset[str] = frozenset()) -> Iterator[Origin]:
         """Where the rows of a data set come from, and all that goes into them."""

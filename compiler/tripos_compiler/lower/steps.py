@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.expressions import Elaborator, Judge
-from tripos_compiler.lower.splits import Splits
 from tripos_compiler.lower.undefined import warn_undefined
 from tripos_compiler.plan import Ask, Converse, Expr, Step, Type, Verdict
 from tripos_compiler.program import Program
-from tripos_compiler.scope import Binding, Typed, Way
+from tripos_compiler.scope import Binding, Typed
 from tripos_compiler.semantics.names import names_in
 from tripos_compiler.source import Span
-from tripos_compiler.syntax.tree import Name, Syntax
+from tripos_compiler.syntax.tree import Name
 
 
 @dataclass
@@ -27,7 +26,6 @@ class Steps:
     program: Program
     scenario: str
     scope: dict[str, Binding]
-    splits: Splits
     alias: str | None = None
     """What the rows are known as."""
     key: Expr | None = None
@@ -67,19 +65,17 @@ class Steps:
             return False
         return True
 
-    def elaborator(self, step: str, judge: Judge | None = None) -> Elaborator:
+    def elaborator(self, judge: Judge | None = None) -> Elaborator:
         """Checks expressions of a step."""
-        return Elaborator(self.program, self.scope, judge, (self.scenario, step))
+        return Elaborator(self.program, self.scope, judge)
 
-    def condition(self, statement: Statement, step: str) -> Typed | bool | None:
+    def condition(self, statement: Statement) -> Typed | bool | None:
         """The condition of a step; None where there is none, False where it is wrong."""
-        return self._condition(statement.find("cond"), step)
-
-    def _condition(self, condition: Syntax | None, step: str) -> Typed | bool | None:
+        condition = statement.find("cond")
         if condition is None:
             return None
         self.program.index.scopes.append((condition.span, dict(self.scope)))
-        typed = self.elaborator(step).condition(condition)
+        typed = self.elaborator().condition(condition)
         if typed is None:
             return False
         warn_undefined(self, typed, "this condition may have no value, and what it decides on is undefined then")
@@ -91,14 +87,14 @@ class Steps:
         good = self._free(name)
         value = statement.syntax("value")
         self.program.index.scopes.append((value.span, dict(self.scope)))
-        typed = self.elaborator(name.text).expression(value)
+        typed = self.elaborator().expression(value)
         if typed is None or not good:
             self.unknown(name)
             return False
         self.lets.append(statement)
         self.define("let", name, typed.type)
-        secret = through(typed.secret, name, "holds it")
-        self.scope[name.text] = Binding((name.text,), typed.type, secret, {}, typed.expr, name.span, typed.may)
+        self.program.index.mean(typed.expr, Label(name.span, f"`{name.text}` holds it"))
+        self.scope[name.text] = Binding((name.text,), typed.type, {}, typed.expr, name.span, typed.may)
         return True
 
     def define(self, kind: str, name: Name, type_: Type | None, detail: str = "") -> None:
@@ -135,11 +131,6 @@ class Steps:
 
         found = depends(self.lowered, self.uses(*exprs))
         return any(step.name in found for step in self.lowered if isinstance(step, Ask | Converse | Verdict))
-
-
-def through(way: Way, name: Name, text: str) -> Way:
-    """A secret's way one step further; none where there was none."""
-    return (*way, Label(name.span, f"`{name.text}` {text}")) if way else ()
 
 
 def roles(step: Step) -> tuple[str, ...]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.lower.asks import may_answer
-from tripos_compiler.lower.questions import Question, leak, lower_question, unrevealed
-from tripos_compiler.lower.steps import Steps, through
+from tripos_compiler.lower.questions import Question, lower_question
+from tripos_compiler.lower.steps import Steps
 from tripos_compiler.lower.undefined import warn_unasked
 from tripos_compiler.plan import Converse, DialogueType, Speaker, TextType, Until
-from tripos_compiler.scope import Binding, Typed, Way, joined
+from tripos_compiler.scope import Binding, Typed
 from tripos_compiler.semantics.names import names_in
 from tripos_compiler.syntax.tree import Name, Number
 
@@ -19,11 +19,11 @@ MOST_REPEATS = 1000
 
 def lower_converse(steps: Steps, statement: Statement) -> bool:
     """`converse NAME [when COND] { A { … } B { … } opens A, until A says "…", limit N turns, repeat N }`."""
-    program, name = steps.program, statement.name()
+    name = statement.name()
     good = steps.named(name)
-    when = steps.condition(statement, name.text)
+    when = steps.condition(statement)
     written = statement.of("speaker")
-    speakers = [_speaker(steps, each, name) for each in written]
+    speakers = [_speaker(steps, each) for each in written]
     good = _two(steps, statement, written) and good
     names = [each.name() for each in written]
     limit = _bound(steps, statement, "limit", MOST_TURNS)
@@ -31,10 +31,7 @@ def lower_converse(steps: Steps, statement: Statement) -> bool:
     opens = _opens(steps, statement, names)
     until = _until(steps, statement, names)
     known = [(role, question) for role, question in zip(names, speakers, strict=True) if question is not None]
-    good = good and len(known) == 2 and _overheard(steps, name, known)
-    told = when.secret if isinstance(when, Typed) else ()
-    for role in names:
-        good = unrevealed(program, role, told, statement.head, "whether it takes place tells") and good
+    good = good and len(known) == 2
     if not good or when is False or limit is None or opens is None or until is None or repeat is None:
         steps.unknown(name)
         return False
@@ -57,10 +54,8 @@ def lower_converse(steps: Steps, statement: Statement) -> bool:
         )
     )
     steps.wholes[name.text] = name
-    said = joined(*(question.secret for _, question in known))
-    secret = joined(through(said, name, "may say it"), through(told, name, "takes place or not by it"))
-    fields = {"text": Binding((name.text, "text"), TextType(), secret, span=name.span)}
-    steps.scope[name.text] = Binding((name.text, "turns"), DialogueType(), secret, fields, span=name.span)
+    fields = {"text": Binding((name.text, "text"), TextType(), span=name.span)}
+    steps.scope[name.text] = Binding((name.text, "turns"), DialogueType(), fields, span=name.span)
     steps.define("converse", name, DialogueType())
     for _, question in known:
         for language, holes in question.system.holes.items() if question.system else ():
@@ -69,11 +64,11 @@ def lower_converse(steps: Steps, statement: Statement) -> bool:
     return True
 
 
-def _speaker(steps: Steps, statement: Statement, talk: Name) -> Question | None:
+def _speaker(steps: Steps, statement: Statement) -> Question | None:
     role = statement.name()
     if not steps.program.is_declared("role", role) or not may_answer(steps, role):
         return None
-    return lower_question(steps.program, dict(steps.scope), statement, role, (steps.scenario, talk.text))
+    return lower_question(steps.program, dict(steps.scope), statement)
 
 
 def _two(steps: Steps, statement: Statement, written: list[Statement]) -> bool:
@@ -159,17 +154,3 @@ def _until(steps: Steps, statement: Statement, names: list[Name]) -> tuple[Until
         elif _role(steps, role, names):
             found.append(Until(role=role.text, text=text.value))
     return tuple(found) if len(found) == len(written) else None
-
-
-def _overheard(steps: Steps, talk: Name, known: list[tuple[Name, Question]]) -> bool:
-    """Whether nothing secret that one side is told reaches the compared role through its turns."""
-    for (speaker, question), (hearer, _) in ((known[0], known[1]), (known[1], known[0])):
-        if steps.kind(hearer.text) != "compared" or not question.secret:
-            continue
-        if steps.kind(speaker.text) == "compared":
-            continue  # reported where it is told
-        hole = next(hole for hole in question.told if hole.typed.secret)
-        way: Way = (*hole.typed.secret, Label(hole.span, f"`{speaker.text}` is told it"))
-        leak(steps.program, hearer.text, way, talk.span, f"`{speaker.text}` may say it in this conversation to")
-        return False
-    return True

@@ -52,13 +52,10 @@ def lower_texts(
     scope: Scope,
     statements: list[Statement],
     what: str,
-    place: tuple[str, str] = ("", ""),
-    sound: list[FilledHole] | None = None,
 ) -> Localised | None:
-    """The template of `prompt` or `system` statements: one a language, and one a condition. None where any is wrong;
-    `sound` is given every hole and condition in which nothing is, also then."""
+    """The template of `prompt` or `system` statements: one a language, and one a condition. None where any is wrong."""
     groups = list(_groups(statements))
-    lowered = [_group(program, scope, group, what, place, sound if sound is not None else []) for group in groups]
+    lowered = [_group(program, scope, group, what) for group in groups]
     passages = [each for each in lowered if each is not None]
     if len(passages) < len(lowered):
         return None
@@ -87,18 +84,15 @@ def _groups(statements: list[Statement]) -> Iterable[Group]:
     return groups.values()
 
 
-def _group(
-    program: Program, scope: Scope, group: Group, what: str, place: tuple[str, str], sound: list[FilledHole]
-) -> Localised | None:
+def _group(program: Program, scope: Scope, group: Group, what: str) -> Localised | None:
     labels: Labels = [label for statement in group.statements for label in statement.labels()]
     texts = program.localised(labels, group.statements[0].head, what)
-    lowered = {id(text): lower_template(program, scope, text, place, sound) for _, text in labels}
+    lowered = {id(text): lower_template(program, scope, text) for _, text in labels}
     when: Typed | None = None
     if group.condition is not None:
-        when = Elaborator(program, scope, place=place).condition(group.condition)
+        when = Elaborator(program, scope).condition(group.condition)
         if when is None:
             return None
-        sound.append(FilledHole(when, group.condition.span, condition=True))
     if texts is None or any(template is None for template in lowered.values()):
         return None
     found: dict[str, tuple[Template, tuple[FilledHole, ...]]] = {}
@@ -109,6 +103,7 @@ def _group(
         if when is not None and group.condition is not None:
             plain = tuple(part for part in template.parts if not isinstance(part, Passage))
             template = Template(parts=(Passage(when=when.expr, parts=plain),))
+            program.index.place(template.parts[0], group.condition.span)
             holes = tuple(replace(hole, typed=replace(hole.typed, may=hole.typed.under(when.expr))) for hole in holes)
             holes = (*holes, FilledHole(when, group.condition.span, condition=True))
         found[language] = (template, holes)
@@ -118,21 +113,15 @@ def _group(
     )
 
 
-def lower_template(
-    program: Program,
-    scope: Scope,
-    text: Text,
-    place: tuple[str, str] = ("", ""),
-    sound: list[FilledHole] | None = None,
-) -> tuple[Template, tuple[FilledHole, ...]] | None:
-    """The template of a string, and its holes. None, reported, where a hole is wrong; `sound` is given the others."""
+def lower_template(program: Program, scope: Scope, text: Text) -> tuple[Template, tuple[FilledHole, ...]] | None:
+    """The template of a string, and its holes. None, reported, where a hole is wrong."""
     parts: list[str | Hole] = []
     holes: list[FilledHole] = []
     end = 0
     good = True
     source = text.span.source
     program.index.scopes.append((text.span, scope))
-    elaborator = Elaborator(program, scope, place=place)
+    elaborator = Elaborator(program, scope)
     for found in HOLE.finditer(text.value):
         if found.start() > end:
             parts.append(text.value[end : found.start()])
@@ -152,9 +141,8 @@ def lower_template(
             good = False
             continue
         parts.append(Hole(expr=typed.expr, type=typed.type))
+        program.index.place(parts[-1], span)
         holes.append(FilledHole(typed, span))
-        if sound is not None:
-            sound.append(holes[-1])
     rest = text.value[end:]
     if "{{" in rest:
         start = end + rest.index("{{")

@@ -31,7 +31,7 @@ def lower_start(making: Making, statement: Statement, tree: Name) -> tuple[Expr,
     written = statement.find("start")
     if written is None:
         return None
-    typed = making.elaborator(making.row(), statement.name().text, written.span).any(written)
+    typed = making.elaborator(making.row(), written.span).any(written)
     if typed is None:
         making.sound = False
         return None
@@ -152,7 +152,7 @@ def _starts(program: Program, made: Made, step: Walk) -> Counter[str] | None:
             if made.where is None or evaluate(made.where, names):
                 value = evaluate(step.below, names)
                 found[step.starts.get(value, value)] += 1
-    except Unavailable:
+    except (Unavailable, KeyError):  # such as a field that is only there once the row is made
         return None
     return found if found and made.rows % found.total() == 0 else None
 

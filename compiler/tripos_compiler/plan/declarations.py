@@ -109,6 +109,14 @@ class Plugin(Ordered):
     """The parameters that may be left out."""
     returns: Type
     release: str | None = None
+    purity: Literal["proved", "declared"] | None = None
+    """Why its value depends on its arguments alone: its source proves it, or else its author says so; None where
+    neither does."""
+
+    @property
+    def pure(self) -> bool:
+        """Whether its value depends on its arguments alone, and so tells of no secret that they do not tell of."""
+        return self.purity is not None
 
 
 class Level(Part):

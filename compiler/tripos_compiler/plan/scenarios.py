@@ -84,3 +84,7 @@ class Scorer(Part):
     reward: bool = False
     """Whether the value is a reward model's, and not said in a reply."""
     settings: Settings = Settings()
+    blind: bool = False
+    """Whether it is told nothing that depends on which model it judges, but for the reply that it judges."""
+    numbers: dict[str, str] = {}
+    """As that of an `Ask`."""

@@ -40,6 +40,8 @@ class Ask(Part):
     continues: str | None = None
     prompt: Texts | None = None
     returns: Type | None = None
+    numbers: dict[str, str] = {}
+    """For a language the locale in which numbers are read that a reply writes outside JSON; `en` where none is said."""
     samples: int = 1
     settings: Settings = Settings()
     when: Expr | None = None

@@ -23,6 +23,12 @@ class Reveal(Part):
     step: str
     text: str
     secret: str
+    """The secrets that go through, with commas between them."""
+
+    @property
+    def shown(self) -> str:
+        """What is shown, and of which secret it tells, where that is not the same."""
+        return self.text if self.text == self.secret else f"{self.text}, which tells {self.secret}"
 
 
 class CallCount(Part):

@@ -59,3 +59,14 @@ def paths_in(expr: Expr) -> set[tuple[str, ...]]:
 def names_in(expr: Expr) -> set[str]:
     """The first names of every reference in an expression."""
     return {path[0] for path in paths_in(expr)}
+
+
+def unveiled(expr: Expr) -> Expr:
+    """An expression without the `reveal` that it stands in, which is the same value.
+
+    >>> unveiled(Call(function="reveal", args=(Data(dataset="raw", field="stem"),))).dataset
+    'raw'
+    """
+    while isinstance(expr, Call) and expr.function == "reveal":
+        expr = expr.args[0] if expr.args else expr.named["value"]
+    return expr

@@ -8,6 +8,7 @@ from typing import Any
 
 from tripos_compiler.plan import Data, Distinct, Made
 from tripos_compiler.semantics.evaluate import evaluate
+from tripos_compiler.semantics.names import unveiled
 from tripos_compiler.semantics.near import NearTexts
 from tripos_runtime.making.rejections import Rejection
 from tripos_runtime.sources import Sources
@@ -43,5 +44,5 @@ class Others:
 
     def _named(self, distinct: Distinct, place: int) -> Mapping[str, Any]:
         """The item that a text is of, where it is a column's."""
-        others = distinct.others
+        others = unveiled(distinct.others)
         return {"of": self.sources.rows[others.dataset][place].item_id} if isinstance(others, Data) else {}

@@ -53,8 +53,9 @@ class MadeCall:
 
     @property
     def name(self) -> str:
-        """The name of the reply."""
-        return sample_id(self.step.fingerprint, self.item, self.identity, self.number, self.upstream)
+        """The name of the reply. The binding is in it, as in every name: a run with another checker has rows of its
+        own, which adopt what the author wrote."""
+        return sample_id(self.step.fingerprint, self.item, self.identity, self.number, (self.binding, *self.upstream))
 
     @property
     def title(self) -> str:
@@ -90,6 +91,8 @@ class Asker:
     on_unasked: Callable[[MadeCall, tuple[Message, ...]], None] | None = None
     on_deeper: Callable[[int], None] | None = None
     """Told of a walk that met a reply that is not kept, after that, how many levels lie below it."""
+    on_attempt: Callable[[str, int, int], None] | None = None
+    """Told of every attempt before it is made: the data set, the place of the slot, and the attempt from 0."""
     adoption: Adoption | None = None
     """Who finds replies that the ledger has under other names."""
     _listed: set[tuple[str, str]] = field(default_factory=set)
@@ -104,7 +107,7 @@ class Asker:
     ) -> Answer:
         """The answer to a call: the one that the ledger has, or a new one; to `question`, where that is not the step's
         own."""
-        question, name = question or self.questions.of(call.step), call.name
+        question, name = question or self.questions.of(call.step, call.language), call.name
         self.enlist(call.place, [call.item])
         if name not in found.names:
             found = find(self.ledger, [name])

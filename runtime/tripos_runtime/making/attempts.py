@@ -126,6 +126,8 @@ class Attempts:
     async def make(self, slot: Slot, number: int, before: Before | None, found: Found) -> Attempt:
         """Makes attempt `number`, counted from 0, at a slot. Raises `Unasked` where it takes a reply that is not kept
         and nobody is to be asked, and what callers raise."""
+        if self.asker.on_attempt is not None:
+            self.asker.on_attempt(self.made.name, slot.place, number)
         return await _Trial(self, slot, number, before, found).go()
 
     def call(self, ask: Ask, slot: Slot, item: str, number: int, upstream: tuple[str, ...]) -> MadeCall:
@@ -149,7 +151,14 @@ class Attempts:
 
     def binding_of(self, fingerprint: str) -> str:
         """The binding of the replies to a step, or of what becomes of slots."""
-        return making_binding(self.sources.plan, self.made, fingerprint, self.binding.answering)
+        if fingerprint not in self._bindings:
+            found = making_binding(self.sources.plan, self.made, fingerprint, self.binding.answering)
+            self._bindings[fingerprint] = found
+        return self._bindings[fingerprint]
+
+    @cached_property
+    def _bindings(self) -> dict[str, str]:
+        return {}
 
 
 class _Trial:
@@ -218,7 +227,7 @@ class _Trial:
             planned[lane] += path != start
             # What there is to choose among is in the name, so a branch that is added is asked about.
             item = digest([self.slot.name, step.name, path, branches])
-            question = among(self.attempts.asker.questions.of(step.ask), branches)
+            question = among(self.attempts.asker.questions.of(step.ask, self.attempts.language(self.slot)), branches)
             names = {**self.names, "branches": branches}
             try:
                 return await self.ask(step.ask, item, names, tell=tell, question=question)
@@ -262,7 +271,7 @@ class _Trial:
         was rejected. The value is `None` where the reply is of no use. Raises `_NoReply` where there is none."""
         attempts = self.attempts
         call = attempts.call(ask, self.slot, item, self.number, (*_after(self.before), *self.replies))
-        sent = messages(attempts.asker.questions.of(ask), names, call.language, attempts.sources.axes)
+        sent = messages(attempts.asker.questions.of(ask, call.language), names, call.language, attempts.sources.axes)
         if call.author and self.slot.number:
             said = one_of_several(call.language, self.slot.number + 1)
             sent = (*sent[:-1], replace(sent[-1], content=f"{sent[-1].content}\n\n{said}"))

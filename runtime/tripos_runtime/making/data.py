@@ -49,6 +49,10 @@ class DataMaker:
     """Who is told of a reply that is kept, of one that nobody was asked for, and how far a walk would go on from it."""
     adoption: Adoption | None = None
     """Who finds replies that the ledger has under other names."""
+    on_made: Callable[[Attempts], None] | None = None
+    """Told of a data set whose rows are there, before anything is made of them."""
+    on_attempt: Callable[[str, int, int], None] | None = None
+    """Told of every attempt at a row, as an `Asker` tells it."""
     choice: Choice | None = None
     """Which slots were needed."""
     _asker: Asker | None = None
@@ -61,7 +65,7 @@ class DataMaker:
         asker = self._asker = Asker(
             self.plan, sources, self.callers, self.ledger, self.tally, self.work, self.run_id, self.now
         )
-        asker.adoption = self.adoption
+        asker.adoption, asker.on_attempt = self.adoption, self.on_attempt
         asker.on_reused, asker.on_unasked, asker.on_deeper = self.reused, self.unasked, self.deeper
         for name in choice.order:
             if name in sources.made.frozen:
@@ -72,6 +76,8 @@ class DataMaker:
                 made, slots, attempts, asker, self.workers, self.functions, self.sleep, self.stop
             )
             await maker.make(choice.places(name))
+            if self.on_made is not None:
+                self.on_made(attempts)
             if self.callers is None and maker.open:
                 choice.unsure.add(name)
         for scenario in self.selection.chosen(self.plan):

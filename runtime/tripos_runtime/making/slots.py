@@ -30,6 +30,8 @@ class Slot:
     number: int
     source: Any = None
     above: int | None = None
+    at: int = 0
+    """Which element of the source it is made from, counted from 0, ruled out or not."""
 
     @property
     def group(self) -> str:
@@ -79,12 +81,13 @@ class SlotSource:
         axes = [self.axes[name] for name in made.axes]
         every = list(cells(axes))
         place = 0
-        for key, source, above in self._sources(made):
+        for at, (key, source, above) in enumerate(self._sources(made)):
             for cell in every:
                 if above is None and not self._holds(made, cell, source):
                     continue
                 for number in range(made.count):
-                    yield Slot(place + number, digest([made.name, key, cell, number]), cell, number, source, above)
+                    name = digest([made.name, key, cell, number])
+                    yield Slot(place + number, name, cell, number, source, above, at)
                 # Places of rows to be made are counted whether or not a condition rules them out afterwards.
                 place += made.count
 
@@ -106,7 +109,7 @@ class SlotSource:
         source = rows[slot.above].values
         if not self._holds(made, slot.cell, source):
             return None
-        return Slot(slot.place, slot.key, slot.cell, slot.number, source, slot.above)
+        return Slot(slot.place, slot.key, slot.cell, slot.number, source, slot.above, slot.at)
 
     def _sources(self, made: Made) -> Iterator[tuple[str, Any, int | None]]:
         if made.source is None:

@@ -113,14 +113,7 @@ class LitellmModel:
 
     def refuses(self, settings: Settings) -> tuple[str, ...]:
         """The names of the settings that a request would go without."""
-        litellm = library()
-        from litellm.utils import get_optional_params
-
-        model, provider, _, _ = litellm.get_llm_provider(self._asked_as)
-        return without_effect(
-            settings,
-            lambda told: get_optional_params(model=model, custom_llm_provider=provider, drop_params=True, **told),
-        )
+        return dropped(self._asked_as, settings)
 
     async def close(self) -> None:
         """Closes litellm's connections once the last model is closed."""
@@ -152,6 +145,18 @@ def settings_of(request: Request, *, structured: bool) -> dict[str, Any]:
     if request.schema is not None and structured:
         settings["response_format"] = format_of(request.schema)
     return settings
+
+
+def dropped(name: str, settings: Settings) -> tuple[str, ...]:
+    """The settings that litellm leaves out for a model of that name."""
+    litellm = library()
+    from litellm.utils import get_optional_params
+
+    model, provider, _, _ = litellm.get_llm_provider(name)
+    return without_effect(
+        settings,
+        lambda told: get_optional_params(model=model, custom_llm_provider=provider, drop_params=True, **told),
+    )
 
 
 def without_effect(settings: Settings, translate: Callable[[dict[str, Any]], Any]) -> tuple[str, ...]:

@@ -24,6 +24,11 @@ MOST_ITEMS = 3
 """Items of an array in a structured reply."""
 
 
+def untaken_here(settings: Settings) -> tuple[str, ...]:
+    """The names of the settings that no local model takes."""
+    return tuple(name for name in settings.given if name == "reasoning_effort")
+
+
 class LocalModel:
     """A model file served on this machine. The server starts with the first request and is shared by all models of
     the same file and number of slots. Raises `ModelError` R0105 or R0106 where something is missing."""
@@ -52,7 +57,7 @@ class LocalModel:
 
     def refuses(self, settings: Settings) -> tuple[str, ...]:
         """The names of the settings that a request would go without."""
-        return tuple(name for name in settings.given if name == "reasoning_effort")
+        return untaken_here(settings)
 
     async def close(self) -> None:
         """Gives the server back; the last model to do so stops it."""

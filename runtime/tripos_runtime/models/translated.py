@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +20,7 @@ from tripos_runtime.models.messages import without_system
 from tripos_runtime.models.providers import FOREIGN, PARTICULAR, PROVIDERS
 from tripos_runtime.models.replies import whole
 from tripos_runtime.models.routes import is_here
-from tripos_runtime.models.translations import FORMS
+from tripos_runtime.models.translations import FORMS, Form
 
 MOST_SKELETONS = 256
 OLLAMA = ("ollama", "ollama_chat")
@@ -102,8 +103,7 @@ class TranslatedModel:
 
     def refuses(self, settings: Settings) -> tuple[str, ...]:
         """The names of the settings that a request would go without."""
-        unknown = tuple(name for name in settings.given if name in self._lacking)
-        return (*unknown, *without_effect(self._sent(settings), lambda told: self._form.parameters(told, 1)))
+        return dropped_by(self._form, self._lacking, settings)
 
     def _sent(self, settings: Settings) -> Settings:
         """The settings without those that the provider takes for no model."""
@@ -133,6 +133,12 @@ class TranslatedModel:
                 self._skeletons.clear()
             skeleton = self._skeletons[key] = _Skeleton(plain, kept, line, headers)
         return skeleton
+
+
+def dropped_by(form: Form, unknown: Collection[str], settings: Settings) -> tuple[str, ...]:
+    """The settings that a request goes without: the `unknown` ones, and what the provider's form leaves out."""
+    first = tuple(name for name in settings.given if name in unknown)
+    return (*first, *without_effect(settings.without(frozenset(unknown)), lambda told: form.parameters(told, 1)))
 
 
 def _known_price(name: str) -> Price | None:

@@ -8,8 +8,16 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from tripos_compiler.plan import Metric
+from tripos_compiler.semantics.library.locales import DEFAULT, plain_numbers
 from tripos_runtime.reading.json_text import Found, find_all
-from tripos_runtime.reading.plain_text import fold, has_unread_brackets, is_refusal, number_in, numbers_alone
+from tripos_runtime.reading.plain_text import (
+    OddNumberError,
+    fold,
+    has_unread_brackets,
+    is_refusal,
+    number_in,
+    numbers_alone,
+)
 
 SCORE_KEYS = frozenset({"score", "value", "rating", "points", "grade", "mark", "得分", "分数", "评分", "分值", "打分"})
 REASON_KEYS = frozenset(
@@ -53,8 +61,9 @@ class MetricReads(dict[str, MetricRead]):
     extra: tuple[str, ...] = ()
 
 
-def read_metrics(metrics: Sequence[Metric], text: str) -> MetricReads:
+def read_metrics(metrics: Sequence[Metric], text: str, locale: str = DEFAULT) -> MetricReads:
     """The scores of a judge's reply. Every metric has an entry; a score out of its scale is a failure, not a score.
+    Numbers in texts are written as `locale` writes them.
 
     >>> depth = Metric(name="depth", title={"en": "Depth"}, dimension="", low=1, high=10, asks={}, levels=())
     >>> reads = read_metrics([depth], '{"Depth": {"Score": "8/10", "理由": "clear"}, "style": 3}')
@@ -64,7 +73,7 @@ def read_metrics(metrics: Sequence[Metric], text: str) -> MetricReads:
     best: MetricReads | None = None
     found = find_all(text)
     for one in found:
-        reads = _reads(metrics, one)
+        reads = _reads(metrics, one, locale)
         if best is None or _scored(reads) > _scored(best):
             best = reads
     if best is not None and any(isinstance(one.value, dict | list) for one in found):
@@ -73,8 +82,10 @@ def read_metrics(metrics: Sequence[Metric], text: str) -> MetricReads:
         refused = MetricRead(None, "refused", error="the judge refused")
         return MetricReads({metric.name: refused for metric in metrics})
     if len(metrics) == 1:
-        places = numbers_alone(text) if has_unread_brackets(text) else [text]
-        scores = [_score(metrics[0], place) for place in places]
+        if has_unread_brackets(text):
+            scores = [_score(metrics[0], place, None) for place in numbers_alone(plain_numbers(text, locale))]
+        else:
+            scores = [_score(metrics[0], text, locale)]
         agreed = bool(scores) and all(one == scores[0] for one in scores)
         return MetricReads({metrics[0].name: scores[0] if agreed else _failure("the reply holds no JSON")})
     return MetricReads({metric.name: _failure("the reply holds no JSON") for metric in metrics})
@@ -84,7 +95,7 @@ def _scored(reads: MetricReads) -> int:
     return sum(one.status == "scored" for one in reads.values())
 
 
-def _reads(metrics: Sequence[Metric], found: Found) -> MetricReads:
+def _reads(metrics: Sequence[Metric], found: Found, locale: str) -> MetricReads:
     entries = _entries(metrics, found.value)
     known = _known(metrics)
     missing = _failure("missing" if found.complete else "missing: the reply is cut off")
@@ -96,7 +107,7 @@ def _reads(metrics: Sequence[Metric], found: Found) -> MetricReads:
         if metric is None:
             extra.append(name)
             continue
-        one = _score(by_name[metric], entry)
+        one = _score(by_name[metric], entry, locale)
         if reads[metric] is not missing and reads[metric].value != one.value:
             one = _failure("given twice, differently")
         reads[metric] = one
@@ -158,7 +169,7 @@ def _find(entry: dict[str, Any], keys: frozenset[str]) -> list[Any]:
     return [part for name, part in entry.items() if fold(name) in keys]
 
 
-def _score(metric: Metric, entry: Any) -> MetricRead:
+def _score(metric: Metric, entry: Any, locale: str | None) -> MetricRead:
     reason = None
     if isinstance(entry, dict):
         reasons = [part for part in _find(entry, REASON_KEYS) if isinstance(part, str)]
@@ -172,10 +183,12 @@ def _score(metric: Metric, entry: Any) -> MetricRead:
     if isinstance(entry, bool) or not isinstance(entry, int | float | str):
         return _failure("the score is not a number", reason)
     try:
-        number = number_in(entry, metric.high) if isinstance(entry, str) else entry
+        number = number_in(entry, metric.high, locale) if isinstance(entry, str) else entry
         value = None if number is None else float(number)
     except OverflowError:
         value = None
+    except OddNumberError as error:
+        return _failure(str(error), reason)
     if value is None:
         return _failure("the score is not one number", reason)
     placed = metric.placed(value)

@@ -7,6 +7,8 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
+from tripos_compiler.semantics.library.locales import DEFAULT, ODD, convention_of, odd_number, plain_numbers
+
 T = TypeVar("T")
 
 SHORT = 80
@@ -29,6 +31,7 @@ JSON_BEGUN = re.compile(r"""\{\s*["'“]|\[\s*["“{\[]""")
 ENCLOSED = re.compile(r"\s*[\[{]([^\[\]{}]*)[\]}]\s*")
 QUOTED = re.compile(r"""["“]([^"“”\n]{1,80})["”]|`([^`\n]{1,80})`|\*\*([^*\n]{1,80})\*\*""")
 BULLET = re.compile(r"\s*(?:[-*•·]|\(?\d+[.)、:])\s+")
+THOUSANDS = re.compile(r"\d{1,3}(?:,\d{3})+")
 SEPARATOR = re.compile(r"[,;，；、]")
 TRUE = ("true", "yes", "是", "是的", "对", "对的", "正确")
 FALSE = ("false", "no", "否", "不是", "错", "错的", "错误", "不对", "不正确")
@@ -57,13 +60,32 @@ def fold(name: str) -> str:
     return re.sub(r"[\W_]+", "", unicodedata.normalize("NFKC", name).casefold())
 
 
-def number_in(text: str, scale: int | None = None) -> int | float | None:
+class OddNumberError(ValueError):
+    """Digits that are no number as their locale writes numbers, and may mean two things; the text says which."""
+
+
+def number_in(text: str, scale: int | None = None, locale: str | None = DEFAULT) -> int | float | None:
     """The one number that a text states, or `None`. `8/10` is 8, where `scale` is 10 or unknown. Whole numbers are
-    exact.
+    exact. `locale` says how numbers are written; None where they are plain, as `plain_numbers` gives them.
+
+    Raises `OddNumberError` where it depends on digits that another locale would read otherwise.
 
     >>> number_in("Score: 8/10"), number_in("7 分（满分10分）"), number_in("between 7 and 8"), number_in("4/5", 10)
     (8, 7, None, None)
+    >>> number_in("2.000 €", locale="de"), number_in("2.000 €"), number_in("5 (not 2,5)")
+    (2000, 2.0, 5)
     """
+    plain = text if locale is None else plain_numbers(text, locale)
+    odd = ODD.search(plain)
+    if odd is None:
+        return _number_in(plain, scale)
+    one, other = (_number_in(ODD.sub(digit, plain), scale) for digit in "12")
+    if one != other:
+        raise OddNumberError(odd_number(odd[1], locale or ""))
+    return one
+
+
+def _number_in(text: str, scale: int | None) -> int | float | None:
     plain = UNIT.sub("", ASIDE.sub("", _plain(text)))
     if scale is not None and any(float(mark[2]) != scale for mark in FRACTION.finditer(plain)):
         return None
@@ -186,6 +208,31 @@ def elements_in(text: str) -> list[str]:
     pieces = lines if len(lines) > 1 else SEPARATOR.split(text)
     stripped = [BULLET.sub("", piece, count=1).strip() for piece in pieces]
     return [piece for piece in stripped if piece]
+
+
+def numbers_listed(text: str, locale: str | None) -> list[str]:
+    """The elements of a list of numbers, which are plain then. A comma is part of a number where something else parts
+    them, or as the locale has it.
+
+    Raises `OddNumberError` where one comma may part two numbers or the thousands of one.
+
+    >>> numbers_listed("1,5, 2,5", "de"), numbers_listed("1,234, 5", "en"), numbers_listed("1,2", "en")
+    (['1.5', '2.5'], ['1234', '5'], ['1', '2'])
+    """
+    if locale is None:
+        return elements_in(text)
+    convention = convention_of(locale)
+    if convention is not None and convention.thousands == ",":
+        if THOUSANDS.fullmatch(text.strip()):
+            message = f"`{text.strip()}` may be one number or several: write a space behind the commas of a list"
+            raise OddNumberError(message)
+        pieces = elements_in(ODD.sub(lambda odd: odd[1].replace(",", ", "), plain_numbers(text, locale)))
+    else:
+        pieces = elements_in(plain_numbers(text, locale))
+    odd = next((found for piece in pieces if (found := ODD.search(piece))), None)
+    if odd is not None:
+        raise OddNumberError(odd_number(odd[1], locale))
+    return pieces
 
 
 def is_refusal(text: str) -> bool:

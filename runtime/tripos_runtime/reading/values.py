@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from tripos_compiler.plan import (
@@ -24,12 +24,14 @@ from tripos_compiler.plan import (
     TreeType,
     Type,
 )
+from tripos_compiler.semantics.library.locales import DEFAULT, plain_numbers
 from tripos_runtime.reading.dialogue_text import turns_in
-from tripos_runtime.reading.json_text import Found, find_all
+from tripos_runtime.reading.json_text import THINKING, Found, find_all
 from tripos_runtime.reading.plain_text import (
     BOOLS,
     BRACKET,
     BULLET,
+    OddNumberError,
     bool_in,
     elements_in,
     fold,
@@ -39,11 +41,13 @@ from tripos_runtime.reading.plain_text import (
     names_alone,
     number_in,
     numbers_alone,
+    numbers_listed,
     unenclosed,
 )
 
 NOTHING = frozenset({"", "null", "none", "na", "无"})
 WRAPPERS = ("value", "answer", "result", "score")
+WRITTEN = re.compile(r"[-+]?\d+(?:\.\d+)?")
 CUT_OFF_TEXT = re.compile(r"\s*(?:```(?:json)?\s*)?\{\s*\"value\"\s*:")
 
 
@@ -60,9 +64,10 @@ class _Unreadable(Exception):
     """Why a value cannot be read; never leaves this module."""
 
 
-def read(type: Type, text: str, axes: Sequence[Axis] = ()) -> Read:
+def read(type: Type, text: str, axes: Sequence[Axis] = (), locale: str = DEFAULT) -> Read:
     """The value of that type in a reply. Records are dictionaries, lists lists, sets frozensets, a dialogue is a list
-    of `{"speaker": …, "text": …}`. With `axes`, a choice is also known by its labels in any language.
+    of `{"speaker": …, "text": …}`. With `axes`, a choice is also known by its labels in any language. Numbers of JSON
+    are JSON's; in texts, also those of JSON, they are written as `locale` writes them.
 
     >>> read(IntegerType(low=1, high=10), "I'd give it 8/10.").value
     8
@@ -70,9 +75,13 @@ def read(type: Type, text: str, axes: Sequence[Axis] = ()) -> Read:
     {'answer': 'B'}
     >>> read(IntegerType(low=1, high=5), '{"value": 9}').error
     '9 is not in 1..5'
+    >>> read(NumberType(), "2.000", locale="de").value, read(NumberType(), '{"value": 2.000}', locale="de").value
+    (2000.0, 2.0)
     """
-    reader = _Reader({axis.name: axis for axis in axes})
+    reader = _Reader({axis.name: axis for axis in axes}, locale)
     found = find_all(text)
+    if WRITTEN.fullmatch(alone := THINKING.sub("", text).strip()):
+        found = [Found(alone)]  # a number on its own was written by no rules of JSON
     if isinstance(type, TextType):
         return _read_text(text, found)
     errors: list[str] = []
@@ -114,6 +123,8 @@ def _read_text(text: str, found: Sequence[Found]) -> Read:
 @dataclass(frozen=True)
 class _Reader:
     axes: Mapping[str, Axis]
+    locale: str | None
+    """How texts write numbers; None where those at hand are plain."""
 
     def reply(self, type: Type, raw: Any, *, whole: bool) -> Any:
         """A value from the JSON of a whole reply, which may stand in an object or a list of its own."""
@@ -165,6 +176,8 @@ class _Reader:
                 return self.value(type, text)
             case ListType(of=of) | SetType(of=of) if not isinstance(of, TextType):
                 places = [] if BRACKET.search(unenclosed(text)) else [unenclosed(text)]
+            case IntegerType() | NumberType() if self.locale is not None:
+                return replace(self, locale=None)._alone(type, self._plain(text))
             case IntegerType() | NumberType():
                 places = numbers_alone(text)
             case BoolType():
@@ -186,17 +199,17 @@ class _Reader:
             case TextType() | PathType():
                 return _text(raw)
             case IntegerType(low=low, high=high):
-                return _integer(raw, low, high)
+                return _integer(self._read_number(raw, high), low, high)
             case NumberType():
-                return _number(raw)
+                return _number(self._read_number(raw))
             case BoolType():
                 return _bool(raw)
             case ChoiceType():
                 return self._choice(type, raw)
             case ListType(of=of):
-                return [self.value(of, part) for part in _parts(raw)]
+                return self._items(of, raw)
             case SetType(of=of):
-                return _set([self.value(of, part) for part in _parts(raw)])
+                return _set(self._items(of, raw))
             case RecordType():
                 return self._record(type, raw, whole=True)
             case DialogueType():
@@ -206,6 +219,33 @@ class _Reader:
                 return turns
             case MetricsType() | TreeType():
                 raise _Unreadable("metrics cannot be replied")
+
+    def _read_number(self, raw: Any, scale: int | None = None) -> Any:
+        """A number that a text states; what is no text as it is."""
+        if not isinstance(raw, str):
+            return raw
+        try:
+            number = number_in(raw, scale, self.locale)
+        except OddNumberError as error:
+            raise _Unreadable(str(error)) from None
+        if number is None:
+            raise _Unreadable(f"`{_short(raw)}` is not one number")
+        return number
+
+    def _plain(self, text: str) -> str:
+        """A text whose numbers are plain."""
+        return text if self.locale is None else plain_numbers(text, self.locale)
+
+    def _items(self, of: Type, raw: Any) -> list[Any]:
+        """The elements of a list, also of one written as lines or with commas."""
+        inner = of.of if isinstance(of, OptionalType) else of
+        if not isinstance(raw, str) or not isinstance(inner, IntegerType | NumberType):
+            return [self.value(of, part) for part in _parts(raw)]
+        try:
+            parts = numbers_listed(raw, self.locale)
+        except OddNumberError as error:
+            raise _Unreadable(str(error)) from None
+        return [replace(self, locale=None).value(of, part) for part in parts]
 
     def _optional(self, of: Type, raw: Any) -> Any:
         if raw is None:
@@ -282,26 +322,20 @@ def _text(raw: Any) -> str:
 
 
 def _number(raw: Any) -> float:
-    if isinstance(raw, bool) or not isinstance(raw, int | float | str):
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
         raise _Unreadable("a number was asked for")
     try:
-        number = number_in(raw) if isinstance(raw, str) else raw
-        if number is not None:
-            return float(number)
+        return float(raw)
     except OverflowError:
-        pass
-    raise _Unreadable(f"`{_short(str(raw))}` is not one number")
+        raise _Unreadable(f"`{_short(str(raw))}` is not one number") from None
 
 
 def _integer(raw: Any, low: int | None, high: int | None) -> int:
-    if isinstance(raw, bool) or not isinstance(raw, int | float | str):
+    if isinstance(raw, bool) or not isinstance(raw, int | float):
         raise _Unreadable("a whole number was asked for")
-    number = number_in(raw, high) if isinstance(raw, str) else raw
-    if number is None:
-        raise _Unreadable(f"`{_short(str(raw))}` is not one number")
-    value = int(number)
-    if value != number:
-        raise _Unreadable(f"{number:g} is not a whole number")
+    value = int(raw)
+    if value != raw:
+        raise _Unreadable(f"{raw:g} is not a whole number")
     if (low is not None and value < low) or (high is not None and value > high):
         bounds = f"{'' if low is None else low}..{'' if high is None else high}"
         raise _Unreadable(f"{_short(str(value))} is not in {bounds}")

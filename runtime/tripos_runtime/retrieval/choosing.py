@@ -74,12 +74,13 @@ class Chooser:
         self,
         step: Retrieve,
         names: Mapping[str, Any],
-        item_id: str,
         own: Mapping[str, Any],
         values: Mapping[int, Values] = {},
     ) -> list[Any]:
-        """What a step yields for the row `own`, called `item_id`. `values` are those of measures that were taken
-        already, by their number. Raises `Unavailable` where it needs what an earlier step did not yield."""
+        """What a step yields for the row `own`. `values` are those of measures that were taken already, by their
+        number. Elements among which others are put come in an order that follows from them and from what they are
+        ranked by, so that it tells nothing else of the row. Raises `Unavailable` where it needs what an earlier step
+        did not yield."""
         included = [element for expr in step.include for element in _each(evaluate(expr, names))]
         parted, collection = self.parted(step), self.collection(step, names)
         found: list[Any] = []
@@ -102,7 +103,8 @@ class Chooser:
             return found
         known = [*found]
         known += [each for number, each in enumerate(included) if each not in found and each not in included[:number]]
-        return sorted(known, key=lambda element: digest([item_id, step.name, element]))
+        asked = [evaluate(measure.query, names) for measure in parted.measures]
+        return sorted(known, key=lambda element: digest([asked, step.name, element]))
 
     def _value(
         self,

@@ -52,7 +52,7 @@ class Retriever:
                     (asked,) = await self.encoder.vectors(model, [query], lane)
                     index = await self._index(collection, measure, model, lane, names)
                     values[number] = index.near(asked)
-            return self.chooser.chosen(step, names.values, unit.case.item_id, unit.case.fields, values)
+            return self.chooser.chosen(step, names.values, unit.case.fields, values)
         except Unavailable as reason:
             return Missing(step.name, reason.status, reason.reason)
         except NoVector as reason:
@@ -103,6 +103,6 @@ def found(chooser: Chooser, unit: Unit, step: Retrieve, names: Names, values: Ma
     if against is not None:
         return Missing(step.name, against.status, against.reason)
     try:
-        return chooser.chosen(step, names.values, unit.case.item_id, unit.case.fields, values)
+        return chooser.chosen(step, names.values, unit.case.fields, values)
     except Unavailable as reason:
         return Missing(step.name, reason.status, reason.reason)

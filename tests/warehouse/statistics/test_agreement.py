@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from tests.lengths import sized
 from tripos_warehouse.statistics import Found
 from tripos_warehouse.statistics.agreement import (
     cohen_kappa,
@@ -92,7 +93,7 @@ def same(first: Found, second: Found) -> None:
 
 @pytest.mark.parametrize("level", LEVELS)
 @given(rows=matrices())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=sized(30, 60), deadline=None)
 def test_alpha_is_that_of_the_coincidences(rows: list[list[int | None]], level: Any) -> None:
     found = krippendorff_alpha(rows, level)
     if found.value is not None:
@@ -164,7 +165,7 @@ def test_raters_who_are_of_one_mind_come_to_1(row: list[int]) -> None:
 
 
 @given(rows=matrices())
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=sized(30, 60), deadline=None)
 def test_every_figure_is_a_number_within_its_bounds_or_has_a_reason(rows: list[list[int | None]]) -> None:
     for name, found in everything(rows).items():
         if found.value is None:
@@ -187,7 +188,7 @@ def test_w_of_the_golden_matrix() -> None:
 
 
 @given(rows=matrices(holes=False, raters=3))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sized(30, 40), deadline=None)
 def test_chi_squared_of_w_is_that_of_friedman(rows: list[list[int]]) -> None:
     found = kendall_w(rows)
     if found.value is not None:
@@ -222,7 +223,7 @@ def test_kappa_and_its_error_of_a_table_with_known_values() -> None:
 
 
 @given(rows=matrices(holes=False, raters=2))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sized(30, 40), deadline=None)
 def test_kappa_of_more_categories_than_were_used_is_the_same_unless_weighted(rows: list[list[int]]) -> None:
     same(cohen_kappa(rows[0], rows[1]), cohen_kappa(rows[0], rows[1], categories=range(7)))
 
@@ -264,7 +265,7 @@ def test_a_rater_who_is_strict_throughout_harms_agreement_and_not_consistency() 
 
 
 @given(rows=matrices(holes=False, raters=2))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sized(30, 40), deadline=None)
 def test_agreement_of_two_raters_is_the_share_of_equal_ratings(rows: list[list[int]]) -> None:
     equal = [a == b for a, b in zip(*rows, strict=True)]
     found = percent_agreement(rows)

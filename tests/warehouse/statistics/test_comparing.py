@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from tests.lengths import sized
 from tripos_warehouse.statistics.comparing import Test, compare_paired, holm, rank_groups
 from tripos_warehouse.statistics.letters import letters_of
 
@@ -51,7 +52,7 @@ def test_many_items_are_turned_round_at_random_by_a_seed() -> None:
 
 @pytest.mark.parametrize("test", ["t", "sign_flip", "wilcoxon"])
 @given(values=st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), min_size=2, max_size=10))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sized(30, 40), deadline=None)
 def test_the_other_way_round_only_the_sign_changes(values: list[tuple[int, int]], test: Test) -> None:
     first, second = (dict(enumerate(column)) for column in zip(*values, strict=True))
     one, other = (compare_paired(a, b, test=test).difference for a, b in ((first, second), (second, first)))
@@ -93,7 +94,7 @@ def test_holm_of_published_values() -> None:
 
 
 @given(p_values=st.lists(st.floats(0, 1), max_size=8))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=sized(30, 60), deadline=None)
 def test_holm_keeps_the_order_and_lies_between_the_value_and_bonferronis(p_values: list[float]) -> None:
     found = holm(p_values)
     for p, corrected in zip(p_values, found, strict=True):
@@ -104,7 +105,7 @@ def test_holm_keeps_the_order_and_lies_between_the_value_and_bonferronis(p_value
 
 
 @given(size=st.integers(1, 6), data=st.data())
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=sized(30, 80), deadline=None)
 def test_names_share_a_letter_unless_they_are_apart(size: int, data: st.DataObject) -> None:
     names = [f"m{at}" for at in range(size)]
     pairs = list(itertools.combinations(names, 2))

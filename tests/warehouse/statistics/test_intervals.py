@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from tests.lengths import sized
 from tripos_warehouse.statistics import Found
 from tripos_warehouse.statistics.intervals import bootstrap, bootstrap_mean, clopper_pearson, jackknife, mean, wilson
 from tripos_warehouse.statistics.power import (
@@ -28,7 +29,7 @@ numbers = st.lists(st.integers(-20, 20), min_size=2, max_size=12).filter(lambda 
 
 
 @given(n=st.integers(1, 60), share=st.floats(0, 1), confidence=st.sampled_from([0.8, 0.95, 0.99]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=sized(30, 60), deadline=None)
 def test_intervals_of_shares_are_those_of_scipy(n: int, share: float, confidence: float) -> None:
     k = round(share * n)
     test = stats.binomtest(k, n)
@@ -51,7 +52,7 @@ def test_more_successes_than_rows_are_refused() -> None:
 
 
 @given(values=numbers)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=sized(30, 60), deadline=None)
 def test_the_interval_of_a_mean_is_that_of_students_t(values: list[int]) -> None:
     found = mean(values)
     result = stats.ttest_1samp(values, 0)
@@ -60,7 +61,7 @@ def test_the_interval_of_a_mean_is_that_of_students_t(values: list[int]) -> None
 
 
 @given(values=numbers, times=st.integers(2, 4))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sized(30, 40), deadline=None)
 def test_copies_within_a_cluster_add_nothing_that_is_known(values: list[int], times: int) -> None:
     once, often = mean(values), mean(values * times, list(range(len(values))) * times)
     assert often.standard_error == pytest.approx(once.standard_error)
@@ -68,7 +69,7 @@ def test_copies_within_a_cluster_add_nothing_that_is_known(values: list[int], ti
 
 
 @given(values=numbers)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sized(30, 40), deadline=None)
 def test_the_jackknife_of_a_mean_has_its_error(values: list[int]) -> None:
     numbers = np.array(values, dtype=float)
     found = jackknife(lambda rows: float(numbers[rows].mean()), len(numbers))
@@ -140,7 +141,7 @@ def test_pass_at_k_of_three_right_of_ten(k: int, value: float) -> None:
 
 
 @given(n=st.integers(1, 7), data=st.data())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=sized(30, 50), deadline=None)
 def test_pass_at_k_counts_the_draws_with_one_right_and_pass_hat_k_those_all_right(n: int, data: st.DataObject) -> None:
     c, k = data.draw(st.integers(0, n)), data.draw(st.integers(1, n))
     draws = [[sample < c for sample in draw] for draw in itertools.combinations(range(n), k)]
@@ -172,7 +173,7 @@ def test_198_items_detect_a_tenth() -> None:
     sides=st.sampled_from([1, 2]),
     effect=st.floats(1, 5),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=sized(30, 60), deadline=None)
 def test_difference_power_and_items_are_of_one_piece(
     items: int, variance: float, power: float, sides: int, effect: float
 ) -> None:

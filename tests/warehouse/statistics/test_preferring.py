@@ -11,6 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
+from tests.lengths import sized
 from tripos_warehouse.statistics.bradley_terry import _fit
 from tripos_warehouse.statistics.preferring import (
     Grade,
@@ -79,7 +80,7 @@ def likelihood(verdicts: list[Verdict], values: np.ndarray, names: str = "abc") 
 
 
 @given(drawn=three)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sized(30, 40), deadline=None)
 def test_no_other_strengths_are_more_likely(drawn: list[tuple[tuple[str, str], int | None]]) -> None:
     verdicts = as_verdicts(drawn)
     assume({model for verdict in verdicts for model in verdict.models} == set("abc"))
@@ -112,7 +113,7 @@ def grows_for_ever(verdicts: list[Verdict], names: str = "abc") -> bool:
 
 
 @given(drawn=three)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=sized(30, 150), deadline=None)
 def test_a_reason_is_given_where_and_only_where_no_finite_strengths_are_best(
     drawn: list[tuple[tuple[str, str], int | None]],
 ) -> None:
@@ -232,7 +233,7 @@ def test_the_chance_is_the_share_of_wins_where_two_models_meet() -> None:
 
 
 @given(drawn=three)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sized(30, 40), deadline=None)
 def test_win_rates_of_two_models_against_each_other_add_up_to_1(
     drawn: list[tuple[tuple[str, str], int | None]],
 ) -> None:
@@ -298,7 +299,7 @@ def test_one_order_says_nothing_of_positions() -> None:
 
 
 @given(rows=st.lists(st.lists(st.integers(0, 9), min_size=6, max_size=6), min_size=2, max_size=5))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=sized(30, 40), deadline=None)
 def test_severities_of_a_whole_panel_add_up_to_0(rows: list[list[int]]) -> None:
     assert sum(found.value or 0 for found in judge_severity(rows)) == pytest.approx(0)
 

@@ -18,6 +18,8 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--format", choices=formats, default="text", help="how mistakes are shown")
     help_ = "an earlier version, a spec or a plan in JSON, of which the version number must say enough"
     parser.add_argument("--against", metavar="PATH", help=help_)
+    help_ = "go through the benchmark in so many pairs of worlds that differ in secrets alone (default: 4)"
+    parser.add_argument("--worlds", type=positive, metavar="N", nargs="?", const=4, help=help_)
 
 
 def add_fmt(parser: argparse.ArgumentParser) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,12 +12,10 @@ import orjson
 
 from tripos_compiler.plan import (
     Ask,
-    BoolType,
     Expr,
     Get,
     Grade,
     Hole,
-    IntegerType,
     Literal_,
     Measure,
     Passage,
@@ -25,6 +24,7 @@ from tripos_compiler.plan import (
     Score,
     Template,
 )
+from tripos_compiler.semantics.ranges import hull, ranges_of
 from tripos_warehouse.measures import CONFIDENCE, MeasureRow, evaluate
 from tripos_warehouse.runs import Run
 from tripos_warehouse.statistics.cells import mean_of_cells
@@ -87,16 +87,13 @@ def scale(plan: Plan, scenario: str, metric: str) -> tuple[float | None, float |
     for each in plan.metrics:
         if each.name == metric:
             return (None, None, False) if each.ends is None else (float(each.low), float(each.high), False)
-    for step in _steps(plan, scenario):
-        if isinstance(step, Score) and step.name == metric and step.truth:
-            return 0.0, 1.0, True
-        if isinstance(step, Grade) and step.name == metric:
-            match plan.scorer(step.scorer).gives:
-                case BoolType():
-                    return 0.0, 1.0, True
-                case IntegerType(low=low, high=high):
-                    return None if low is None else float(low), None if high is None else float(high), False
-    return None, None, False
+    ranges, within = ranges_of(plan), next(each for each in plan.scenarios if each.name == scenario)
+    steps = [step for step in within.steps if isinstance(step, Score | Grade) and step.name == metric]
+    if not steps:
+        return None, None, False
+    low, high = hull(ranges.of_step(within, step) for step in steps)
+    truth = all(ranges.declared(within, step).kind == "bool" for step in steps)
+    return None if math.isinf(low) else low, None if math.isinf(high) else high, truth
 
 
 def result_of(plan: Plan, run: Run, name: str, scored: Scored) -> dict[str, Any]:

@@ -41,18 +41,17 @@ def mean_sql(
     """SQL for a mean by `dims` of means by `inner`, where `inner` contains `dims`; equal ones are a plain mean."""
     cell = ", ".join(["model", *(f'"{dim}"' for dim in inner)])
     if not weights and missing == "skip":
-        pulls = _pulls(benchmark, condition, cell)
+        pulls, counting = _pulls(benchmark, condition, cell), "n"
     else:
+        counting = '"that count"'
         pulls = _weighted_pulls(benchmark, condition, cell, weights or {}, missing)
     if set(inner) == set(dims):
-        plain = not weights and missing == "skip"
-        share = 'any_value(n) = count(pull) and bool_and("all are 0 or 1")' if plain else "false"
         return f"""\
 {pulls}
 select {cell}, mean as value,
   case when count(pull) > 1 then sqrt(count(pull) / (count(pull) - 1) * sum(pull * pull)) end as standard_error,
   greatest(count(pull) - 1, 0) as df, count(pull) as items, n, total,
-  {share} as "is share"
+  any_value({counting}) = count(pull) and bool_and("all are 0 or 1") as "is share"
 from pulls
 group by all
 order by all
@@ -122,7 +121,8 @@ with weighed as (
   where {condition} and status <> 'not_applicable'
 ), counted as (
   select *, count(*) filter ("has value") over cell as n, count(*) over cell as total,
-    sum("its weight") filter (value is not null) over cell as "weight of cell"
+    sum("its weight") filter (value is not null) over cell as "weight of cell",
+    count(value) over cell as "that count", min("its weight") over cell = max("its weight") over cell as "weigh alike"
   from weighed
   window cell as (partition by {cell})
 ), chosen as (
@@ -130,7 +130,9 @@ with weighed as (
   from counted
   window cell as (partition by {cell})
 ), pulls as (
-  select {cell}, item_id, mean, n, total, sum("its weight" * (value - mean)) / any_value("weight of cell") as pull
+  select {cell}, item_id, mean, n, "that count", total,
+    sum("its weight" * (value - mean)) / any_value("weight of cell") as pull,
+    coalesce(bool_and(value in (0, 1) and "weigh alike"), true) as "all are 0 or 1"
   from chosen
   group by all
 )"""

@@ -48,6 +48,17 @@ def choose(condition: bool, this: T, other: T) -> T:
     return this if condition else other
 
 
+def reveal(value: T, rows: int = 1) -> T:
+    """The value itself, which may be shown though it is secret: the door of the [proof](secrecy.md#reveal).
+
+    With `rows`, what is shown follows from whole columns of data sets of at least so many rows.
+
+    >>> reveal("42"), reveal(["sums", "tables"], rows=20)
+    ('42', ['sums', 'tables'])
+    """
+    return value
+
+
 def rank(value: str, order: Annotated[Sequence[str], Implied("values", "value")] = ()) -> int:
     """The position of a value, counted from 0, among the values of its choice.
 

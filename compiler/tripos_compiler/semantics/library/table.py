@@ -109,6 +109,7 @@ GROUPS: dict[str, tuple[Function, ...]] = {
         define(choices.default),
         define(choices.readable),
         define(choices.choose),
+        define(choices.reveal),
         define(choices.rank, rule=choices.rank_type, partial=partiality.NOT_IN_ORDER),
     ),
     "Dialogues": (

@@ -23,7 +23,7 @@ VERSIONS: Mapping[str, int] = {
 """Of the functions of the library, by name; one that is not here is at 1. Those that rank, `bm25` and `similarity`,
 stand for their indexes too."""
 
-RETRIEVING = 1
+RETRIEVING = 2
 """Of a step that retrieves, whatever it ranks by: what it leaves out, what comes first of two alike, where what is
 included is put."""
 

@@ -1,0 +1,204 @@
+"""What an expression tells, by what it is made of.
+
+There is one rule: a value tells all that its parts tell. The functions in `SHAPED` are excepted, which put elements of
+lists or fields of records somewhere else as they are, and `choose` where its condition is known: what is not looked at
+tells nothing. Whether a part has a value is told with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol, assert_never
+
+from tripos_compiler.plan import Binary, Branches, Call, Data, Expr, Get, Items, Literal_, Ref, Unary
+from tripos_compiler.secrecy.labels import PUBLIC, Flow, Secrets, together, union, within
+from tripos_compiler.secrecy.places import Places
+from tripos_compiler.semantics.library import FUNCTIONS
+from tripos_compiler.semantics.names import parts_of
+from tripos_compiler.semantics.totality import arguments_of, lacks
+
+
+class Tables(Protocol):
+    """What is known of data sets and functions."""
+
+    @property
+    def everything(self) -> Secrets:
+        """Every secret that there is."""
+
+    def rows(self, name: str) -> Flow:
+        """What the rows of a data set tell, as a list of records."""
+
+    def impure(self, call: Call) -> Secrets:
+        """What a call of a user's function tells beside its arguments."""
+
+
+Revealed = Callable[[Call, Flow], None]
+"""Is told of every use of `reveal`, with what its argument tells."""
+
+
+@dataclass
+class Flows:
+    """What expressions tell where `names` are in scope."""
+
+    names: Mapping[str, Flow]
+    """What is not among them is taken to tell every secret that there is."""
+    tables: Tables
+    revealed: Revealed
+    places: Places
+    known: dict[int, tuple[Expr, Flow]] = field(default_factory=dict)
+    """By identity; expressions share what a `let` names."""
+
+    def within(self, names: Mapping[str, Flow]) -> Flows:
+        """The same where further names are in scope."""
+        return Flows({**self.names, **names}, self.tables, self.revealed, self.places)
+
+    def all(self, *exprs: Expr | None) -> Secrets:
+        """Everything that expressions tell."""
+        return union(*(self.of(expr).all for expr in exprs if expr is not None))
+
+    def of(self, expr: Expr) -> Flow:
+        """What an expression tells."""
+        known = self.known.get(id(expr))
+        if known is not None:
+            return known[1]
+        flow = self._of(expr).onward(self.places.named(expr))
+        self.known[id(expr)] = (expr, flow)
+        return flow
+
+    def _of(self, expr: Expr) -> Flow:
+        match expr:
+            case Literal_() | Branches():
+                return PUBLIC
+            case Ref(path=path):
+                flow = self.names[path[0]] if path[0] in self.names else Flow(self.tables.everything)
+                for name in path[1:]:
+                    flow = flow.at(name)
+                return flow
+            case Get(of=of, field=name):
+                return self.of(of).at(name)
+            case Data(dataset=dataset, field=column):
+                rows = self.tables.rows(dataset)
+                return rows if column is None else rows.at(column)
+            case Items(values=values):
+                partial = [value for value in values if any(lacks(value))]
+                return Flow(self.all(*partial), each=together(self.of(value) for value in values))
+            case Unary(value=value):
+                return Flow(self.of(value).all)
+            case Binary(operator="and" | "or" as operator, left=left, right=right):
+                decided = _decided(left)
+                if decided is not None and decided == (operator == "or"):
+                    return PUBLIC
+                return Flow(self.all(left, right))
+            case Binary(left=left, right=right):
+                return Flow(self.all(left, right))
+            case Call():
+                return self._call(expr)
+        assert_never(expr)
+
+    def _call(self, expr: Call) -> Flow:
+        if expr.function not in FUNCTIONS:
+            return Flow(union(self.all(*expr.args, *expr.named.values()), self.tables.impure(expr)))
+        given = arguments_of(expr)
+        if expr.function == "reveal":
+            self.revealed(expr, self.of(given["value"]))
+            return PUBLIC
+        if expr.function == "choose" and (decided := _decided(given["condition"])) is not None:
+            return self.of(given["this" if decided else "other"])
+        shape = SHAPED.get(expr.function)
+        if shape is None:
+            return Flow(self.all(*expr.args, *expr.named.values()))
+        return shape(self, expr, given)
+
+
+def _decided(condition: Expr) -> bool | None:
+    """What a condition is that is written out; None where it depends on anything."""
+    match condition:
+        case Literal_(value=bool() as value):
+            return value
+        case Unary(operator="not", value=value):
+            inner = _decided(value)
+            return None if inner is None else not inner
+    return None
+
+
+Shape = Callable[[Flows, Call, Mapping[str, Expr]], Flow]
+
+
+def _length(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
+    """How many there are; of a text, how long it is."""
+    flow = flows.of(given["value"])
+    return Flow(flow.what if flow.each is not None else flow.all)
+
+
+def _element(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
+    """One of the elements, which it is being told too."""
+    flow, rest = flows.of(given["items"]), [each for name, each in given.items() if name != "items"]
+    return _some(Flow(flow.what, each=flow.element)).element.beside(flows.all(*rest))
+
+
+def _part(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
+    """Some of the elements, in an order of its own."""
+    flow, rest = flows.of(given["items"]), [each for name, each in given.items() if name != "items"]
+    return _some(Flow(union(flow.what, flows.all(*rest)), each=flow.element))
+
+
+def _picked(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
+    """Those elements of which the key is the one."""
+    flow = flows.of(given["items"])
+    return _some(Flow(union(flow.what, flows.all(given["keys"], given["key"])), each=flow.element))
+
+
+def _ordered(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
+    """Elements of lists, chosen or put in order by what they are."""
+    flow = together(flows.of(each) for each in (*call.args, *call.named.values()))
+    return Flow(flow.all, each=flow.element)
+
+
+def _default(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
+    """One value or the other, by whether the first is there."""
+    return together((flows.of(given["value"]), flows.of(given["fallback"])))
+
+
+def _readable(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
+    return flows.of(given["value"])
+
+
+def _choose(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
+    """One value or the other, by the condition."""
+    chosen = together((flows.of(given["this"]), flows.of(given["other"])))
+    return chosen.beside(flows.all(given["condition"]))
+
+
+def _examples(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
+    """The fields that are named, of the rows whose place is one of the points."""
+    rows, names = flows.of(given["rows"]), [*parts_of(given["at"]), *parts_of(given["fields"])]
+    written = [name.value for name in names if isinstance(name, Literal_)]
+    if rows.each is None or len(written) + sum(isinstance(name, Items) for name in names) < len(names):
+        return Flow(flows.all(*call.args, *call.named.values()))
+    shown = Flow(union(*(rows.each.at(str(name)).all for name in written)))
+    return _some(Flow(union(rows.what, shown.what, flows.all(given["points"])), each=shown))
+
+
+def _some(flow: Flow) -> Flow:
+    """The same for some of the elements of a list: no longer whole columns."""
+    each = flow.element.mapped(lambda secrets: within(secrets, lambda region: region.some))
+    return Flow(flow.what, each=each)
+
+
+SHAPED: Mapping[str, Shape] = {
+    "length": _length,
+    "first": _element,
+    "last": _element,
+    "nth": _element,
+    "without_last": _part,
+    "drawn": _part,
+    "picked": _picked,
+    "distinct": _ordered,
+    "sorted": _ordered,
+    "default": _default,
+    "readable": _readable,
+    "choose": _choose,
+    "examples_for": _examples,
+}
+"""The functions of which a list, a record or an element keeps its shape; of all others, everything is told by all."""

@@ -1,0 +1,157 @@
+"""What a value tells: the secrets that it, or that there is such a value at all, depends on.
+
+A secret is a column of a table, in certain rows of it. The lattice is that of sets of secrets, ordered by inclusion:
+nothing below, and joined by union. A value has a `Flow`, which has the shape of the value: what a list or a record as
+a whole depends on stands apart from what its elements and fields do, so that `length(item)` is public where
+`item.answer` is secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from tripos_compiler.diagnostics import Label
+from tripos_compiler.secrecy.regions import EVERY, Region
+
+Way = tuple[Label, ...]
+"""The way that a secret took, step by step from the field that is secret."""
+
+MOST_WAYS = 6
+"""Of the ways that lead to one place, so many are told apart; the shortest is always among them."""
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A column of a data set that is secret, in the rows of a region."""
+
+    dataset: str
+    column: str
+    rows: Region = EVERY
+
+    @property
+    def of_model(self) -> bool:
+        """Whether it is no secret of the data: which model it is, as far as its reply to a step tells."""
+        return not self.dataset
+
+
+Secrets = Mapping[Secret, tuple[Way, ...]]
+"""Secrets, each with the ways that it took, the shortest first."""
+
+NONE: Secrets = MappingProxyType({})
+
+
+def union(*sets: Secrets) -> Secrets:
+    """All secrets of several sets, each with its ways."""
+    there = [each for each in sets if each]
+    if len(there) < 2:
+        return there[0] if there else NONE
+    found: dict[Secret, tuple[Way, ...]] = {}
+    for each in there:
+        for secret, ways in each.items():
+            known = found.get(secret)
+            if known is None:
+                found[secret] = ways
+            elif known is not ways:
+                found[secret] = tuple(sorted({*known, *ways}, key=_length)[:MOST_WAYS])
+    return found
+
+
+def _length(way: Way) -> tuple[int, tuple[tuple[int, str], ...]]:
+    return len(way), tuple((label.span.start, label.text) for label in way)
+
+
+def onward(secrets: Secrets, step: Label | None) -> Secrets:
+    """The same secrets, one step further on their way."""
+    if step is None or not secrets:
+        return secrets
+    return {secret: tuple(_on(way, step) for way in ways) for secret, ways in secrets.items()}
+
+
+def _on(way: Way, step: Label) -> Way:
+    return way if way and way[-1] == step else (*way, step)
+
+
+def called(secrets: Secrets, name: str) -> Secrets:
+    """The same secrets, called what their field is called here, where they come straight from it."""
+    return {
+        secret: tuple((Label(way[0].span, f"`{name}` is secret"),) if len(way) == 1 else way for way in ways)
+        for secret, ways in secrets.items()
+    }
+
+
+def shortest(secrets: Secrets) -> Way:
+    """The shortest way of any of these secrets; there must be one."""
+    return min((way for ways in secrets.values() for way in ways), key=_length)
+
+
+def parted(secrets: Secrets) -> tuple[Secrets, Secrets]:
+    """The secrets of the data, and what tells of the model."""
+    data = {secret: ways for secret, ways in secrets.items() if not secret.of_model}
+    return data, {secret: ways for secret, ways in secrets.items() if secret.of_model}
+
+
+def within(secrets: Secrets, narrow: Callable[[Region], Region]) -> Secrets:
+    """The same secrets, in a part of the rows."""
+    found: dict[Secret, tuple[Way, ...]] = {}
+    for secret, ways in secrets.items():
+        kept = Secret(secret.dataset, secret.column, narrow(secret.rows))
+        found[kept] = (*found.get(kept, ()), *ways)
+    return found
+
+
+@dataclass(frozen=True)
+class Flow:
+    """What a value tells. `what` is told by its being there, being what it is, and by how many it has and in what
+    order; `fields` by the fields of a record; `each` by the elements of a list. Of a value of which neither is known,
+    `what` is everything."""
+
+    what: Secrets = field(default_factory=lambda: NONE)
+    fields: Mapping[str, Flow] = field(default_factory=dict)
+    each: Flow | None = None
+
+    @property
+    def all(self) -> Secrets:
+        """Everything that it tells."""
+        inside = [each.all for each in self.fields.values()]
+        return union(self.what, *inside, self.each.all if self.each is not None else NONE)
+
+    def at(self, name: str) -> Flow:
+        """What a field of the record tells; of a list of records, that field of each."""
+        if self.each is not None:
+            return Flow(self.what, each=self.each.at(name))
+        inner = self.fields.get(name)
+        return Flow(self.all) if inner is None else inner.beside(self.what)
+
+    @property
+    def element(self) -> Flow:
+        """What an element of the list tells, also by being in it."""
+        return Flow(self.all) if self.each is None else self.each.beside(self.what)
+
+    def beside(self, what: Secrets) -> Flow:
+        """The same where it is also told by something else that there is such a value."""
+        return self if not what else Flow(union(self.what, what), self.fields, self.each)
+
+    def mapped(self, change: Callable[[Secrets], Secrets]) -> Flow:
+        """The same shape with every set of secrets changed."""
+        fields = {name: inner.mapped(change) for name, inner in self.fields.items()}
+        return Flow(change(self.what), fields, self.each.mapped(change) if self.each is not None else None)
+
+    def onward(self, step: Label | None) -> Flow:
+        """The same, one step further on its way."""
+        return self if step is None else self.mapped(lambda secrets: onward(secrets, step))
+
+
+PUBLIC = Flow()
+
+
+def together(flows: Iterable[Flow]) -> Flow:
+    """What is told by a value that is one of several, it is not said which."""
+    known = [flow for flow in flows if flow != PUBLIC]
+    if len(known) < 2:
+        return known[0] if known else PUBLIC
+    names = {name for flow in known for name in flow.fields}
+    each = together(flow.element for flow in known) if any(flow.each is not None for flow in known) else None
+    fields = {name: together(flow.at(name) for flow in known) for name in sorted(names)} if each is None else {}
+    return Flow(union(*(flow.what for flow in known)), fields, each)

@@ -1,0 +1,265 @@
+"""Proves a program, and reports what cannot be proved."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from itertools import combinations
+
+from tripos_compiler.diagnostics import Label
+from tripos_compiler.plan import Ask, Call, Converse, Data, Literal_, Reveal, Scenario, Step
+from tripos_compiler.program import Program
+from tripos_compiler.secrecy.contents import same_content
+from tripos_compiler.secrecy.flows import Revealed
+from tripos_compiler.secrecy.labels import NONE, Flow, Secret, Secrets, Way, onward, parted, shortest, union
+from tripos_compiler.secrecy.places import Places
+from tripos_compiler.secrecy.regions import Condition, apart
+from tripos_compiler.secrecy.scenarios import SHOWN, Following, Leak, Told
+from tripos_compiler.secrecy.tables import MAY_READ, Copies, Tables
+from tripos_compiler.semantics.names import parts_of
+from tripos_compiler.semantics.totality import arguments_of
+from tripos_compiler.source import Span
+
+FOLLOWS = ("E1001", "E1008")
+"""What is said of the protocol where answers are shown: the question answers itself, shots hold the answer."""
+
+
+@dataclass
+class Door:
+    """A use of `reveal` in a step, and what goes through it."""
+
+    scenario: str
+    step: str
+    call: Call
+    shown: Secrets = field(default_factory=lambda: NONE)
+
+
+@dataclass
+class Proof:
+    """The proof of one program."""
+
+    program: Program
+    copies: Copies
+    doors: dict[tuple[str, str, int], Door] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.places = Places(self.program)
+        self.tables = Tables(
+            self.program.datasets, self.program.made, self.copies, self.places, self._pure, self._revealed
+        )
+
+    def run(self) -> None:
+        """Reports every leak, notes what is revealed, and marks what made data sets hold that is secret."""
+        leaks: dict[tuple[Span, str], Leak] = {}
+        for scenario in self.program.scenarios.values():
+            for leak in self._leaks(scenario):
+                key = (leak.told.span, leak.role)
+                known = leaks.get(key)
+                if known is None or len(shortest(leak.told.secrets)) < len(shortest(known.told.secrets)):
+                    leaks[key] = leak
+        for leak in self._halves():
+            leaks.setdefault((leak.told.span, leak.role), leak)
+        for leak in leaks.values():
+            self._report(leak)
+        self._forget_what_follows(leaks.values())
+        for name, made in self.program.made.items():
+            self.program.made[name] = self.tables.labelled(made)
+        self._doors()
+
+    def _forget_what_follows(self, leaks: Iterable[Leak]) -> None:
+        """Where the answer is shown, the question itself answers it; that is said already."""
+        places = [leak.told.span for leak in leaks]
+        bodies = [statement.span for statement in self.program.of("scenario")]
+        leaking = [body for body in bodies if any(_inside(place, body) for place in places)]
+        items = self.program.diagnostics.items
+        items[:] = [
+            item
+            for item in items
+            if item.code not in FOLLOWS or not any(_inside(item.labels[0].span, body) for body in leaking)
+        ]
+
+    # --- scenarios ---
+
+    def _following(self, scenario: Scenario) -> Following:
+        roles = self.program.roles.values()
+        return Following(
+            self.tables,
+            self.places,
+            scenario,
+            self.program.scorers,
+            frozenset(role.name for role in roles if role.kind == "compared"),
+            len(self.program.languages),
+            lambda step: self._revealed(scenario.name, step),
+        )
+
+    def _leaks(self, scenario: Scenario) -> Iterable[Leak]:
+        for treatment in scenario.treatments:
+            yield from self._following(scenario).run(treatment.steps)
+
+    def _halves(self) -> Iterable[Leak]:
+        """Scenarios about the same rows that are each chosen by a secret and ask otherwise: which of them asks about a
+        row says something of it."""
+        for scenario, other in combinations(self.program.scenarios.values(), 2):
+            one, two = scenario.rows, other.rows
+            if one is None or two is None or one == two or self._asks(scenario) == self._asks(other):
+                continue
+            if not self._sources(one.dataset) & self._sources(two.dataset):
+                continue
+            same = one.dataset == two.dataset
+            if same and apart(self._public(scenario), self._public(other)):
+                continue
+            chosen = [self._chosen(each, by_rows=not same) for each in (scenario, other)]
+            if all(chosen):
+                yield from self._half(scenario, other, chosen[0])
+                yield from self._half(other, scenario, chosen[1])
+
+    def _public(self, scenario: Scenario) -> frozenset[Condition]:
+        """What the `where` of a scenario says of public columns."""
+        following, rows = self._following(scenario), scenario.rows
+        assert rows is not None and following.table is not None
+        return following.conditions(rows.where, {rows.alias: following.table})
+
+    def _chosen(self, scenario: Scenario, *, by_rows: bool) -> Secrets:
+        """The secrets by which a scenario's rows are chosen; `by_rows`, also those by which its data set has them."""
+        following, rows = self._following(scenario), scenario.rows
+        assert rows is not None
+        following.bind()
+        there = self.tables.of(rows.dataset).rows.what if by_rows else NONE
+        head = self.places.scenario(scenario.name).head
+        span = self.places.of(rows.where, head) if rows.where is not None else head
+        chosen = union(following.flows("where").all(rows.where), there)
+        own = {secret: ways for secret, ways in chosen.items() if secret.dataset not in self.program.made}
+        return onward(own, Label(span, f"`{scenario.name}` runs over rows by it"))
+
+    def _half(self, scenario: Scenario, other: Scenario, chosen: Secrets) -> Iterable[Leak]:
+        """The leaks of a scenario beside another one."""
+        compared = self._following(scenario).compared
+        for step in self._heard(scenario):
+            place = self.places.step(scenario.name, step.name).head
+            into = f"`{other.name}` asks otherwise about such rows, so this tells"
+            yield Leak(next(role for role in _roles(step) if role in compared), Told(chosen, place, into))
+
+    def _sources(self, name: str) -> set[str]:
+        """The data sets whose rows a data set has, or has rows about."""
+        made = self.program.made.get(name)
+        if made is None:
+            return {name} | self.tables.beside(name, "column", "capture", "values")
+        used = [part.dataset for part in parts_of(made.source) if isinstance(part, Data)] if made.source else []
+        return {name}.union(*(self._sources(each) for each in used if each != name))
+
+    def _asks(self, scenario: Scenario) -> list[object]:
+        """What the compared role is told by its steps, however the rows are called."""
+        assert scenario.rows is not None
+        own = f'"{scenario.rows.alias}"'
+        leave = {"name", "fingerprint", "needs", "draw"}
+        return [step.model_dump_json(exclude=leave).replace(own, '"@row"') for step in self._heard(scenario)]
+
+    def _heard(self, scenario: Scenario) -> list[Step]:
+        """The steps of a scenario that the compared role is asked by, or talks in."""
+        compared = {role.name for role in self.program.roles.values() if role.kind == "compared"}
+        return [step for step in scenario.steps if compared & set(_roles(step))]
+
+    def _report(self, leak: Leak) -> None:
+        way = shortest(leak.told.secrets)
+        steps = [Label(label.span, f"{number}. {label.text}") for number, label in enumerate(way, 1)]
+        if leak.judged is not None:
+            last = Label(leak.told.span, f"{len(steps) + 1}. {leak.told.into} the judge")
+            message = f"`{leak.role}` is blind to the model, and is told more of it than `{leak.judged}`"
+            help_ = "leave it out, or take `blind to model` out of the scorer"
+            self.program.diagnostics.error("E0506", message, last, *steps, help=help_)
+            return
+        last = Label(leak.told.span, f"{len(steps) + 1}. {leak.told.into} `{leak.role}`")
+        message = f"the secret `{secret_name(way)}` reaches the compared role `{leak.role}`"
+        help_ = "leave it to the graders, or say `reveal(…)` where the protocol wants it shown"
+        others = sum(len(ways) for ways in leak.told.secrets.values()) - 1
+        others_rows = leak.told.into == SHOWN and not any(secret.rows.own for secret in leak.told.secrets)
+        notes = ["rows that are asked about are no shots: part them by a public column"] if others_rows else []
+        if any(label.text.endswith(MAY_READ) for label in way):
+            notes.append("write `pure` after its path if it reads nothing but what it is given")
+        notes += [f"{others} other way{'s' * (others > 1)} lead{'s' * (others == 1)} here too"] if others else []
+        self.program.diagnostics.error("E0501", message, last, *steps, help=help_, notes=notes)
+
+    # --- what is not proved, and what is revealed ---
+
+    def _pure(self, function: str) -> bool:
+        plugin = self.program.plugins.get(function)
+        return plugin is None or getattr(plugin, "pure", True)
+
+    def _revealed(self, scenario: str, step: str) -> Revealed:
+        def revealed(call: Call, flow: Flow) -> None:
+            door = self.doors.setdefault((scenario, step, id(call)), Door(scenario, step, call))
+            door.shown = union(door.shown, parted(flow.all)[0])
+
+        return revealed
+
+    def _doors(self) -> None:
+        """Notes what goes through each `reveal`, and warns of those that nothing secret goes through."""
+        head = next(iter(self.program.of("benchmark"))).head
+        used = {self.places.of(door.call, head) for door in self.doors.values() if door.shown}
+        for door in self.doors.values():
+            span = self.places.of(door.call, head)
+            inner = arguments_of(door.call)["value"]
+            text = self.places.text(inner, span)
+            if span not in used:
+                message = "there is nothing secret to reveal here"
+                self.program.diagnostics.warning("E0503", message, span, help=f"write `{text}` alone")
+                used.add(span)
+            if not door.shown:
+                continue
+            self._aggregate(door, span)
+            named = sorted({secret_name(ways[0]) for ways in door.shown.values()})
+            found = Reveal(scenario=door.scenario, step=door.step, text=text, secret=", ".join(named))
+            if found not in self.program.reveals:
+                self.program.reveals.append(found)
+
+    def _aggregate(self, door: Door, span: Span) -> None:
+        """`reveal(…, rows: N)` shows what follows from whole columns of at least so many rows."""
+        least = arguments_of(door.call).get("rows")
+        if least is None:
+            return
+        needed = least.value if isinstance(least, Literal_) and isinstance(least.value, int) else 0
+        for secret, ways in door.shown.items():
+            name, rows = secret_name(ways[0]), self._rows(secret)
+            if not secret.rows.whole:
+                message = f"this follows from some rows' `{name}`, and not from the whole column"
+                help_ = "aggregate whole columns, such as `distinct(item.topic)`, or leave out `rows`"
+            elif rows is None or rows < needed:
+                known = "only a run will know how many" if rows is None else f"there are {rows}"
+                message = f"`{name}` is to be shown for {needed} rows at least, and {known}"
+                help_ = "ask for fewer rows, or do not show it"
+            else:
+                continue
+            self.program.diagnostics.error("E0502", message, span, help=help_)
+            return
+
+    def _rows(self, secret: Secret) -> int | None:
+        """How many rows a data set has, where that is known before a run."""
+        dataset = self.program.datasets.get(secret.dataset)
+        return sum(file.rows - len(file.repeats) for file in dataset.files) if dataset is not None else None
+
+
+def _roles(step: Step) -> tuple[str, ...]:
+    """The roles that are asked by a step, or talk in it."""
+    match step:
+        case Ask(role=role):
+            return (role,)
+        case Converse(speakers=speakers):
+            return tuple(speaker.role for speaker in speakers)
+    return ()
+
+
+def _inside(place: Span, body: Span) -> bool:
+    return place.source is body.source and body.start <= place.start < body.end
+
+
+def secret_name(way: Way) -> str:
+    """What the secret is called that a way starts from."""
+    named = re.match(r"`(.+?)`", way[0].text)
+    return named[1] if named is not None else way[0].text
+
+
+def prove(program: Program) -> None:
+    """Proves that no secret of an item reaches the compared role; reports what cannot be proved."""
+    if program.of("benchmark"):
+        Proof(program, same_content(program.loaded, program.copies)).run()

@@ -1,0 +1,334 @@
+"""What the rows of data sets tell: read from files, or made.
+
+Which rows of a made data set there are depends on everything that is told to those who write and check them, and on
+every condition that refuses a row. What an author writes depends on what it was told, and, where it is asked again for
+a row that was refused, on that too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics import Label
+from tripos_compiler.plan import Ask, Call, Data, DataField, Dataset, Derived, Expr, Made, Ref, Verify, Walk
+from tripos_compiler.secrecy.contents import Copy
+from tripos_compiler.secrecy.flows import Flows, Revealed
+from tripos_compiler.secrecy.labels import NONE, PUBLIC, Flow, Secret, Secrets, called, onward, union, within
+from tripos_compiler.secrecy.places import Places
+from tripos_compiler.secrecy.regions import EVERY, Condition, conditions
+from tripos_compiler.semantics.names import exprs_of, parts_of
+from tripos_compiler.semantics.totality import lacks
+from tripos_compiler.source import Span
+
+Copies = Mapping[tuple[str, str], tuple[Copy, ...]]
+"""For a field of a data set, the secret fields of which it holds the content."""
+
+
+MAY_READ = "may read it from its file"
+
+
+@dataclass(frozen=True)
+class Table:
+    """What a data set tells. `rows` is the flow of all its rows, a list of records; `columns` are the public columns
+    of its fields, under the names that conditions know them by."""
+
+    name: str
+    rows: Flow
+    columns: Mapping[str, str]
+    about: tuple[tuple[str, frozenset[Condition]], ...]
+    """The data sets whose rows it is about: itself, those that hold the same rows, and those that it is made from."""
+    key: Expr | None = None
+    """What rows that belong together have in common, an expression of the fields alone."""
+
+
+@dataclass
+class Tables:
+    """The data sets of a program. `fields` are those of every one, of made ones with what was found to be secret."""
+
+    datasets: Mapping[str, Dataset]
+    made: Mapping[str, Made]
+    copies: Copies
+    places: Places
+    pure: Callable[[str], bool]
+    """Whether a function of the user's reads nothing but its arguments."""
+    revealed: Callable[[str, str], Revealed]
+    """Given what makes rows and the step, is told of every use of `reveal` there."""
+    known: dict[str, Table] = field(default_factory=dict)
+
+    def of(self, name: str) -> Table:
+        """What a data set tells; nothing is known of one that was reported."""
+        if name not in self.known:
+            self.known[name] = Table(name, Flow(each=PUBLIC), {}, ())  # one that is made from itself was reported
+            if name in self.made:
+                self.known[name] = self._made(self.made[name])
+            elif name in self.datasets:
+                self.known[name] = self._read(self.datasets[name])
+        return self.known[name]
+
+    def rows(self, name: str) -> Flow:
+        """What all rows of a data set tell."""
+        return self.of(name).rows
+
+    @property
+    def everything(self) -> Secrets:
+        """Every secret of the files."""
+        return union(*(self.of(name).rows.element.all for name in self.datasets))
+
+    def impure(self, call: Call) -> Secrets:
+        """What a user's function may read by itself."""
+        if self.pure(call.function):
+            return NONE
+        head = next(iter(self.places.program.of("benchmark"))).head
+        return onward(self.everything, Label(self.places.of(call, head), f"`{call.function}` {MAY_READ}"))
+
+    # --- read from files ---
+
+    def _read(self, dataset: Dataset) -> Table:
+        fields = {each.name: Flow(self._content(dataset.name, each)) for each in dataset.fields}
+        public = [each for each in dataset.fields if not fields[each.name].all]
+        columns = {
+            each.name: f"{dataset.source} {' '.join(each.columns)} {each.type.model_dump_json()}" for each in public
+        }
+        about = ((dataset.name, frozenset[Condition]()), *self._same_rows(dataset))
+        return Table(dataset.name, Flow(each=Flow(fields=fields)), columns, about, dataset.key)
+
+    def _content(self, dataset: str, declared: DataField) -> Secrets:
+        """The secrets that a field holds: its own, and those of which it is a copy."""
+        found: dict[Secret, tuple[tuple[Label, ...], ...]] = {}
+        if declared.secret:
+            found[Secret(dataset, declared.name)] = ((self._declared(dataset, declared.name),),)
+        for copy in self.copies.get((dataset, declared.name), ()):
+            read = Label(self._field(dataset, declared.name).head, copy.why)
+            found[Secret(*copy.of)] = ((self._declared(*copy.of), read),)
+        return found
+
+    def _same_rows(self, dataset: Dataset) -> Iterator[tuple[str, frozenset[Condition]]]:
+        """The data sets that read the same files. What other files repeat of a secret is one too, but what these call
+        secret beside that is theirs."""
+        for name in sorted(self.beside(dataset.name, "column", "capture")):
+            yield name, frozenset[Condition]()
+
+    def beside(self, name: str, *hows: str) -> set[str]:
+        """The other data sets with which this one has a secret in common, in one of these ways."""
+        copies = [copy for each in self.copies.values() for copy in each if copy.how in hows]
+        near = {copy.of[0] for copy in copies if copy.field[0] == name}
+        near |= {copy.field[0] for copy in copies if copy.of[0] == name}
+        return near - {name}
+
+    def _declared(self, dataset: str, column: str) -> Label:
+        name = f"{dataset.rpartition('.')[2]}.{column}" if dataset in self.datasets else column
+        return Label(self._field(dataset, column).head, f"`{name}` is secret")
+
+    def _field(self, dataset: str, column: str) -> Statement:
+        """The statement that declares a field."""
+        statement = self.places.dataset(dataset)
+        outer = statement
+        while outer.construct == "like":
+            outer = self.places.dataset(outer.name("dataset").text)
+        blocks = (outer, *outer.of("returns"))
+        inner = [each for block in blocks for each in block.body if each.construct == "field"]
+        return next((each for each in inner if each.name().text == column), statement)
+
+    # --- made ---
+
+    def _made(self, made: Made) -> Table:
+        making = _Making(self, made, self.places.dataset(made.name))
+        fields = making.fields()
+        refused = making.there()
+        if made.source is not None and not any(isinstance(step, Ask) for step in made.steps):
+            fields |= dict.fromkeys(made.axes, Flow(refused))  # the cells that a row is kept in say something of it
+        public = {each.name for each in made.fields if not fields[each.name].all}
+        columns = {name: column for name, column in making.columns().items() if name in public}
+        about = ((made.name, frozenset[Condition]()), *making.about())
+        return Table(made.name, Flow(refused, each=Flow(fields=fields)), columns, about, made.key)
+
+    def labelled(self, made: Made) -> Made:
+        """The made data set with every field marked as secret that holds any secret."""
+        fields = self.of(made.name).rows.element.fields
+        marked = tuple(
+            each.model_copy(update={"secret": True}) if not each.secret and fields[each.name].all else each
+            for each in made.fields
+        )
+        return made if marked == made.fields else made.model_copy(update={"fields": marked})
+
+
+class _Making:
+    """What making a data set tells, step by step."""
+
+    def __init__(self, tables: Tables, made: Made, statement: Statement) -> None:
+        self.tables = tables
+        self.made = made
+        self.statement = statement
+        self.own = made.name.rpartition(".")[2]
+        self.flows = self._flows(dict.fromkeys((*made.axes, "language"), PUBLIC), "from")
+        self.source = self.flows.of(made.source) if made.source is not None else PUBLIC
+        self.where = frozenset[Condition]()
+        self.row: dict[str, Flow] = {}
+        self.told: list[tuple[Secrets, Span]] = []
+        """What was told to somebody who may decline, or by what rows are refused, and where."""
+
+    def _flows(self, names: Mapping[str, Flow], step: str) -> Flows:
+        tables = self.tables
+        return Flows(names, tables, tables.revealed(self.own, step), tables.places)
+
+    def columns(self) -> dict[str, str]:
+        """The public columns of its rows, those of the source under the name that they have there."""
+        source = self.made.source
+        carried = dict(self.tables.of(source.dataset).columns) if isinstance(source, Data) and not source.field else {}
+        carried = {name: column for name, column in carried.items() if name not in self._written()}
+        return {each.name: carried.get(each.name, f"{self.made.name} {each.name}") for each in self.made.fields}
+
+    def about(self) -> Iterator[tuple[str, frozenset[Condition]]]:
+        """The data sets whose rows its rows are about."""
+        source = self.made.source
+        if source is None or not any(isinstance(part, Data) for part in parts_of(source)):
+            steps = tuple(step for step in self.made.steps if not isinstance(step, Verify))
+            used = {part.dataset for expr in exprs_of(steps) for part in parts_of(expr) if isinstance(part, Data)}
+            for name in sorted(used - {self.made.name}):
+                yield from self.tables.of(name).about
+            return
+        for part in parts_of(source):
+            if isinstance(part, Data):
+                where = self.where if part is source else frozenset[Condition]()
+                yield from ((name, found | where) for name, found in self.tables.of(part.dataset).about)
+
+    def _written(self) -> set[str]:
+        """The fields that are no field of the source."""
+        written: set[str] = set()
+        for step in self.made.steps:
+            match step:
+                case Ask(returns=returns):
+                    written |= set(returns.fields) if returns is not None and returns.kind == "record" else set()
+                case Walk() | Derived():
+                    written.add(step.name)
+        return written
+
+    def fields(self) -> dict[str, Flow]:
+        """What the fields of a row tell."""
+        made = self.made
+        element = self.source.each or Flow(self.source.all)  # that there is such a row is no message
+        names: dict[str, Flow] = dict.fromkeys((*made.axes, "language"), PUBLIC)
+        if made.alias is not None:
+            self.where = self._conditions(made.where)
+            row = element.mapped(lambda found: within(found, lambda rows: rows.where(self.where)))
+            fields = {name: flow.mapped(self._called(name)) for name, flow in row.fields.items()}
+            names[made.alias] = Flow(row.what, fields, row.each)
+        written = self._written()
+        for each in made.fields:
+            if each.name in written or each.name in made.axes:
+                continue
+            alias = names.get(made.alias or "", PUBLIC)
+            self.row[each.name] = alias if each.name == made.alias or not alias.fields else alias.at(each.name)
+        self.names = names
+        carried = dict(self.row)
+        for step in made.steps:
+            self._step(step, NONE)
+        refusals = self._refusals()
+        if refusals:
+            self.row, self.told = carried, []
+            for step in made.steps:
+                self._step(step, refusals)
+        return {each.name: self.row.get(each.name, PUBLIC) for each in made.fields}
+
+    def _called(self, column: str) -> Callable[[Secrets], Secrets]:
+        """Secrets of the source's rows, called as its rows are called here."""
+        return lambda secrets: called(secrets, f"{self.made.alias}.{column}")
+
+    def _refusals(self) -> Secrets:
+        """By what rows are refused, where those who write them are asked again; not by what is written itself."""
+        if not self.made.retries:
+            return NONE
+        refused = union(*(onward(found, Label(span, "rows are refused by it")) for found, span in self._refused()))
+        return {secret: ways for secret, ways in refused.items() if secret.dataset != self.made.name}
+
+    def _scope(self, step: str) -> Flows:
+        return self._flows({**self.names, self.own: Flow(fields=dict(self.row))}, step)
+
+    def _conditions(self, where: Expr | None) -> frozenset[Condition]:
+        source = self.made.source
+        if where is None or not isinstance(source, Data) or source.field is not None:
+            return frozenset()
+        columns = self.tables.of(source.dataset).columns
+        names = {self.made.alias, self.own}
+
+        def column(expr: Expr) -> tuple[str, bool] | None:
+            known = isinstance(expr, Ref) and len(expr.path) == 2 and expr.path[0] in names and expr.path[1] in columns
+            return (columns[expr.path[1]], False) if known and isinstance(expr, Ref) else None
+
+        return conditions(where, column)
+
+    def _step(self, step: Ask | Walk | Derived | Verify, refusals: Secrets) -> None:
+        flows = self._scope(step.ask.name if isinstance(step, Verify) else step.name)
+        statement = self.statement
+        match step:
+            case Derived(name=name, value=value):
+                place = next((each for each in statement.of("let") if each.name().text == name), statement)
+                flow = flows.of(value)
+                self.row[name] = flow.onward(Label(place.name().span, f"`{name}` holds it"))
+                if any(lacks(value)):
+                    self.told.append((flow.all, place.head))
+            case Ask():
+                told = self._asked(step, flows, statement.head)
+                self._write(step, told, refusals)
+            case Walk(ask=ask, below=below, name=name):
+                place = next((each for each in statement.of("walk") if each.name().text == name), statement)
+                start = flows.of(below) if below is not None else PUBLIC
+                told = self._asked(ask, flows.within({"branches": start}), place.head)
+                chosen = onward(union(told, start.all), Label(place.name().span, f"`{name}` is chosen by it"))
+                self.row[name] = Flow({**refusals, **chosen})
+            case Verify(ask=ask, require=require):
+                place = self._verifying(ask.name)
+                told = self._asked(ask, flows, place.head)
+                said = dict.fromkeys(_returned(ask), Flow(told))
+                for condition in require:
+                    self.told.append((flows.within(said).all(condition), flows.places.of(condition, place.head)))
+
+    def _verifying(self, name: str) -> Statement:
+        number = int(name.rpartition("_")[2]) if "_" in name else 1
+        found = self.statement.of("verify")
+        return found[number - 1] if number <= len(found) else self.statement
+
+    def _asked(self, ask: Ask, flows: Flows, span: Span) -> Secrets:
+        """What somebody is told who is asked about a row."""
+        told = flows.all(*exprs_of(ask))
+        self.told.append((told, span))
+        return told
+
+    def _write(self, ask: Ask, told: Secrets, refusals: Secrets) -> None:
+        """The fields that an author writes. Its own secrets are those of the row."""
+        declared = {each.name: each.secret for each in self.made.fields}
+        for name in _returned(ask):
+            head = self.tables._field(self.made.name, name).head
+            found: Secrets = {**refusals, **onward(told, Label(head, "written knowing it"))}
+            if declared.get(name):
+                own = {Secret(self.made.name, name, EVERY): ((Label(head, f"`{name}` is secret"),),)}
+                found = union(found, own)
+            self.row[name] = Flow(found)
+
+    def _refused(self) -> Iterator[tuple[Secrets, Span]]:
+        """By what rows are refused, or not made, and where."""
+        yield from self.told
+        flows = self._scope("require")
+        for expr in (*self.made.require, *self.made.unique):
+            yield flows.all(expr), flows.places.of(expr, self.statement.head)
+        flows = self._scope("distinct")
+        for distinct in self.made.distinct:
+            yield flows.all(distinct.value, distinct.others), flows.places.of(distinct.value, self.statement.head)
+
+    def there(self) -> Secrets:
+        """What it tells which rows there are."""
+        chosen = self.source.what
+        where = self.made.where
+        if where is not None:
+            flows = self._scope("where")
+            span = flows.places.of(where, self.statement.head)
+            chosen = union(chosen, onward(flows.all(where), Label(span, f"`{self.own}` keeps rows by it")))
+        refused = (onward(found, Label(span, "rows are refused by it")) for found, span in self._refused())
+        return union(chosen, *refused)
+
+
+def _returned(ask: Ask) -> tuple[str, ...]:
+    """The fields that a reply is read as."""
+    return tuple(ask.returns.fields) if ask.returns is not None and ask.returns.kind == "record" else ()

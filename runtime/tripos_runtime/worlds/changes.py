@@ -1,0 +1,203 @@
+"""What is other in another world: new values for secrets, with their copies; everything public stays."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tripos_compiler.plan import Axis
+from tripos_runtime.worlds.copies import Copies, Place, Row, with_leaf
+from tripos_runtime.worlds.seen import Made
+from tripos_runtime.worlds.tables import Cell, Key, Secret, Tables
+from tripos_runtime.worlds.values import Kind, canonical_text, fresh, permuted
+
+Records = Mapping[Key, Mapping[int, dict[str, Any]]]
+"""The records that are other than in the files, by file and number."""
+MOST_ALIKE = 200
+"""So many values of a column are drawn from."""
+SPARED = 0.3
+"""So often a secret stays as it is where others of its row change."""
+OWN = 0.35
+"""So often a text is drawn from the texts of its own row."""
+MOST_WORDS = 20
+"""So many words of a text are."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """Which secrets are other, and how: all, or those of `cells` and, of rows that roles make, of `made`.
+    With `fields`, only fields of these names."""
+
+    kind: Kind
+    seed: int
+    cells: frozenset[Cell] | None = None
+    made: frozenset[Made] | None = None
+    fields: frozenset[str] | None = None
+    under: Change | None = None
+    """How the world is other than the files where this changes nothing."""
+
+    def dice(self, *about: object) -> random.Random:
+        """Dice for a value: the same value in every world of this change."""
+        return random.Random(repr((self.seed, self.kind, *about)))
+
+    def touches(self, *row: object) -> bool:
+        """Whether a row is changed, where all are to be: of what is drawn every other stays."""
+        return self.kind != "drawn" or self.dice(*row).random() < 0.5
+
+    def spares(self, *cell: object) -> bool:
+        """Whether a secret stays as it is beside others that change, so that what goes by it alone goes on as before:
+        an item that is selected by one secret may leak another."""
+        return self.kind in ("fresh", "missing", "drawn") and self.dice(*cell, "spared").random() < SPARED
+
+    def takes(self, field: str) -> bool:
+        """Whether fields of that name are changed."""
+        return self.fields is None or field in self.fields
+
+
+@dataclass(frozen=True)
+class Changer:
+    """Makes the files of other worlds."""
+
+    tables: Tables
+    copies: Copies
+    axes: Mapping[str, Axis]
+
+    @cached_property
+    def roots(self) -> Mapping[Cell, Secret]:
+        """The secrets, those left out that are copies of others."""
+        found: dict[Cell, Secret] = {}
+        copied: set[Place] = set()
+        for cell, secret in self.tables.cells():
+            key, number, column = cell
+            if (key, number, (column,)) in copied:
+                continue
+            found[cell] = secret
+            copied.update(self.copies_of(cell))
+        return found
+
+    def copies_of(self, cell: Cell) -> list[Place]:
+        """Where else a secret stands."""
+        key, number, column = cell
+        return self.copies.of.get((key, number), {}).get(column, [])
+
+    def of_rows(self, rows: Collection[Row]) -> frozenset[Cell]:
+        """The secrets of some rows, and of the rows of other files that are the same rows. Where their own file keeps
+        secrets, those are none that it says publicly: another data set may ask for what is given here."""
+        found: set[Cell] = set()
+        for row in rows:
+            for each in (row, *self.copies.twins(row)):
+                own = self._by_row.get(each, set())
+                found |= (
+                    own
+                    if row[0] not in self.tables.secrets
+                    else {cell for cell in own if not self._is_given(cell, row)}
+                )
+        return frozenset(found)
+
+    def _is_given(self, cell: Cell, row: Row) -> bool:
+        """Whether a row says a secret of another file in a public field."""
+        public = self.tables.public[row[0]]
+        return cell[0] != row[0] and any(
+            (key, number) == row and path[0] in public for key, number, path in self.copies_of(cell)
+        )
+
+    @cached_property
+    def _by_row(self) -> Mapping[Row, set[Cell]]:
+        found: dict[Row, set[Cell]] = defaultdict(set)
+        for cell in self.roots:
+            found[cell[:2]].add(cell)
+            for key, number, _ in self.copies_of(cell):
+                found[key, number].add(cell)
+        return found
+
+    def records(self, change: Change) -> Records:
+        """The records that a change makes other than they are."""
+        found: dict[Key, dict[int, dict[str, Any]]] = defaultdict(dict)
+        cells: Collection[Cell] = self.roots if change.cells is None or change.under is not None else change.cells
+        for cell in cells:
+            key, number, column = cell
+            value = self.tables[key].records[number - 1].get(column)
+            layers = [each for each in (change.under, change) if each is not None]
+            layers = [each for each in layers if self._changes(each, cell, self.roots[cell])]
+            if not layers:
+                continue
+            for layer in layers:
+                value = self.value(layer, cell, value)
+            for place, at, path in ((key, number, (column,)), *self.copies_of(cell)):
+                before = found[place].get(at) or self.tables[place].records[at - 1]
+                found[place][at] = with_leaf(before, path, value)
+        return found
+
+    def _changes(self, change: Change, cell: Cell, secret: Secret) -> bool:
+        """Whether a change is one of a secret."""
+        chosen = change.touches(*cell[:2]) if change.cells is None else cell in change.cells
+        spared = len(self.tables.secrets[cell[0]]) > 1 and change.spares(*cell)
+        return chosen and change.takes(secret.field) and not spared
+
+    def value(self, change: Change, cell: Cell, old: Any) -> Any:
+        """What stands in the place of a secret that is `old`."""
+        (key, number, column), secret, records = cell, self.roots[cell], self.tables[cell[0]].records
+        dice = change.dice(key, number, column)
+        if change.kind == "alike":
+            return records[0].get(column)
+        if change.kind == "permuted":
+            other = records[self._gives(change, key)[number - 1]].get(column)
+            if other is not None or secret.type.kind == "optional":
+                return other
+        if change.kind == "drawn":
+            others, was = self._like(key, secret), canonical_text(old)
+            if secret.type.kind == "text" and dice.random() < OWN:
+                others = self._words(key, number) or others
+            drawn = (dice.choice(others) for _ in range(8 if others else 0))
+            found = next((each for each in drawn if canonical_text(each) != was), None)
+            if found is not None:
+                return found
+        lacks = change.kind == "missing" and dice.random() < 0.6
+        return fresh(secret.type, old, dice, self.axes, self.tables[key].values(column), lacks)
+
+    def _words(self, key: Key, number: int) -> list[str]:
+        """The words of the texts that are public in a row: some expressions look for the secret in them."""
+        record, public = self.tables[key].records[number - 1], self.tables.public[key]
+        texts = (record[name] for name in sorted(public & record.keys()))
+        return [word for text in texts if isinstance(text, str) for word in text.split()[:MOST_WORDS]]
+
+    def _like(self, key: Key, secret: Secret) -> list[Any]:
+        """The values that stand in columns of the same type, of whatever data set, and words of texts, that are about
+        as long."""
+        about = (key, secret.column)
+        if about not in self._alike:
+            lengths = [len(canonical_text(each)) for each in self.tables[key].values(secret.column)] or [0]
+            least, most = min(lengths) / 2, max(lengths) * 2
+            found: dict[str, Any] = {}
+            for dataset in self.tables.plan.datasets:
+                columns = {each.columns[0] for each in dataset.fields if each.type == secret.type}
+                for each in self.tables.keys(dataset.name):
+                    for column in columns:
+                        for value in self.tables[each].values(column)[:MOST_ALIKE]:
+                            if value is not None:
+                                found[canonical_text(value)] = value
+                            if secret.type.kind == "text" and isinstance(value, str):
+                                found |= {word: word for word in value.split()[:MOST_WORDS]}
+            self._alike[about] = [found[text] for text in sorted(found) if least <= len(text) <= most]
+        return self._alike[about]
+
+    @cached_property
+    def _alike(self) -> dict[tuple[Key, str], list[Any]]:
+        return {}
+
+    def _gives(self, change: Change, key: Key) -> list[int]:
+        """Which row gives its secrets to each row of a file."""
+        about = (key, change.seed)
+        if about not in self._orders:
+            names = [each.column for each in self.tables.secrets[key]]
+            values = [[record.get(name) for name in names] for record in self.tables[key].records]
+            self._orders[about] = permuted(values, change.dice(key))
+        return self._orders[about]
+
+    @cached_property
+    def _orders(self) -> dict[tuple[Key, int], list[int]]:
+        return {}

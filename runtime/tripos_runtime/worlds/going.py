@@ -1,0 +1,280 @@
+"""Goes through the units of a world with scripted roles, by the steps that a run takes, and notes what is sent to the
+compared role. No model is called and nothing is kept."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import islice
+from typing import Any, cast
+
+from tripos_compiler.plan import Column, Compare, Data, Grade, Plan, Scenario, Score, Step
+from tripos_compiler.semantics.evaluate import calling, showing
+from tripos_compiler.semantics.names import unveiled
+from tripos_runtime.binding import Binding
+from tripos_runtime.calling import Caller
+from tripos_runtime.cases import Case, Selection
+from tripos_runtime.comparing import PairStepper
+from tripos_runtime.ledger import Row
+from tripos_runtime.making.data import DataMaker
+from tripos_runtime.models.base import Request
+from tripos_runtime.pairs import pairs_of
+from tripos_runtime.shared import Shared
+from tripos_runtime.tally import Tally
+from tripos_runtime.units import Names, Unit, Wiring
+from tripos_runtime.worlds.changes import Change
+from tripos_runtime.worlds.made_rows import change_made, made_at
+from tripos_runtime.worlds.revealed import Revealing, Shown
+from tripos_runtime.worlds.roles import Script, Vectors, Voice, words_of
+from tripos_runtime.worlds.sampling import MOST_SAMPLES, limit_of
+from tripos_runtime.worlds.seen import Part, Place, Seen
+from tripos_runtime.worlds.seen import Unit as UnitKey
+from tripos_runtime.worlds.world import World
+
+NOW = datetime(2000, 1, 1, tzinfo=UTC)
+Guesses = dict[Hashable, Sequence[Any]]
+"""The secrets of an item in the first world of a pair, which a compared role may guess."""
+
+
+@dataclass
+class Forgetful:
+    """A ledger that keeps nothing, and has nothing."""
+
+    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
+        """None of them."""
+        return [None] * len(ids)
+
+    def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Row]:
+        """None."""
+        return {}
+
+    def drafts(self, ids: Collection[str]) -> Mapping[str, Row]:
+        """None."""
+        return {}
+
+    def repliers(self, table: str) -> Collection[str]:
+        """Nobody."""
+        return ()
+
+    def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None]]:
+        """None."""
+        return ()
+
+    def claim(self, key: str) -> bool:
+        """Nobody else is there."""
+        return True
+
+    def release(self, key: str) -> None:
+        """Nobody waits."""
+
+    def flush(self) -> None:
+        """Nobody reads."""
+
+    def refresh(self) -> bool:
+        """Nothing came."""
+        return False
+
+    def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
+        """Forgets them."""
+
+    def work(self, name: str) -> Forgetful:
+        """The work that nobody lists."""
+        return self
+
+    def add(self, ids: Iterable[str]) -> None:
+        """Forgets them."""
+
+    def finished(self) -> None:
+        """It never is."""
+
+    def finish(self, said: Mapping[str, Any]) -> None:
+        """Nobody is told."""
+
+    def abandon(self) -> None:
+        """Nobody is told."""
+
+
+@dataclass
+class Going:
+    """One way through a world."""
+
+    world: World
+    script: Script
+    change: Change | None
+    first: bool
+    """Whether it is the first world of a pair, which says what is guessed and revealed."""
+    functions: Mapping[str, Callable[..., Any]]
+    shown: Shown
+    guesses: Guesses = field(default_factory=dict)
+    stepper_of: Going | None = None
+    """Another way, whose collections are as those of this world."""
+    seen: Seen = field(default_factory=Seen)
+    _at: UnitKey | None = None
+    _about: Hashable = None
+    _arms: tuple[tuple[str, str], ...] = ()
+    _sample: int = 0
+    _step: str = ""
+    _turn: int = 0
+
+    def __post_init__(self) -> None:
+        plan = self.plan
+        self.compared = next(role.name for role in plan.roles if role.kind == "compared")
+        judged = any(
+            isinstance(step, Compare) and plan.scorer(step.scorer).role == self.compared
+            for scenario in plan.scenarios
+            for step in scenario.steps
+        )
+        names: dict[str, tuple[str, ...]] = {role.name: (f"trial/{role.name}",) for role in plan.roles}
+        if judged:
+            names[self.compared] += (f"trial/{self.compared}:2",)
+        self.binding = Binding(names, self.compared)
+        rewards = {scorer.role for scorer in plan.scorers if scorer.reward}
+        words = words_of(plan)
+        self.voices = {
+            name: Voice(role, name, self.script, self._told, words, role == self.compared, role in rewards)
+            for role, each in names.items()
+            for name in each
+        }
+        self.callers = cast("Mapping[str, Caller]", self.voices)
+        ledger = Forgetful()
+        self.stepper = _Stepper(
+            plan, self.world.sources, self.callers, ledger, Tally(), ledger, "trial", lambda: NOW
+        )  # fmt: skip
+        self.stepper.going = self
+        self.stepper.encoder = Vectors(self._embedded)  # type: ignore[assignment]
+        if self.stepper_of is not None:
+            self.stepper.chooser = self.stepper_of.stepper.chooser
+
+    @cached_property
+    def _secret(self) -> Mapping[str, Sequence[str]]:
+        """The secret fields of every data set."""
+        fields = {each.name: each.fields for each in self.plan.datasets}
+        fields |= {each.name: each.fields for each in self.plan.made}
+        return {name: [each.name for each in own if each.secret] for name, own in fields.items()}
+
+    @property
+    def plan(self) -> Plan:
+        """The plan that is gone through."""
+        return self.world.plan
+
+    def go(self, scenarios: Sequence[Scenario], places: Mapping[str, Collection[Place] | None], limit: int) -> Seen:
+        """Goes through the cases of scenarios at these places, by the name of the scenario, of data sets that are made
+        at most `limit` slots each."""
+        asyncio.run(self._go(scenarios, places, limit))
+        return self.seen
+
+    async def _go(
+        self, scenarios: Sequence[Scenario], places: Mapping[str, Collection[Place] | None], limit: int
+    ) -> None:
+        self._revealing = Revealing(self.shown, noted=self.first)
+        with calling(self.functions), showing(self._revealing):
+            await self._make(scenarios, limit)
+            for scenario in scenarios:
+                wirings = [Wiring(scenario, one, self.plan, self.binding) for one in scenario.treatments]
+                picked = places.get(scenario.name)
+                cases = self.world.picked(scenario, picked)
+                self._revealing.begin(scenario.name)
+                for case in cases if picked is not None else islice(cases, limit_of(scenario, limit)):
+                    await self._case(case, wirings)
+
+    async def _make(self, scenarios: Sequence[Scenario], limit: int) -> None:
+        """Makes the data sets that the scenarios need."""
+        if not self.plan.made:
+            return
+        over = {each.rows.dataset for each in scenarios if each.rows is not None}
+        limit = max((limit_of(each, limit) for each in scenarios), default=limit)
+        many = any(each.rows > limit for each in self.plan.made if each.name in over)
+        selection = Selection(tuple(each.name for each in scenarios), limit=limit if many else None)
+        ledger = Forgetful()
+        maker = DataMaker(
+            self.plan, self.binding, self.world, selection, self.callers, ledger, Tally(), ledger, "trial",
+            lambda: NOW, 1, None, asyncio.sleep, lambda: None,
+        )  # fmt: skip
+        change = self.change
+        if change is not None:
+            maker.on_made = lambda attempts: change_made(attempts, self.world, change)
+        maker.on_attempt = self._attempt
+        await maker.make()
+
+    def _attempt(self, dataset: str, place: int, number: int) -> None:
+        """Notes that an attempt at a row is made."""
+        self._about = ("attempt", made_at(self.world.slots, dataset, place))
+        self._revealing.begin((self._about, number))
+        made = self.world.slots.by_name[dataset]
+        source = None if made.source is None else unveiled(made.source)
+        slot = self.world.slots.filled(made, self.world.slots.slot_at(made, place))
+        if self.first and isinstance(source, Data) and slot is not None and isinstance(slot.source, Mapping):
+            self._know(self._about, source.dataset, slot.source)
+
+    def _know(self, place: Hashable, dataset: str, values: Mapping[str, Any]) -> None:
+        """Notes the secrets of a row, which may be guessed."""
+        secret = self._secret.get(dataset, ())
+        self.guesses[place] = [values[name] for name in secret if values.get(name) is not None]
+
+    async def _case(self, case: Case, wirings: Sequence[Wiring]) -> None:
+        place: Place = case.item_id if case.origin is None else case.origin
+        if case.origin is not None and case.dataset in self.world.slots.by_name:
+            place = made_at(self.world.slots, *case.origin)
+        self._at = UnitKey(case.scenario.name, place)
+        self.seen.units.setdefault(self._at, {})
+        self._about = place
+        if self.first:
+            self._know(place, case.dataset or "", case.fields)
+        for wiring in wirings:
+            self._arms = tuple(sorted(wiring.treatment.arms.items()))
+            units = [
+                Unit(case, wiring, model, number)
+                for model in self.binding.of(self.compared)
+                for number in wiring.numbers[:MOST_SAMPLES]
+            ]
+            names: dict[Unit, Names] = {}
+            for unit in units:
+                self._sample = unit.number
+                self._revealing.begin((self._at, self._arms, unit.model, unit.number))
+                shared = Shared({}, {}, {})
+                await self.stepper.go_through(unit, shared)
+                names |= shared.names
+            shared = Shared({}, {}, {}, names=names)
+            for pair in pairs_of(units):
+                if self.plan.scorer(pair.step.scorer).role == self.compared:
+                    self._sample = pair.number
+                    self.begin(pair.step)
+                    await self.stepper.compare([pair], [], shared)
+        self._at = None
+
+    def begin(self, step: Step) -> None:
+        """Says which step is taken."""
+        self._step, self._turn = step.name, 0
+
+    def _told(self, voice: Voice, request: Request) -> Sequence[Any]:
+        """Notes what the compared role is told; what a role would guess."""
+        if voice.compared and self._at is not None:
+            self._note(voice.name, tuple((each.role, each.content) for each in request.messages))
+        return self.guesses.get(self._about, ()) if self.script.guess else ()
+
+    def _embedded(self, model: str, texts: Sequence[str]) -> None:
+        if self.voices[model].compared and self._at is not None:
+            self._note(model, tuple(("user", text) for text in texts))
+
+    def _note(self, model: str, sent: tuple[tuple[str, str], ...]) -> None:
+        assert self._at is not None
+        self._turn += 1
+        self.seen.units[self._at][Part(self._arms, self._sample, self._step, self._turn, model)] = sent
+
+
+class _Stepper(PairStepper):
+    """Takes the steps that tell the compared role something, or that something depends on which does."""
+
+    going: Going
+
+    async def take(self, unit: Unit, step: Step, names: Names, shared: Shared) -> None:
+        """Takes a unit through a step. Scores and other judges are told to nobody."""
+        if isinstance(step, Score | Column):
+            return
+        if isinstance(step, Grade) and unit.wiring.role_of(step) != self.going.compared:
+            return
+        self.going.begin(step)
+        await super().take(unit, step, names, shared)

@@ -1,0 +1,127 @@
+"""The secrets of an item: of its row, with their copies; of a row that a role made, also those of the rows it was made
+from, and what the role wrote as secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import cast
+
+from tripos_compiler.plan import Data
+from tripos_compiler.plan import Made as MadeSet
+from tripos_compiler.semantics.names import unveiled
+from tripos_compiler.semantics.rows import item_id
+from tripos_runtime.worlds.changes import Changer
+from tripos_runtime.worlds.copies import Row
+from tripos_runtime.worlds.seen import Made, Place
+from tripos_runtime.worlds.tables import Cell
+from tripos_runtime.worlds.world import World
+
+
+@dataclass(frozen=True)
+class Item:
+    """Some items: their places, their secrets in files, and rows that roles made. `fields` are the names of the fields
+    that are secret, `copies` says where else they stand."""
+
+    title: str
+    places: frozenset[Place]
+    cells: frozenset[Cell]
+    made: frozenset[Made]
+    fields: tuple[str, ...]
+    copies: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, items: Sequence[Item]) -> Item:
+        """Several items as one."""
+        return cls(
+            "",
+            frozenset().union(*(each.places for each in items)),
+            frozenset().union(*(each.cells for each in items)),
+            frozenset().union(*(each.made for each in items)),
+            tuple(sorted({name for each in items for name in each.fields})),
+        )
+
+
+@dataclass(frozen=True)
+class Items:
+    """The items of a world."""
+
+    world: World
+    changer: Changer
+
+    def at(self, place: Place) -> Item:
+        """The item at a place."""
+        rows, made = self._from(place)
+        cells = self.changer.of_rows(rows)
+        fields = {self.changer.roots[cell].field for cell in cells}
+        for name, *_ in made:
+            fields |= {each.name for each in self._made[name].fields if each.secret}
+        return Item(
+            self._title(place), frozenset((place,)), cells, made, tuple(sorted(fields)), tuple(self._copies(cells))
+        )
+
+    def root(self, place: Place) -> Hashable:
+        """The row of a file that an item is of, by whichever name comes first, or else the item itself."""
+        if place not in self._roots:
+            rows = self._from(place)[0]
+            every = {other for row in rows for other in (row, *self.changer.copies.twins(row))}
+            self._roots[place] = min(every, default=place)
+        return self._roots[place]
+
+    @cached_property
+    def _roots(self) -> dict[Place, Hashable]:
+        return {}
+
+    def _title(self, place: Place) -> str:
+        if isinstance(place, str):
+            return "a cell of axes"
+        if len(place) > 2:
+            return f"a row of `{place[0]}`"
+        name, number = place[:2]
+        paths = sorted({key[0] for key in self.changer.tables.every if key[1] == name})
+        return f"row {number} of `{paths[0]}`"
+
+    def _copies(self, cells: Iterable[Cell]) -> Iterator[str]:
+        """Where the secrets of an item stand elsewhere."""
+        found: dict[str, None] = {}
+        for cell in sorted(cells):
+            for key, number, path in self.changer.copies_of(cell):
+                found[f"row {number} of `{key[0]}`, `{'.'.join(path)}`"] = None
+        yield from found
+
+    @cached_property
+    def _made(self) -> Mapping[str, MadeSet]:
+        return self.world.slots.by_name
+
+    def _from(self, place: Place) -> tuple[set[Row], frozenset[Made]]:
+        """The rows of files that an item is, or was made from, and the rows that roles made on the way."""
+        if isinstance(place, str):
+            return set(), frozenset()
+        if len(place) == 2:
+            return {(key, place[1]) for key in self.changer.tables.every if key[1] == place[0]}, frozenset()
+        name, source, *_ = place
+        if isinstance(source, tuple):
+            rows, others = self._from(cast("Made", source))
+            return rows, frozenset({place, *others})
+        return self._sources(self._made[name], source), frozenset({place})
+
+    def _sources(self, made: MadeSet, at: int) -> set[Row]:
+        """The rows of files that a row is made from, the element of its source of that number."""
+        if made.source is None:
+            return set()
+        source = unveiled(made.source)
+        if isinstance(source, Data) and source.dataset not in self._made:
+            sha256, number = self.world.rows.rows[source.dataset][at].origin
+            return {(key, number) for key in self.changer.tables.every if key[1] == sha256}
+        slots = (slot for slot in self.world.slots.slots(made) if slot.at == at)
+        value = next((slot.source for slot in slots), None)
+        return self._by_content.get(item_id(value), set()) if isinstance(value, Mapping) else set()
+
+    @cached_property
+    def _by_content(self) -> Mapping[str, set[Row]]:
+        found: dict[str, set[Row]] = {}
+        for dataset in self.world.plan.datasets:
+            for key, number in self.world.rows.numbers(dataset):
+                found.setdefault(self.world.rows.row(dataset, key, number).item_id, set()).add((key, number))
+        return found

@@ -1,0 +1,124 @@
+"""The data files of a plan as they are written: raw records, which columns of them are secret, and under what names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from tripos_compiler.data import FoundFile
+from tripos_compiler.plan import Plan, Type
+from tripos_runtime.datasets import DataFolders, files_of
+
+Key = tuple[str, str]
+"""A file: its path and its SHA-256."""
+Cell = tuple[Key, int, str]
+"""A value of a file: the number of its row, from 1, and the column."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """The records of a file, each with what the name of the file says."""
+
+    file: FoundFile
+    records: list[dict[str, Any]]
+
+    @cached_property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that any record has."""
+        return tuple(dict.fromkeys(name for record in self.records for name in record))
+
+    def values(self, column: str) -> list[Any]:
+        """What stands in a column, of the records that have it."""
+        return [record[column] for record in self.records if column in record]
+
+
+@dataclass(frozen=True)
+class Secret:
+    """A column of a file that a data set keeps secret, with the type that it is read as."""
+
+    dataset: str
+    field: str
+    type: Type
+    column: str
+
+
+@dataclass
+class Tables:
+    """Every file that a plan's data sets are read from, each read once."""
+
+    plan: Plan
+    reader: DataFolders
+    spec_files: tuple[str, ...]
+    _read: dict[Key, Table] = field(default_factory=dict)
+
+    def keys(self, dataset: str) -> tuple[Key, ...]:
+        """The files of a data set that is read."""
+        return tuple((file.path, file.sha256) for file in self.plan.dataset(dataset).files)
+
+    def __getitem__(self, key: Key) -> Table:
+        return self.every[key]
+
+    @cached_property
+    def every(self) -> Mapping[Key, Table]:
+        """All files. Raises `DataError` where one has changed since the plan was made."""
+        found: dict[Key, Table] = {}
+        for dataset in self.plan.datasets:
+            wanted = {file.path: file.sha256 for file in dataset.files}
+            captures = {(file.path, file.sha256): file.captures for file in dataset.files}
+            for file in files_of(self.reader, dataset.source, self.spec_files, wanted):
+                key = (file.path, file.sha256)
+                told = captures[key]
+                if key not in found:
+                    found[key] = Table(file, [{**told, **record} for record in self.reader.rows(file)])
+                elif not told.keys() <= set(found[key].columns):  # another data set reads more of the file's name
+                    found[key] = Table(file, [{**told, **record} for record in found[key].records])
+        return found
+
+    @cached_property
+    def secrets(self) -> Mapping[Key, tuple[Secret, ...]]:
+        """The secret columns of every file. A column is secret whoever reads it, if one data set keeps it so."""
+        found: dict[Key, dict[str, Secret]] = {}
+        for dataset in self.plan.datasets:
+            for key in self.keys(dataset.name):
+                columns = set(self.every[key].columns)
+                for each in dataset.fields:
+                    own = [name for name in each.columns if name in columns] or [each.columns[0]]
+                    for column in own if each.secret else ():
+                        secret = Secret(dataset.name, each.name, each.type, column)
+                        found.setdefault(key, {}).setdefault(column, secret)
+        return {key: tuple(each.values()) for key, each in found.items()}
+
+    @cached_property
+    def seen(self) -> Mapping[Key, frozenset[str]]:
+        """The columns of every file that some data set reads."""
+        found: dict[Key, set[str]] = {}
+        for dataset in self.plan.datasets:
+            for key in self.keys(dataset.name):
+                found.setdefault(key, set()).update(name for each in dataset.fields for name in each.columns)
+        return {key: frozenset(each) for key, each in found.items()}
+
+    @cached_property
+    def public(self) -> Mapping[Key, frozenset[str]]:
+        """The columns of every file that some data set reads and none keeps secret."""
+        secret = {key: {each.column for each in some} for key, some in self.secrets.items()}
+        return {key: seen - secret.get(key, set()) for key, seen in self.seen.items()}
+
+    @cached_property
+    def told(self) -> Mapping[Key, frozenset[str]]:
+        """The columns of a file that a data set keeps public beside a secret: what they say its author says."""
+        found: dict[Key, set[str]] = {}
+        for dataset in self.plan.datasets:
+            if any(each.secret for each in dataset.fields):
+                public = {column for each in dataset.fields if not each.secret for column in each.columns}
+                for key in self.keys(dataset.name):
+                    found.setdefault(key, set()).update(public)
+        return {key: frozenset(each) for key, each in found.items()}
+
+    def cells(self) -> Iterator[tuple[Cell, Secret]]:
+        """Every secret value of every file."""
+        for key, secrets in self.secrets.items():
+            for number in range(1, len(self.every[key].records) + 1):
+                for secret in secrets:
+                    yield (key, number, secret.column), secret

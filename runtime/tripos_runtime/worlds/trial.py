@@ -1,0 +1,222 @@
+"""Tries a plan in pairs of worlds: where nothing but secrets differs, every message to the compared role is the same.
+
+First the secrets of all rows are changed at once. Only where a message about an item differs then, those of that item
+alone are: secrets of other items may be shown, and its own may not.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from tripos_compiler.plan import Data, Plan, Retrieve, digest
+from tripos_compiler.semantics.names import exprs_of, parts_of
+from tripos_runtime.datasets import DataFolders
+from tripos_runtime.worlds.changes import Change, Changer
+from tripos_runtime.worlds.copies import Copies
+from tripos_runtime.worlds.going import Going, Guesses
+from tripos_runtime.worlds.items import Item, Items
+from tripos_runtime.worlds.revealed import Shown
+from tripos_runtime.worlds.roles import Script
+from tripos_runtime.worlds.sampling import sampled
+from tripos_runtime.worlds.seen import Difference, Place, Seen, Unit, differences
+from tripos_runtime.worlds.stand_ins import stand_ins
+from tripos_runtime.worlds.tables import Tables
+from tripos_runtime.worlds.values import Kind
+from tripos_runtime.worlds.world import World
+
+PAIRS = 4
+ROWS = 24
+"""So many items of a scenario are gone through."""
+MOST_ALONE = 12
+"""So many items at which a step differs are looked at by themselves."""
+MANNERS: tuple[tuple[Kind, bool, bool, bool], ...] = (
+    ("permuted", False, False, False),
+    ("fresh", True, True, False),
+    ("missing", True, True, True),
+    ("drawn", False, False, False),
+)
+"""Of every four pairs, how secrets are changed, whether the other roles are moody, whether roles guess, and
+whether the secrets of all rows are alike in the first world, so that those of one row stand out in the other."""
+
+
+@dataclass(frozen=True)
+class Leak:
+    """A message to the compared role that depends on secrets of the item it is about: `fields` were changed, `alone`
+    are those of them whose change alone makes the difference. `copies` says where else these secrets stand."""
+
+    difference: Difference
+    row: str
+    fields: tuple[str, ...]
+    alone: tuple[str, ...]
+    copies: tuple[str, ...]
+    pair: int
+
+
+@dataclass
+class Trial:
+    """What came of it. `units` counts the items that were gone through by scenario, of those that it has; `others` the
+    steps at which messages differ for secrets of other items only."""
+
+    pairs: int
+    leaks: list[Leak] = field(default_factory=list)
+    messages: int = 0
+    units: dict[str, int] = field(default_factory=dict)
+    told: Counter[str] = field(default_factory=Counter)
+    """Messages by scenario."""
+    others: set[tuple[str, str]] = field(default_factory=set)
+    undecided: set[tuple[str, str]] = field(default_factory=set)
+    """The steps of which not every item was looked at by itself."""
+    seconds: float = 0.0
+
+
+def try_worlds(
+    plan: Plan,
+    reader: DataFolders,
+    spec_files: tuple[str, ...],
+    pairs: int = PAIRS,
+    rows: int = ROWS,
+) -> Trial:
+    """Tries a plan in so many pairs of worlds. Raises `DataError` where a data file has changed since it was made."""
+    began = time.monotonic()
+    trial = _Trying(plan, reader, spec_files, rows)
+    found = Trial(pairs)
+    for number in range(pairs):
+        trial.pair(number, found)
+    found.seconds = time.monotonic() - began
+    return found
+
+
+@dataclass
+class _Trying:
+    plan: Plan
+    reader: DataFolders
+    spec_files: tuple[str, ...]
+    limit: int
+
+    @cached_property
+    def tables(self) -> Tables:
+        return Tables(self.plan, self.reader, self.spec_files)
+
+    @cached_property
+    def files(self) -> World:
+        """The world as it is in the files."""
+        return World(self.plan, self.reader, self.spec_files, tables=self.tables)
+
+    @cached_property
+    def changer(self) -> Changer:
+        return Changer(self.tables, Copies(self.tables), self.files.axes)
+
+    @cached_property
+    def places(self) -> Mapping[str, frozenset[Place] | None]:
+        return sampled(self.files, self.limit)
+
+    def pair(self, number: int, found: Trial) -> None:
+        """Tries one pair, and adds what it finds."""
+        kind, moody, guesses, alike = MANNERS[number % len(MANNERS)]
+        under = Change("alike", number) if alike else None
+        script = Script(number, moody, guesses)
+        known: Guesses = {}
+        shown = Shown()
+        first = self._going(script, under, known, shown)
+        one = first.go(self.plan.scenarios, self.places, self.limit)
+        change = Change(kind, number, under=under)
+        other = self._going(script, change, known, shown, first).go(self.plan.scenarios, self.places, self.limit)
+        found.messages += one.messages + other.messages
+        for unit, parts in one.units.items():
+            found.told[unit.scenario] += len(parts)
+        if not found.units:
+            found.units = dict(Counter(unit.scenario for unit in one.units))
+        items = Items(first.world, self.changer)
+        different = [each for each in differences(one, other, items.root) if not _is_known(each, found)]
+        if not different:
+            return
+        found.messages += self._alone(first, one, change, different, items, found)
+
+    def _alone(
+        self, first: Going, one: Seen, change: Change, different: list[Difference], items: Items, found: Trial
+    ) -> int:
+        """Looks at the items at which something differs, with their secrets alone changed: first all of them at once,
+        then one by one. How many messages were compared."""
+        every = [items.at(place) for place in dict.fromkeys(each.unit.place for each in different)]
+        together = self._again(first, change, Item.of(every), items)
+        messages = together.messages
+        left = [each for each in differences(one, together, items.root) if not _is_known(each, found)]
+        left.sort(key=lambda each: digest([change.seed, *each.unit]))  # other items in every pair
+        found.others.update((each.unit.scenario, each.part.step) for each in different)
+        tried: Counter[tuple[str, str]] = Counter()
+        for each in left:
+            step = (each.unit.scenario, each.part.step)
+            if _is_known(each, found):
+                continue
+            if tried[step] >= MOST_ALONE:
+                found.undecided.add(step)
+                continue
+            tried[step] += 1
+            item = items.at(each.unit.place)
+            seen = self._again(first, change, item, items)
+            messages += seen.messages
+            for own in differences(one, seen, items.root, {each.unit.place}):
+                if not _is_known(own, found):
+                    found.leaks.append(self._leak(own, first, one, change, item, items))
+        leaking = {(leak.difference.unit.scenario, leak.difference.part.step) for leak in found.leaks}
+        found.others -= leaking
+        found.undecided -= leaking
+        return messages
+
+    def _leak(self, own: Difference, first: Going, one: Seen, change: Change, item: Item, items: Items) -> Leak:
+        """What is told of a leak: the fields whose change alone makes it."""
+        alone = []
+        for name in item.fields if len(item.fields) > 1 else ():
+            seen = self._again(first, replace(change, fields=frozenset((name,))), item, items)
+            if any(
+                each.unit == own.unit and each.part.step == own.part.step
+                for each in differences(one, seen, items.root, {own.unit.place})
+            ):
+                alone.append(name)
+        return Leak(own, item.title, item.fields, tuple(alone) or item.fields, item.copies, change.seed)
+
+    def _again(self, first: Going, change: Change, item: Item, items: Items) -> Seen:
+        """The first world with the secrets of some items changed, and what is sent about these."""
+        roots = {items.root(place) for place in item.places}
+        places = {
+            name: None if those is None else frozenset(each for each in those if items.root(each) in roots)
+            for name, those in self.places.items()
+        }
+        scenarios = [each for each in self.plan.scenarios if places[each.name] is None or places[each.name]]
+        own = replace(change, cells=item.cells, made=item.made)
+        return self._going(first.script, own, first.guesses, first.shown, first).go(scenarios, places, self.limit)
+
+    def _going(
+        self,
+        script: Script,
+        change: Change | None,
+        known: Guesses,
+        shown: Shown,
+        first: Going | None = None,
+    ) -> Going:
+        records = {} if change is None else self.changer.records(change)
+        world = World(self.plan, self.reader, self.spec_files, tables=self.tables, records=records, base=self.files)
+        same = first is not None and not any(world.rows.changes(name) for name in _looked_through(self.plan))
+        functions = stand_ins(self.plan, repr(change))
+        return Going(world, script, change, first is None, functions, shown, known, first if same else None)
+
+
+def _looked_through(plan: Plan) -> set[str]:
+    """The data sets that steps retrieve from."""
+    steps = [step for scenario in plan.scenarios for step in scenario.steps if isinstance(step, Retrieve)]
+    return {
+        part.dataset for step in steps for expr in exprs_of(step) for part in parts_of(expr) if isinstance(part, Data)
+    }
+
+
+def _is_known(each: Difference, found: Trial) -> bool:
+    """Whether a leak at that step is known already."""
+    at = (each.unit.scenario, each.part.step)
+    return any((leak.difference.unit.scenario, leak.difference.part.step) == at for leak in found.leaks)
+
+
+__all__ = ["Leak", "Trial", "Unit", "try_worlds"]

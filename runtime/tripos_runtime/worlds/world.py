@@ -1,0 +1,110 @@
+"""A world: the rows of a plan with some secrets changed, and its cases."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tripos_compiler.plan import Dataset, Expr, Scenario
+from tripos_compiler.semantics.evaluate import Unavailable
+from tripos_compiler.semantics.rows import Misfit, read_row
+from tripos_runtime.cases import Case, CaseSource
+from tripos_runtime.sources import SourceRow, Sources
+from tripos_runtime.worlds.changes import Records
+from tripos_runtime.worlds.seen import Place
+from tripos_runtime.worlds.tables import Key, Tables
+
+
+@dataclass(frozen=True)
+class WorldSources(Sources):
+    """The rows of a world. What is as in the files is shared with the world of the files, `base`."""
+
+    tables: Tables = field(kw_only=True)
+    records: Records = field(kw_only=True, default_factory=dict)
+    base: WorldSources | None = field(kw_only=True, default=None)
+    _typed: dict[tuple[str, Key, int], SourceRow] = field(default_factory=dict)
+
+    def stream(self, dataset: Dataset) -> Iterator[SourceRow]:
+        """The rows of a data set, as this world has them."""
+        if self.base is not None and not self.changes(dataset.name):
+            yield from self.base.rows[dataset.name]
+            return
+        for key, number in self.numbers(dataset):
+            yield self.row(dataset, key, number)
+
+    def numbers(self, dataset: Dataset) -> Iterator[tuple[Key, int]]:
+        """The rows of a data set by file and number, those that repeat another left out."""
+        for file in dataset.files:
+            key, repeats = (file.path, file.sha256), set(file.repeats)
+            for number in range(1, len(self.tables[key].records) + 1):
+                if number not in repeats:
+                    yield key, number
+
+    def row(self, dataset: Dataset, key: Key, number: int) -> SourceRow:
+        """A row of a data set, read once."""
+        about = (dataset.name, key, number)
+        if about not in self._typed:
+            self._typed[about] = self._read(dataset, key, number)
+        return self._typed[about]
+
+    def _read(self, dataset: Dataset, key: Key, number: int) -> SourceRow:
+        record = self.records.get(key, {}).get(number)
+        if record is None:
+            if self.base is not None:
+                return self.base.row(dataset, key, number)
+            record = self.tables[key].records[number - 1]
+        row = read_row(dataset, record, self.axes)
+        if isinstance(row, Misfit):  # a copy that is read as a type of its own: here it stays as it is
+            assert self.base is not None, f"row {number} of {key[0]} did not fit after compilation: {row}"
+            return self.base.row(dataset, key, number)
+        return SourceRow(row, (key[1], number))
+
+    def changes(self, dataset: str) -> bool:
+        """Whether any row of a data set may be other than in the files."""
+        if any(each.name == dataset for each in self.plan.made):
+            return True
+        return any(key in self.records for key in self.tables.keys(dataset))
+
+
+@dataclass(frozen=True)
+class World(CaseSource):
+    """The cases of a world."""
+
+    tables: Tables = field(kw_only=True)
+    records: Records = field(kw_only=True, default_factory=dict)
+    base: World | None = field(kw_only=True, default=None)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        base = self.base.rows if self.base is not None else None
+        sources = WorldSources(
+            self.plan, self.reader, self.spec_files, self.axes, tables=self.tables, records=self.records, base=base
+        )
+        object.__setattr__(self, "sources", sources)
+
+    @property
+    def rows(self) -> WorldSources:
+        """Its rows."""
+        assert isinstance(self.sources, WorldSources)
+        return self.sources
+
+    def picked(self, scenario: Scenario, places: Collection[Place] | None) -> Iterator[Case]:
+        """The cases of a scenario that are of the rows at these places, or all of them."""
+        rows = scenario.rows
+        if rows is None or self._is_made(scenario) or places is None:
+            for case in self._every(scenario):
+                if places is None or (case.origin or case.item_id) in places:
+                    yield case
+            return
+        dataset = self.plan.dataset(rows.dataset)
+        for key, number in self.rows.numbers(dataset):
+            if (key[1], number) in places:
+                found = self._case(scenario, rows, self.rows.row(dataset, key, number))
+                if found is not None:
+                    yield found
+
+    def _holds(self, where: Expr, names: Mapping[str, object], row: SourceRow) -> bool:
+        try:
+            return super()._holds(where, names, row)
+        except Unavailable:  # the compiler has seen that it has a value for the rows of the files, and no others
+            return False

@@ -1,0 +1,214 @@
+"""Python functions that provably read nothing and remember nothing, and those that are not proved."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import json
+import random
+from pathlib import Path
+
+import pytest
+from compiling import compile_files, plan_of
+
+from tripos_compiler.secrecy.harmless import SAFE_MODULES, safe_name, unsafe_attribute
+from tripos_compiler.secrecy.purity import why_impure
+
+PURE = {
+    "a pattern": 'import re\nP = re.compile(r"\\d+", re.I | re.M)\ndef f(t: str) -> bool:\n    return bool(P.search(t))\n',
+    "a table": 'UNITS = {"m": 1.0, "km": 1e3}\ndef f(t: str) -> float:\n    return UNITS[t] if t in UNITS else 0.0\n',
+    "a table of names": 'WORDS = set("a b c".split())\ndef f(t: str) -> bool:\n    return t in WORDS\n',
+    "a table made of another": (
+        'A = {"a": 1}\nB = {v: k for k, v in A.items()}\ndef f(n: int) -> str:\n    return B.get(n, "")\n'
+    ),
+    "a translation": 'T = str.maketrans("ab", "ba")\ndef f(t: str) -> str:\n    return t.translate(T)\n',
+    "json": "import json\ndef f(t: str) -> int:\n    return len(json.loads(t))\n",
+    "a day": "from datetime import date\ndef f(t: str) -> int:\n    return date.fromisoformat(t).year\n",
+    "a class": (
+        "from dataclasses import dataclass, field\n@dataclass\nclass Box:\n    parts: list = field(default_factory=list)\n"
+        "    size: int = 0\n    def __post_init__(self):\n        self.size = len(self.parts)\n"
+        "def f(t: str) -> int:\n    return Box([t]).size\n"
+    ),
+    "its own lists": "def f(t: str) -> int:\n    seen = []\n    seen.append(t)\n    seen[0] += t\n    return len(seen)\n",
+    "a closure": (
+        "def f(t: str) -> int:\n    n = 0\n    def more():\n        nonlocal n\n        n += 1\n    more()\n    return n\n"
+    ),
+    "a format that is written out": 'def f(n: float) -> str:\n    return "{:.2f}".format(n) + f"{n:.1f}"\n',
+    "a script": 'def f(t: str) -> str:\n    return t\nif __name__ == "__main__":\n    print(f("a"))\n',
+    "an error": 'def f(t: str) -> str:\n    if not t:\n        raise ValueError(f"nothing in {t!r}")\n    return t\n',
+}
+IMPURE = {
+    "a file": 'def f(t: str) -> str:\n    return open("keys.txt").read()\n',
+    "a file by path": "from pathlib import Path\ndef f(t: str) -> str:\n    return Path(t).read_text()\n",
+    "a file by os": "import os\ndef f(t: str) -> str:\n    return os.popen(t).read()\n",
+    "a module of a module": 'import re\ndef f(t: str) -> str:\n    return re.enum.sys.modules["os"].popen(t).read()\n',
+    "a name of a private module": "from re import _compiler as c\ndef f(t: str) -> str:\n    return c.sys\n",
+    "eval": "def f(t: str) -> str:\n    return eval(t)\n",
+    "a hidden import": 'def f(t: str) -> str:\n    return __import__("os").popen(t).read()\n',
+    "the built-in names": 'def f(t: str) -> str:\n    return __builtins__["open"](t).read()\n',
+    "getattr": 'def f(t: str) -> str:\n    return getattr(t, "__cl" + "ass__")\n',
+    "a dunder": "def f(t: str) -> str:\n    return str(t.__class__.__mro__[1].__subclasses__())\n",
+    "a dunder in a pattern": (
+        "def f(t: str) -> str:\n    match f:\n        case object(__globals__=g):\n            return str(g)\n    return t\n"
+    ),
+    "a dunder in a format": 'def f(t: str) -> str:\n    return "{0.__globals__}".format(f)\n',
+    "a format that is given": "def f(t: str) -> str:\n    return t.format(f)\n",
+    "a format by name": "def f(t: str) -> str:\n    return str.format(t, f)\n",
+    "a frame": "def f(t: str) -> str:\n    g = (x for x in t)\n    return str(g.gi_frame.f_globals)\n",
+    "globals": "def f(t: str) -> str:\n    return str(globals())\n",
+    "input": "def f(t: str) -> str:\n    return input()\n",
+    "the clock": "from datetime import datetime\ndef f(t: str) -> str:\n    return str(datetime.now())\n",
+    "chance": "import random\ndef f(t: str) -> float:\n    return random.random()\n",
+    "a file beside": "from keys import KEYS\ndef f(t: str) -> str:\n    return KEYS[t]\n",
+    "everything": "from math import *\ndef f(t: str) -> float:\n    return sin(1)\n",
+    "a list that grows": "SEEN = []\ndef f(t: str) -> str:\n    SEEN.append(t)\n    return SEEN[0]\n",
+    "a list that is handed on": "SEEN = []\ndef g(s):\n    return s\ndef f(t: str) -> str:\n    return g(SEEN)[0]\n",
+    "a list under another name": "SEEN = []\ndef f(t: str) -> str:\n    s = SEEN\n    s.append(t)\n    return s[0]\n",
+    "a list in a list": "SEEN = [[]]\ndef f(t: str) -> str:\n    SEEN[0].append(t)\n    return SEEN[0][0]\n",
+    "a list in a pair": "SEEN = ([],)\ndef f(t: str) -> str:\n    SEEN[0].append(t)\n    return SEEN[0][0]\n",
+    "a list by an assignment inside": "A = (B := [])\ndef f(t: str) -> str:\n    B.append(t)\n    return B[0]\n",
+    "a list that is kept once": (
+        "if True:\n    SEEN = []\nelse:\n    SEEN = 1\ndef f(t: str) -> str:\n    SEEN.append(t)\n    return SEEN[0]\n"
+    ),
+    "an item that is set": 'SEEN = {}\ndef f(t: str) -> str:\n    SEEN["a"] = t\n    return SEEN["a"]\n',
+    "a comparison that keeps": (
+        "SEEN = []\nclass A:\n    def __eq__(self, other):\n        other.append(1)\n        return True\n"
+        "def f(t: str) -> bool:\n    return A() == SEEN\n"
+    ),
+    "a global": "N = 0\ndef f(t: str) -> int:\n    global N\n    N += 1\n    return N\n",
+    "a default": "def f(t: str, seen: list[str] = []) -> str:\n    seen.append(t)\n    return seen[0]\n",
+    "a default of a lambda": "G = lambda t, seen=[]: seen.append(t)\ndef f(t: str) -> str:\n    return str(G(t))\n",
+    "an attribute of itself": "def f(t: str) -> str:\n    f.seen = t\n    return f.seen\n",
+    "an attribute by a method": (
+        "class A:\n    def put(self, t):\n        self.x = t\ndef f(t: str) -> str:\n    A.put(A, t)\n    return A.x\n"
+    ),
+    "a class that keeps": "class A:\n    seen = []\ndef f(t: str) -> str:\n    A.seen.append(t)\n    return A.seen[0]\n",
+    "an object that keeps": (
+        "class A:\n    def __init__(self):\n        self.seen = []\nONE = A()\n"
+        "def f(t: str) -> str:\n    ONE.seen.append(t)\n    return ONE.seen[0]\n"
+    ),
+    "a field that keeps": (
+        "from dataclasses import dataclass, field\nclass A:\n    def __init__(self):\n        self.seen = []\n"
+        "@dataclass\nclass B:\n    a: A = field(default=A())\ndef f(t: str) -> int:\n    B().a.seen.append(t)\n    return 1\n"
+    ),
+    "a cache": (
+        "from functools import lru_cache\n@lru_cache\ndef seen() -> list[str]:\n    return []\n"
+        "def f(t: str) -> str:\n    seen().append(t)\n    return seen()[0]\n"
+    ),
+    "a decorator that keeps": (
+        "def unique(g):\n    seen = []\n    def inner(t: str) -> str:\n        seen.append(t)\n        return seen[0]\n"
+        "    return inner\n@unique\ndef f(t: str) -> str:\n    return t\n"
+    ),
+    "an iterator": "IT = iter([1, 2])\ndef f(t: str) -> int:\n    return next(IT)\n",
+    "a loop at the top": "for i in (1, 2):\n    pass\ndef f(t: str) -> str:\n    return t\n",
+    "a call at the top": "def g():\n    return []\nSEEN = g()\ndef f(t: str) -> str:\n    SEEN.append(t)\n    return SEEN[0]\n",
+    "a name that is not there": "def f(t: str) -> str:\n    return KEYS[t]\n",
+    "len of its own": (
+        "SEEN = []\ndef len(s):\n    s.append(1)\n    return s\ndef f(t: str) -> str:\n    return str(len(SEEN))\n"
+    ),
+    "a context of decimals": "import decimal\ndef f(t: str) -> int:\n    decimal.getcontext().prec += 1\n    return 1\n",
+}
+SPEC = """benchmark b "1.0.0" { languages en }
+role candidate compared
+function f from "f.py:f"
+scenario s {
+  ask reply by candidate { prompt "Hello" }
+  score near = f(reply.text) == f("a")
+}
+"""
+
+
+@pytest.mark.parametrize("what", PURE)
+def test_what_reads_nothing_is_proved(what: str) -> None:
+    compile(PURE[what], what, "exec")
+    assert why_impure(ast.parse(PURE[what]), "f.py") is None
+
+
+@pytest.mark.parametrize("what", IMPURE)
+def test_what_reads_or_remembers_is_not_proved(what: str) -> None:
+    compile(IMPURE[what], what, "exec")
+    assert (why_impure(ast.parse(IMPURE[what]), "f.py") or "").startswith("line ")
+
+
+@pytest.mark.parametrize("what", IMPURE)
+def test_what_is_not_proved_is_not_proved_among_what_is(what: str) -> None:
+    draw = random.Random(what)
+    for _ in range(5):
+        pieces = [*draw.sample(sorted(PURE.values()), 3), IMPURE[what]]
+        draw.shuffle(pieces)
+        text = "\n".join(piece.replace("def f(", f"def f{place}(") for place, piece in enumerate(pieces))
+        assert why_impure(ast.parse(text), "f.py") is not None
+
+
+@pytest.mark.parametrize("module", sorted(SAFE_MODULES))
+def test_nothing_that_may_be_used_of_a_module_could_be_changed_for_all(module: str) -> None:
+    found = importlib.import_module(module)
+    kept = [name for name in dir(found) if safe_name(module, name)]
+    changed = (list, dict, set, bytearray)
+    assert [name for name in kept if isinstance(getattr(found, name), changed)] == []
+    inside = {
+        f"{name}.{inner}"
+        for name in kept
+        if isinstance(getattr(found, name), type)
+        for inner, value in vars(getattr(found, name)).items()
+        if isinstance(value, changed) and not unsafe_attribute(inner)
+    }
+    assert inside == set()
+
+
+def test_modules_of_a_package_are_followed() -> None:
+    modules = {
+        "p.units": ast.parse('import re\nUNITS = {"m": 1.0}\ndef g(t):\n    return len(t)\n'),
+        "p.keys": ast.parse('def keys():\n    return open("keys").read()\n'),
+        "p.round": ast.parse("from .main import f\n"),
+    }
+
+    def find(written: str, within: str) -> tuple[str, ast.Module] | None:
+        name = "p" + written
+        return (name, modules[name]) if name in modules else None
+
+    def why(text: str) -> str | None:
+        return why_impure(ast.parse(text), "p.main", find)
+
+    assert why("from .units import UNITS, g\ndef f(t):\n    return g(t) * UNITS[t]\n") is None
+    assert why("from .units import UNITS\ndef f(t):\n    UNITS[t] = 1.0\n") is not None
+    assert why("from .units import re\ndef f(t):\n    return t\n") is not None
+    assert (
+        why("from .units import nothing\ndef f(t):\n    return t\n") == "line 1 of p.main imports `nothing` of `.units`"
+    )
+    assert why("from .keys import keys\ndef f(t):\n    return keys()\n") == "line 2 of p.keys uses `open`"
+    assert why("from .round import f\ndef g(t):\n    return f(t)\n") is not None
+    assert why("from .elsewhere import f\ndef g(t):\n    return f(t)\n") == "line 1 of p.main imports `.elsewhere`"
+
+
+@pytest.mark.parametrize(
+    ("text", "pure", "purity"),
+    [
+        (PURE["a table"], "", "proved"),
+        (PURE["a table"], " pure", "proved"),
+        (IMPURE["a cache"], "", None),
+        (IMPURE["a cache"], " pure", "declared"),
+    ],
+)
+def test_the_plan_says_whether_a_function_is_pure_and_who_says_so(
+    tmp_path: Path, text: str, pure: str, purity: str | None
+) -> None:
+    spec = SPEC.replace('"f.py:f"', f'"f.py:f"{pure}')
+    [plugin] = plan_of(compile_files(tmp_path, {"spec.tripos": spec, "f.py": text})).plugins
+    assert (plugin.purity, plugin.pure) == (purity, purity is not None)
+
+
+def test_a_scorer_in_python_is_pure_likewise(tmp_path: Path) -> None:
+    spec = SPEC.replace('function f from "f.py:f"', 'scorer f(t: text) -> bool from "f.py:f" pure')
+    spec = spec.replace('f(reply.text) == f("a")', "f(reply.text)")
+    text = "import os\ndef f(t: str) -> bool:\n    return os.sep in t\n"
+    [plugin] = plan_of(compile_files(tmp_path, {"spec.tripos": spec, "f.py": text})).plugins
+    assert plugin.purity == "declared"
+
+
+def test_purity_changes_no_fingerprint(tmp_path: Path) -> None:
+    files = {"spec.tripos": SPEC, "f.py": IMPURE["a cache"]}
+    plain = plan_of(compile_files(tmp_path, files))
+    declared = plan_of(compile_files(tmp_path, {**files, "spec.tripos": SPEC.replace('f.py:f"', 'f.py:f" pure')}))
+    assert plain.scenarios == declared.scenarios
+    assert json.loads(plain.model_dump_json())["plugins"][0].get("purity") is None

@@ -1,0 +1,86 @@
+"""What an expression comes to lies between the ends that are told of it, whatever the replies are."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.compiler.compiling import compile_text, plan_of
+from tripos_compiler.plan import Binary, Call, Expr, Get, Literal_, Ref, Unary
+from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.ranges import ranges_of
+
+PLAN = plan_of(
+    compile_text("""\
+benchmark demo "1.0.0" { languages en }
+role candidate compared
+scenario sums {
+  ask reply by candidate {
+    prompt "What is 6 * 7?"
+    returns { sure -2..5, part { mark 1..3 }, marks list<1..4>, maybe 1..5?, size integer }
+  }
+  ask parsed by candidate { prompt "From 1 to 10: {{ reply.sure }}", returns 1..10 }
+  score it = parsed
+}
+""")
+)
+REPLIES = st.fixed_dictionaries(
+    {
+        "reply": st.fixed_dictionaries(
+            {
+                "sure": st.integers(-2, 5),
+                "part": st.fixed_dictionaries({"mark": st.integers(1, 3)}),
+                "marks": st.lists(st.integers(1, 4), max_size=3),
+                "maybe": st.none() | st.integers(1, 5),
+                "size": st.integers(-1000, 1000),
+            }
+        ),
+        "parsed": st.fixed_dictionaries({"value": st.integers(1, 10)}),
+    }
+)
+MARKS = Ref(path=("reply", "marks"))
+PLACES: list[Expr] = [
+    Ref(path=("reply", "sure")),
+    Ref(path=("parsed", "value")),
+    Ref(path=("reply", "size")),
+    Get(of=Ref(path=("reply", "part")), field="mark"),
+    Call(function="first", args=(MARKS,)),
+    Call(function="nth", args=(MARKS, Literal_(value=1))),
+    Call(function="length", args=(MARKS,)),
+    Call(function="default", args=(Ref(path=("reply", "maybe")), Literal_(value=0))),
+]
+NUMBERS = st.sampled_from([0, 1, -1, 2, 10, 0.5, -0.1, 1 / 3, 100]).map(lambda value: Literal_(value=value))
+
+
+def larger(parts: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
+    binary = st.builds(Binary, operator=st.sampled_from(["+", "-", "*", "/"]), left=parts, right=parts)
+    single = st.sampled_from(["abs", "floor", "ceil", "round", "sqrt"])
+    several = st.sampled_from(["min", "max", "default"])
+    chosen = st.builds(lambda *args: Call(function="choose", args=args), st.just(LESS), parts, parts)
+    return (
+        binary
+        | st.builds(lambda value: Unary(operator="-", value=value), parts)
+        | st.builds(lambda name, value: Call(function=name, args=(value,)), single, parts)
+        | st.builds(lambda value: Call(function="round", args=(value, Literal_(value=1))), parts)
+        | st.builds(lambda name, *args: Call(function=name, args=args), several, parts, parts)
+        | chosen
+    )
+
+
+LESS = Binary(operator="<", left=PLACES[0], right=Literal_(value=2))
+EXPRESSIONS = st.recursive(st.sampled_from(PLACES) | NUMBERS, larger, max_leaves=6)
+
+
+@settings(max_examples=int(os.environ.get("TRIPOS_EXAMPLES", "500")), deadline=None)
+@given(expr=EXPRESSIONS, replies=st.lists(REPLIES, min_size=1, max_size=5))
+def test_a_value_lies_between_the_ends_that_are_told(expr: Expr, replies: list[dict[str, Any]]) -> None:
+    low, high = ranges_of(PLAN).of(PLAN.scenarios[0], expr)
+    for names in replies:
+        try:
+            value = evaluate(expr, names)
+        except Unavailable:
+            continue
+        assert low <= value <= high

@@ -1,0 +1,16 @@
+"""How much the tests do: `make test` runs their short form, and `make test-all` all of it, with `TRIPOS_TESTS=all`."""
+
+from __future__ import annotations
+
+import os
+from typing import TypeVar
+
+Size = TypeVar("Size")
+
+ALL = os.environ.get("TRIPOS_TESTS") == "all"
+"""Whether tests that are marked `long` run, and others at their full size."""
+
+
+def sized(short: Size, full: Size) -> Size:
+    """A number of examples, kills or repetitions."""
+    return full if ALL else short

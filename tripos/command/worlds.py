@@ -1,0 +1,146 @@
+"""`tripos check --worlds`: what the trial of secrecy found, as diagnostics and as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from tripos.failure import Failure
+from tripos_compiler.compile import Compilation
+from tripos_compiler.data import DataError
+from tripos_compiler.diagnostics import Diagnostic
+from tripos_compiler.diagnostics.model import Label
+from tripos_compiler.plan import Plan
+from tripos_runtime.datasets import DataFolders
+from tripos_runtime.worlds.seen import Sent
+from tripos_runtime.worlds.trial import Leak, Trial, try_worlds
+
+AROUND = 60
+"""So many characters of a message are shown before and behind the place where two part."""
+MOST_COPIES = 3
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What a trial of a spec came to."""
+
+    trial: Trial
+    compilation: Compilation
+    plan: Plan
+
+    @property
+    def diagnostics(self) -> list[Diagnostic]:
+        """An error for every step whose messages depend on a secret."""
+        compared = next(role.name for role in self.plan.roles if role.kind == "compared")
+        return [_diagnostic(leak, compared, self.compilation) for leak in self.trial.leaks]
+
+    def lines(self, path: str) -> Iterator[str]:
+        """What it came to, for people."""
+        return _lines(path, self.trial, self.plan)
+
+
+def tried(compilation: Compilation, folders: DataFolders, pairs: int) -> Tried:
+    """What comes of a spec that compiled in so many pairs of worlds. Raises `Failure`."""
+    assert compilation.plan is not None
+    files = tuple(source.path for source in compilation.sources)
+    try:
+        trial = try_worlds(compilation.plan, folders, files, pairs)
+    except DataError as error:
+        raise Failure("E0307", error.message, error.help) from error
+    return Tried(trial, compilation, compilation.plan)
+
+
+def _diagnostic(leak: Leak, compared: str, compilation: Compilation) -> Diagnostic:
+    at = leak.difference
+    fields = _listed([f"`{name}`" for name in leak.alone])
+    what = "secret" if len(leak.alone) == 1 else "secrets"
+    message = f"what `{compared}` is told by `{at.part.step}` of `{at.unit.scenario}` depends on the {what} {fields}"
+    return Diagnostic(
+        "R0501",
+        message,
+        tuple(_labels(leak, compilation)),
+        "leave it to the graders, or say `reveal(…)` where the protocol wants it shown",
+        tuple(_notes(leak, compared)),
+    )
+
+
+def _labels(leak: Leak, compilation: Compilation) -> Iterator[Label]:
+    """Where the step is declared, or else its scenario."""
+    unit, step = leak.difference.unit, leak.difference.part.step
+    symbols = compilation.index.symbols.values()
+    owners = [each for each in symbols if each.owner == f"scenario {unit.scenario}" and each.name == step]
+    scenarios = [each for each in symbols if each.kind == "scenario" and each.name == unit.scenario]
+    for symbol in (*owners, *scenarios)[:1]:
+        yield Label(symbol.span, "this is another message where nothing but that differs")
+
+
+def _notes(leak: Leak, compared: str) -> Iterator[str]:
+    at = leak.difference
+    arms = ", ".join(f"{arm} {value}" for arm, value in at.part.arms)
+    where = leak.row + (f", under {arms}" if arms else "")
+    if at.elsewhere is not None:
+        yield f"{where}: `{at.unit.scenario}` asks about it in one world, and `{at.elsewhere}` in the other"
+    elif at.one is None or at.other is None:
+        yield f"{where}: `{compared}` is asked in one world, and not in the other"
+    else:
+        turn = f", message {at.part.turn}" if at.part.turn > 1 else ""
+        yield f"{where}{turn}, in two worlds:"
+    one, other = parted(at.one, at.other)
+    yield f"- {one}"
+    yield f"+ {other}"
+    if leak.fields != leak.alone:
+        yield f"its secrets are {_listed([f'`{name}`' for name in leak.fields])}"
+    if leak.copies:
+        more = f", and {len(leak.copies) - MOST_COPIES} more" if len(leak.copies) > MOST_COPIES else ""
+        yield f"the same stands in {'; '.join(leak.copies[:MOST_COPIES])}{more}, and was changed alike"
+
+
+def parted(one: Sent | None, other: Sent | None) -> tuple[str, str]:
+    """The two messages around the place where they part.
+
+    >>> parted((("user", "It is 42."),), (("user", "It is 7."),))
+    ('user: It is 42.', 'user: It is 7.')
+    """
+    first, second = _text(one), _text(other)
+    alike = (mine == theirs for mine, theirs in zip(first, second, strict=False))
+    at = next((at for at, same in enumerate(alike) if not same), min(len(first), len(second)))
+    return _cut(first, at if one and other else 0), _cut(second, at if one and other else 0)
+
+
+def _text(sent: Sent | None) -> str:
+    return "(nothing)" if sent is None else "\n".join(f"{role}: {text}" for role, text in sent)
+
+
+def _cut(text: str, at: int) -> str:
+    start, end = max(0, at - AROUND), at + AROUND
+    return f"{'…' if start else ''}{text[start:end]}{'…' if end < len(text) else ''}"
+
+
+def _lines(path: str, trial: Trial, plan: Plan) -> Iterator[str]:
+    found = f"{len(trial.leaks)} depend on a secret" if len(trial.leaks) != 1 else "1 depends on a secret"
+    pairs = f"{trial.pairs} {'pair' if trial.pairs == 1 else 'pairs'} of worlds"
+    came = found if trial.leaks else "none differs"
+    yield f"{path}: {pairs}, {trial.messages:,} messages compared: {came} ({trial.seconds:.1f} s)"
+    counts = {scenario.name: scenario.row_count for scenario in plan.scenarios}
+    width = max(map(len, counts), default=0)
+    for name, count in counts.items():
+        gone = trial.units.get(name, 0)
+        of = f"{gone:,} of {max(count, gone):,} items"
+        yield f"  {name:<{width}}  {of}, {trial.told[name]:,} requests to the compared role{_besides(trial, name)}"
+    if plan.plugins:
+        names = _listed([f"`{each.name}`" for each in plan.plugins])
+        yield f"  Python functions are not called: other values stand in for what {names} would give"
+
+
+def _besides(trial: Trial, scenario: str) -> str:
+    """What is to be said of a scenario beside its counts."""
+    said = "" if trial.units.get(scenario) else "; there was no item to go through"
+    if any(name == scenario for name, _ in trial.others):
+        said += "; secrets of other items are shown"
+    if any(name == scenario for name, _ in trial.undecided):
+        said += "; not every item that differs was looked at by itself"
+    return said
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}" if names else "of no field"
