@@ -63,13 +63,17 @@ class Log:
 
 
 class EmbeddingServer(ThreadingHTTPServer):
-    """Embeds texts in OpenAI's form; the first part of an address names the process that asks."""
+    """Embeds texts in OpenAI's form; the first part of an address names the process that asks.
+
+    A process in `most` is answered that many requests and no more, so that it is there to be killed on any machine."""
 
     daemon_threads = True
 
     def __init__(self) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
         self.log = Log()
+        self.most: dict[str, int] = {}
+        self.closing = threading.Event()
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -82,7 +86,11 @@ class Handler(BaseHTTPRequestHandler):
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         batch = Batch(self.path.split("/")[1], tuple(asked["input"]))
         with log.lock:
+            earlier = sum(each.process == batch.process for each in log.batches)
             log.batches.append(batch)
+        if earlier >= self.server.most.get(batch.process, sys.maxsize):
+            self.server.closing.wait()
+            return
         time.sleep(LATENCY_S * (len(batch.texts[0]) % 3 + 1) / 3)
         entries = [{"index": at, "embedding": mock_vector(text)[:32]} for at, text in enumerate(batch.texts)]
         usage = {"prompt_tokens": len(batch.texts), "total_tokens": len(batch.texts)}
@@ -102,6 +110,7 @@ def server() -> Iterator[EmbeddingServer]:
     thread = threading.Thread(target=serving.serve_forever)
     thread.start()
     yield serving
+    serving.closing.set()
     serving.shutdown()
     thread.join()
     serving.server_close()
@@ -158,8 +167,9 @@ def test_no_text_is_embedded_twice_however_often_a_run_is_killed(
 
         store, stopped_s = tmp_path / "stores" / "killed", {}
         for number in range(KILLS):
-            life = start(starter, f"life{number}", server, work, store)
             count, latest_s = rng.randint(1, 2), time.monotonic() + LONGEST_S
+            server.most[f"life{number}"] = count
+            life = start(starter, f"life{number}", server, work, store)
             while server.log.handed(life.name) < count and not life.wait(LOOK_S):
                 assert time.monotonic() < latest_s, f"`{life.name}` hangs:\n{life.told()}"
             life.wait(rng.choice((0.0, 0.02, 2 * MARGIN_S)))
