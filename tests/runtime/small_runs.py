@@ -53,16 +53,18 @@ class ScriptedModel:
 
 @dataclass
 class ScriptedCaller:
-    """Answers by a script, and keeps what it was asked."""
+    """Answers by a script, and keeps what it was asked. `delay` is how often others go on before a reply arrives."""
 
     model: ScriptedModel
     script: Script
+    delay: Callable[[Request], int] = lambda request: 1
     asked: list[Request] = field(default_factory=list)
 
     async def call(self, request: Request, lane: tuple[str, str]) -> Called:
         """The script's reply."""
         self.asked.append(request)
-        await asyncio.sleep(0)
+        for _ in range(self.delay(request)):
+            await asyncio.sleep(0)
         said = self.script(request)
         if isinstance(said, ModelError):
             raise said
@@ -117,6 +119,8 @@ def run_small(
     selection: Selection | None = None,
     functions: Mapping[str, Callable[..., Any]] | None = None,
     identities: Mapping[str, str] = NOTHING,
+    delay: Callable[[Request], int] = lambda request: 1,
+    run_id: str = "run",
     **roles: str,
 ) -> SmallRun:
     """Compiles `spec` beside `files` (JSON Lines of the rows given, or a text) and runs it. `roles` names the model of
@@ -135,7 +139,7 @@ def run_small(
     assert compiled.plan is not None, [each.message for each in compiled.diagnostics]
     check_approved(compiled.plan)
     plan, ledger = compiled.plan, MemoryLedger(before.ledger if before is not None else None)
-    callers = {name: ScriptedCaller(ScriptedModel(name), script) for name in (*models, *roles.values())}
+    callers = {name: ScriptedCaller(ScriptedModel(name), script, delay) for name in (*models, *roles.values())}
     binding = bind(plan, models, {role: (model,) for role, model in roles.items()})
     binding = replace(binding, identities=identities)
     source = CaseSource(plan, found.folders, (str(path),))
@@ -146,7 +150,7 @@ def run_small(
         selection=selection or Selection(),
         callers=callers,  # type: ignore[arg-type]
         ledger=ledger,
-        run_id="run",
+        run_id=run_id,
         workers=4,
         functions=functions or {},
         sleep=_no_sleep,

@@ -264,32 +264,24 @@ def numbered(same: Mapping[int, str]) -> Say:
     return author
 
 
-def test_rows_of_a_smaller_run_stay_where_a_larger_one_adds_others(tmp_path: Path) -> None:
+def test_rows_of_a_smaller_run_stay_where_a_larger_one_adds_others_after_them(tmp_path: Path) -> None:
     author = numbered({1: "the same as another", 3: "the same as another"})
-    spec = written(count=3)
-    drawn = next(
-        small
-        for seed in range(20)
-        if set(slots(small := make(tmp_path / str(seed), spec, author, selection=Selection(limit=1, seed=seed))))
-        == {("easy", 2)}
-    )
-    large = make(tmp_path, spec, author, before=drawn)
-    assert slots(large)["easy", 2]["item_id"] == slots(drawn)["easy", 2]["item_id"]
-    assert [slots(large)["easy", number]["attempts"] for number in range(3)] == [2, 1, 1]
-    # Without the smaller run the first is the one that stays.
-    fresh = make(tmp_path / "fresh", spec, author)
-    assert [slots(fresh)["easy", number]["attempts"] for number in range(3)] == [1, 1, 2]
+    small = make(tmp_path, written(count=3), author, selection=Selection(limit=2))
+    large = make(tmp_path, written(count=3), author, before=small)
+    assert [slots(large)["easy", number]["attempts"] for number in range(3)] == [1, 1, 2]
+    assert all(slots(large)["easy", number] == slots(small)["easy", number] for number in range(2))
 
 
-def test_a_smaller_run_has_the_rows_that_a_larger_one_made(tmp_path: Path) -> None:
-    author = numbered({1: "the same as another", 2: "the same as another"})
-    large = make(tmp_path, written(count=3), author)
-    small = make(tmp_path, written(count=3), author, before=large, selection=Selection(only={"level": ("easy",)}))
-    assert small.asked == {"a": 0, "w": 0, "c": 0}
-    seed = next(seed for seed in range(40) if chosen_number(tmp_path / str(seed), author, seed) == ("easy", 1))
-    alone = make(tmp_path, written(count=3), author, before=large, selection=Selection(limit=1, seed=seed))
-    assert alone.asked == {"a": 0, "w": 0, "c": 0}
-    assert {row["item_id"] for row in alone.table("run_items")} >= {slots(large)["easy", 1]["item_id"]}
+def test_what_a_smaller_run_drew_takes_no_row_from_a_larger_one(tmp_path: Path) -> None:
+    author = numbered({1: "the same as another", 3: "the same as another"})
+    seed = next(seed for seed in range(40) if chosen_number(tmp_path / str(seed), author, seed) == ("easy", 2))
+    drawn = make(tmp_path, written(count=3), author, selection=Selection(limit=1, seed=seed))
+    large = make(tmp_path, written(count=3), author, before=drawn)
+    fresh = make(tmp_path / "fresh", written(count=3), author)
+    became = [{row["slot_id"] for row in run.table("slots")} for run in (drawn, large, fresh)]
+    assert became[1] == became[0] | became[2]
+    assert {row["made_id"] for row in large.table("run_slots")} >= became[2]
+    assert slots(fresh)["easy", 2]["attempts"] == 2
 
 
 def chosen_number(folder: Path, author: Say, seed: int) -> tuple[str, int]:
@@ -297,7 +289,7 @@ def chosen_number(folder: Path, author: Say, seed: int) -> tuple[str, int]:
     return chosen
 
 
-def test_of_a_cell_with_a_failed_call_no_outcome_is_kept_and_the_next_run_comes_to_the_same(tmp_path: Path) -> None:
+def test_of_slots_after_a_failed_call_no_outcome_is_kept_and_the_next_run_comes_to_the_same(tmp_path: Path) -> None:
     author = numbered({2: "the same as another", 3: "the same as another"})
 
     def busy(request: Request) -> str | ModelError:
@@ -306,7 +298,7 @@ def test_of_a_cell_with_a_failed_call_no_outcome_is_kept_and_the_next_run_comes_
 
     whole = make(tmp_path / "whole", written(count=3), author)
     first = make(tmp_path, written(count=3), busy)
-    assert not [row for row in slots(first) if row[0] == "easy"]
+    assert [row for row in slots(first) if row[0] == "easy"] == [("easy", 0)]
     resumed = make(tmp_path, written(count=3), author, before=first)
     contents = [
         {name: (row["item_id"], row["attempts"], row["rejections"]) for name, row in slots(run).items()}

@@ -87,7 +87,7 @@ class RunRows:
               on shown.run_id = listed.run_id and shown.scenario = listed.scenario"""
         listed, slots = (
             f"select listed.run_id, listed.scenario, listed.{name} as item_id from main.{table} as listed {runs}"
-            for table, name in (("run_items", "item_id"), ("run_slots", "slot"))
+            for table, name in (("run_items", "item_id"), ("run_slots", "made_id"))
         )
         return [
             f"create or replace table {self._name('steps')} as {steps} and {self.of.planned}",
@@ -96,13 +96,18 @@ class RunRows:
         ]
 
     def rows(self, table: str, key: str, items: str = "listed") -> str:
-        """A query for the rows of a table, each once, with `shown_run`. `items` is which of the tables lists them."""
-        found = f"""select row.*, step.run_id as shown_run
+        """A query for the rows of a table, each once, with `shown_run`. `items` is which of the tables lists them:
+        `listed` by item, `slots` by their own name, and `samples` either way."""
+        both = ["listed", "slots"] if self.of.made else ["listed"]
+        found = " union all ".join(
+            f"""select row.*, step.run_id as shown_run
           from (from main.{table} as kept where {self.of.mine("kept")}) as row
           join (select distinct step.scenario, step.fingerprint, step.binding, step.run_id
             from {self._name("steps")} as step) as step
             on {_SAME}
-          semi join {self._items(items)} as listed on {_LISTED.format(key if items == "slots" else "item_id")}"""
+          semi join {self._name(each)} as listed on {_LISTED.format(key if each == "slots" else "item_id")}"""
+            for each in (both if items == "samples" else [items])
+        )
         if not self.several:
             return found
         # Of wide rows only the last run is looked for, by their names.
@@ -116,19 +121,12 @@ class RunRows:
         return f"""select row.* replace (step.model as model), step.run_id as shown_run
           from (from main.scores as kept where {self.of.mine("kept")}) as row
           join {self._name("steps")} as step on {_SAME} and step.model is not null
-          semi join {self._items("listed")} as listed on {_LISTED.format("item_id")}"""
+          semi join {self._name("listed")} as listed on {_LISTED.format("item_id")}"""
 
     def items(self) -> str:
         """A query for the items that are listed, with `shown_run`."""
         return f"""select listed.scenario, listed.item_id, max(listed.run_id) as shown_run
           from {self._name("listed")} as listed group by listed.scenario, listed.item_id"""
-
-    def _items(self, items: str) -> str:
-        if items != "samples":
-            return self._name(items)
-        if not self.of.made:
-            return self._name("listed")
-        return f"(from {self._name('listed')} union all from {self._name('slots')})"
 
     def _name(self, view: str) -> str:
         return _name(view, self.of.benchmark)

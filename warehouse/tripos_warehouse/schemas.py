@@ -164,15 +164,15 @@ RUN_STEPS = _table(
     _may("other", pa.string()),  # the model that it is compared with
 )
 
-# What a run asks about and decides for data sets that are made, as `samples.item_id` and `slots.slot_id` name it.
+# What a run asks for and decides of data sets that are made, as `samples.sample_id` and `slots.slot_id` name it.
 RUN_SLOTS = _table(
     "run_slots",
-    1,
-    "run_id scenario slot",
+    2,
+    "run_id scenario made_id",
     "run_id scenario",
     _need("run_id", pa.string()),
     _need("scenario", pa.string()),  # or the data set, where it belongs to none
-    _need("slot", pa.string()),
+    _need("made_id", pa.string()),
 )
 
 ITEMS = _table(

@@ -75,8 +75,8 @@ class NearTexts(Generic[K]):
 
     `alike` is the least overlap, above 0 and at most 1, at which a text is taken for another. Texts are added and
     looked up in any order. Every answer is confirmed by the true overlap, so MinHash (Broder 1997), which is asked
-    where there are more than a few, can only miss a text: with `ALIKE` one in 6,000 at the very edge, and where `alike`
-    is 0.8 one in 20,000.
+    where there are more than `few`, can only miss a text: with `ALIKE` one in 6,000 at the very edge, and where `alike`
+    is 0.8 one in 20,000. With `few` 0 it is always asked: then which two texts are alike does not depend on the others.
 
     >>> kept = NearTexts[str]()
     >>> kept.add("a", "Ann has 12 apples and gives 5 of them to Ben. How many are left?")
@@ -86,8 +86,8 @@ class NearTexts(Generic[K]):
     True
     """
 
-    def __init__(self, alike: float = ALIKE) -> None:
-        self.alike = alike
+    def __init__(self, alike: float = ALIKE, *, few: int = _FEW) -> None:
+        self.alike, self.few = alike, few
         self._keys: set[K] = set()
         self._same: dict[str, K] = {}
         """What counts in the texts that are compared, with the first key of each, in order."""
@@ -107,7 +107,7 @@ class NearTexts(Generic[K]):
         if not kept or kept in self._same:
             return
         self._same[kept] = key
-        if self._index is None and len(self._few) < _FEW:
+        if self._index is None and len(self._few) < self.few:
             self._few[key] = _runs(kept)
             return
         if self._index is None:

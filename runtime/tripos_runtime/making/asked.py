@@ -108,7 +108,7 @@ class Asker:
         """The answer to a call: the one that the ledger has, or a new one; to `question`, where that is not the step's
         own."""
         question, name = question or self.questions.of(call.step, call.language), call.name
-        self.enlist(call.place, [call.item])
+        self.enlist(call.place, [name])
         if name not in found.names:
             found = find(self.ledger, [name])
         if name in found.rows:
@@ -163,11 +163,11 @@ class Asker:
         return answer
 
     def enlist(self, place: str, names: Iterable[str]) -> None:
-        """Says that this run asks about, or decides, what is named so."""
+        """Says that this run asks for, or decides, what is named so."""
         new = [name for name in names if (place, name) not in self._listed]
         if new and self.callers is not None:
             self._listed.update((place, name) for name in new)
-            rows = [{"run_id": self.run_id, "scenario": place, "slot": name} for name in new]
+            rows = [{"run_id": self.run_id, "scenario": place, "made_id": name} for name in new]
             self.ledger.keep({"run_slots": rows})
 
     def _kept(self, answer: Answer, call: MadeCall) -> Answer:

@@ -283,7 +283,7 @@ class _Trial:
         return (answer if answer.status in (OK, TRUNCATED) else replace(answer, value=None)), call.name
 
     def _told(self, before: Before, language: str) -> tuple[Message, ...]:
-        said = note(before.rejection.reason, language, self.number + 1, self.attempts.made.retries + 1)
+        said = note(before.rejection.known_as, language, self.number + 1, self.attempts.made.retries + 1)
         earlier = () if before.reply is None else (Message("assistant", before.reply),)
         return (*earlier, Message("user", said))
 
@@ -309,7 +309,7 @@ class _NoReply(Exception):
 
 def _after(before: Before | None) -> tuple[str, ...]:
     """What the first call of an attempt builds on: why the one before was rejected, and the reply that it is shown."""
-    return () if before is None else (before.rejection.reason, *before.names)
+    return () if before is None else (before.rejection.known_as, *before.names)
 
 
 def _ask_of(step: Ask | Walk | Verify) -> Ask:

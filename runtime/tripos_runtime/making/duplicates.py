@@ -35,7 +35,7 @@ class Pool:
     """
 
     exact: dict[str, int] = field(default_factory=dict)
-    texts: NearTexts[int] = field(default_factory=lambda: NearTexts(NEAR))
+    texts: NearTexts[int] = field(default_factory=lambda: NearTexts(NEAR, few=0))
 
     def repeats(self, value: Any) -> Repeat | None:
         """The accepted value that this one repeats, the most similar, and of equally similar ones the first."""

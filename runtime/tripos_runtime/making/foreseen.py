@@ -185,13 +185,12 @@ class _MadeSet:
         by_slot: dict[int, list[_Unasked]] = {}
         for each in unasked:
             by_slot.setdefault(each.call.slot, []).append(each)
-        open_groups = Counter(slot.group for slot in one.open)
         for slot in one.open:
             waiting = by_slot.get(slot.place, [])
             first = waiting[0].call if waiting else None
             number = first.number if first is not None else 0
             reached = next((place for place, line in enumerate(self.lines) if first and line.ask is first.step), -1)
-            sure = first is not None and not self.unsure and (number == 0 or open_groups[slot.group] == 1)
+            sure = first is not None and not self.unsure and slot.place not in one.unsure
             for each in waiting:
                 self._add(reached, Fate.CERTAIN if sure else Fate.LIKELY, each.size)
                 self._add(reached, Fate.LIKELY, each.size, each.levels)

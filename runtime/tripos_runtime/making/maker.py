@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import itertools
+from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from tripos_compiler.plan import Made, digest
-from tripos_compiler.semantics.evaluate import Unavailable, calling, evaluate
+from tripos_compiler.semantics.evaluate import calling
 from tripos_compiler.semantics.rows import item_id
 from tripos_runtime.making.asked import Asker, Found, Unasked, find
 from tripos_runtime.making.attempts import Attempt, Attempts, Before
-from tripos_runtime.making.duplicates import Pool
+from tripos_runtime.making.cells import Candidate, Cell, State
 from tripos_runtime.making.kept import MadeRow, Origins, RowFile
-from tripos_runtime.making.outcomes import Outcome, keep, place_of, slot_id
+from tripos_runtime.making.outcomes import Outcome, keep, place_of
 from tripos_runtime.making.rejections import Rejection
 from tripos_runtime.making.slots import Slot, SlotSource
-from tripos_runtime.making.standing import standing
 from tripos_runtime.shared import together
 from tripos_runtime.times import Sleep
 
@@ -26,18 +27,6 @@ BLOCK = 64
 """So many slots, of whole cells, are looked up and claimed at once."""
 WAIT_S = 0.5
 """Between looks at what another process makes."""
-
-
-@dataclass
-class State:
-    """How things stand with a slot."""
-
-    slot: Slot
-    before: Before | None = None
-    rejections: list[Rejection] = field(default_factory=list)
-    attempts: int = 0
-    stands: tuple[Rejection | None, ...] = ()
-    """Of the attempts that an earlier run has decided, why they were rejected for what other rows are."""
 
 
 @dataclass
@@ -58,6 +47,8 @@ class Maker:
     open: list[Slot] = field(default_factory=list)
     unsettled: list[tuple[Slot, int]] = field(default_factory=list)
     """Slots that may come to something else once those that are open are filled, with the attempts at them so far."""
+    unsure: set[int] = field(default_factory=set)
+    """The places of open slots whose further attempts are made only if those before them are filled as they are."""
     filled: int = 0
     """How many slots there was something to make from."""
     _put_off: list[list[Slot]] = field(default_factory=list)
@@ -112,103 +103,113 @@ class Maker:
             ours.append(group)
         if keys and self._asks and self.asker.callers is not None:
             self.asker.ledger.refresh()
-        models = [self.attempts.binding.answering[ask.role][0] for ask in self.attempts.asks]
-        slots = [slot for group in ours for slot in group]
-        stands = standing(self.asker.ledger, self.made, models, slots) if self._asks else {}
-        block = _Block({group[0].group: _Pools(self.attempts, len(group) > 1) for group in ours})
-        # What an earlier run decided is there before anything is added, so no addition can take an item's place.
-        for before in (True, False):
-            states = [State(s, stands=stands.get(s.place, ())) for s in slots if (s.place in stands) is before]
-            for number in range(self.made.retries + 1):
-                if not states:
-                    break
-                states = await self._round(states, number, block)
-        self.unsettled += [
-            (each.slot, each.origins.attempts)
-            for each in block.outcomes
-            if each.slot.group in block.still_open and each.slot.place not in stands
-        ]
+        block = _Block([Cell(self.attempts, [State(slot) for slot in group]) for group in ours])
+        block.queue.extend((cell, state) for cell in block.cells for state in cell.states)
+        workers = min(len(block.queue), self.workers)
+        await together([self._work(block) for _ in range(workers)])
+        unsettled = [state for cell in block.cells for state in cell.states if state.unsettled]
+        self.unsettled += [(state.slot, state.attempts) for state in unsettled if not state.is_open]
+        self.unsure |= {state.slot.place for state in unsettled if state.is_open}
         if self._asks and self.asker.callers is not None:
             asker = self.asker
             row = {"run_id": asker.run_id, "benchmark": asker.plan.benchmark.name, "created_at": asker.now()}
             row["binding"] = self.attempts.binding_of(self.made.fingerprint)
-            # Of a cell all is kept, or nothing: with a part of it another run would begin from another place.
-            whole = [each for each in block.outcomes if each.slot.group not in block.still_open]
-            keep(asker.ledger, self.made, models, whole, row)
-            asker.enlist(place_of(self.made), [slot_id(self.made, models, each.slot) for each in whole])
+            models = [self.attempts.binding.answering[ask.role][0] for ask in self.attempts.asks]
+            # What may come to something else once a failed call is made up for is no outcome yet.
+            settled = [outcome for state, outcome in block.outcomes if not state.unsettled]
+            asker.enlist(place_of(self.made), keep(asker.ledger, self.made, models, settled, row))
             for key in keys:
                 self.asker.ledger.release(key)
 
-    async def _round(self, states: list[State], number: int, block: _Block) -> list[State]:
-        """Makes one attempt at each slot; those at which there is to be another."""
-        waiting = iter(self._looked_up(states, number))
-        done: dict[int, Attempt | None] = {}
-        again: list[State] = []
-        decided = 0
-
-        async def work() -> None:
-            nonlocal decided
-            for index, state, found in waiting:
-                try:
-                    done[index] = await self.attempts.make(state.slot, number, state.before, found)
-                except Unasked:
-                    done[index] = None
-                except BaseException:
-                    self.stop()
-                    raise
-                while decided in done:
-                    self._decide(states[decided], done.pop(decided), number, block, again)
-                    decided += 1
-
-        await together([work() for _ in range(min(len(states), self.workers))])
-        return again
-
-    def _looked_up(self, states: list[State], number: int) -> Iterator[tuple[int, State, Found]]:
-        numbered = enumerate(states)
-        while batch := list(itertools.islice(numbered, BLOCK)):
-            wanted = [name for _, each in batch for name in self.attempts.names_of(each.slot, number, each.before)]
-            found = find(self.asker.ledger, wanted) if wanted else Found()
-            for index, state in batch:
-                yield index, state, found
-
-    def _decide(self, state: State, attempt: Attempt | None, number: int, block: _Block, again: list[State]) -> None:
-        """What becomes of an attempt, in the order of the slots."""
-        state.attempts = number + 1
-        if attempt is None or (attempt.row is None and attempt.rejection is None):
-            self._leave_open(state.slot, block)
-            self._skip(0 if attempt is None else attempt.asked)
-            return
-        rejection = attempt.rejection
-        if attempt.row is not None and number < len(state.stands) and state.stands[number] is not None:
-            rejection = state.stands[number]
-        elif attempt.row is not None:
+    async def _work(self, block: _Block) -> None:
+        """Makes attempts until there are none left to make."""
+        while block.queue or block.under_way:
+            if not block.queue:
+                await block.wait()
+                continue
+            cell, state = block.queue.popleft()
+            found = self._looked_up(block, state)
+            block.under_way += 1
             try:
-                rejection = block.pools[state.slot.group].rejection(state.slot, attempt.row)
+                attempt = await self.attempts.make(state.slot, state.attempts, state.before, found)
             except Unasked:
-                self._leave_open(state.slot, block)
-                return
-        self._skip(attempt.asked)
-        if rejection is None:
-            assert attempt.row is not None
-            self._end(state, attempt.row, block)
-            return
+                attempt = None
+            except BaseException:
+                self.stop()
+                raise
+            finally:
+                block.under_way -= 1
+                block.wake()
+            self._take_in(block, cell, state, attempt)
+            block.wake()
+
+    def _looked_up(self, block: _Block, state: State) -> Found:
+        """What the ledger has of the replies of an attempt, looked up together with those of the next ones."""
+        if state.slot.place not in block.found:
+            states = [state, *(each for _, each in itertools.islice(block.queue, BLOCK - 1))]
+            states = [each for each in states if each.slot.place not in block.found]
+            wanted = [name for each in states for name in self.attempts.names_of(each.slot, each.attempts, each.before)]
+            found = find(self.asker.ledger, wanted) if wanted else Found()
+            block.found |= dict.fromkeys((each.slot.place for each in states), found)
+        return block.found.pop(state.slot.place)
+
+    def _take_in(self, block: _Block, cell: Cell, state: State, attempt: Attempt | None) -> None:
+        """What becomes of an attempt, and of the slots that waited for it."""
+        state.attempts += 1
+        self._skip(0 if attempt is None else attempt.asked)
+        if attempt is None or (attempt.row is None and attempt.rejection is None):
+            self._leave_open(state)
+        else:
+            state.reply, state.names = attempt.reply, attempt.names
+            try:
+                found = attempt.rejection if attempt.row is None else cell.candidate(state.slot, attempt.row)
+            except Unasked:
+                self._leave_open(state)
+            else:
+                if isinstance(found, Candidate):
+                    cell.wait(state, found)
+                elif found is not None:
+                    same_again = attempt.row is not None and not self.attempts.written
+                    self._reject(block, cell, state, found, last=attempt.last or same_again)
+        self._decide(block, cell)
+
+    def _decide(self, block: _Block, cell: Cell) -> None:
+        """Goes on with the slots whose turn has come, and with those whose row waits in vain."""
+        while (state := cell.next_due()) is not None:
+            row, rejection = None, None if state.waits is None else cell.repeat(state.waits)
+            if rejection is not None:
+                self._reject(block, cell, state, rejection)
+                continue
+            if state.waits is not None:
+                row = cell.accept(state).row
+            cell.pass_on(state)
+            if not state.is_open:
+                self._settle(block, state, row)
+        while (refused := cell.next_refused()) is not None:
+            self._reject(block, cell, *refused)
+
+    def _reject(self, block: _Block, cell: Cell, state: State, rejection: Rejection, *, last: bool = False) -> None:
+        """Has another attempt made, or gives the slot up. `last`: another attempt would come to the same."""
+        if state.waits is not None:  # it repeats another row, of which nobody knows whether it stays
+            cell.leave(state)
+            last = not self.attempts.written
+            state.unsettled = state.unsettled or cell.behind_open
         state.rejections.append(rejection)
-        state.before = Before(rejection, attempt.reply, attempt.names)
+        state.before = Before(rejection, state.reply, state.names)
         self.tally.rejected[rejection.reason] += 1
-        last = attempt.last or (attempt.row is not None and not self.attempts.written)
-        if number < self.made.retries and not last:
+        if state.attempts <= self.made.retries and not last:
             for ask in self.attempts.asks:
                 self.asker.tally.planned[ask.role, self.made.name] += 1
-            again.append(state)
+            block.queue.append((cell, state))
         else:
-            self._end(state, None, block)
+            state.ended = True
 
-    def _leave_open(self, slot: Slot, block: _Block) -> None:
+    def _leave_open(self, state: State) -> None:
         """Notes that nobody can tell what becomes of a slot."""
-        self.open.append(slot)
-        block.still_open.add(slot.group)
+        state.ended = state.is_open = True
+        self.open.append(state.slot)
 
-    def _end(self, state: State, row: Mapping[str, Any] | None, block: _Block) -> None:
+    def _settle(self, block: _Block, state: State, row: Mapping[str, Any] | None) -> None:
         """Notes what became of a slot."""
         author, slot = self.attempts.author, state.slot
         by = None if author is None else self.attempts.binding.of(author.role)[0]
@@ -220,7 +221,7 @@ class Maker:
             self.tally.made += 1
         if self._asks:
             name = None if row is None else item_id(row)
-            block.outcomes.append(Outcome(slot, self.attempts.language(slot), name, origins))
+            block.outcomes.append((state, Outcome(slot, self.attempts.language(slot), name, origins)))
 
     def _skip(self, replies: int) -> None:
         """Counts the calls of an attempt that were not made after so many."""
@@ -241,49 +242,27 @@ class Maker:
 
 @dataclass
 class _Block:
-    """Cells that are made together: what was accepted in each, what became of their slots, and the groups of those of
-    which nobody can tell."""
+    """Cells that are made together: the slots at which an attempt is to be made, with what was looked up for them, and
+    who waits for there to be some."""
 
-    pools: Mapping[str, _Pools]
-    outcomes: list[Outcome] = field(default_factory=list)
-    still_open: set[str] = field(default_factory=set)
+    cells: list[Cell]
+    queue: deque[tuple[Cell, State]] = field(default_factory=deque)
+    found: dict[int, Found] = field(default_factory=dict)
+    under_way: int = 0
+    waiting: list[asyncio.Future[None]] = field(default_factory=list)
+    outcomes: list[tuple[State, Outcome]] = field(default_factory=list)
 
+    async def wait(self) -> None:
+        """Waits until there is something to do, or nothing is under way."""
+        self.waiting.append(asyncio.get_running_loop().create_future())
+        await self.waiting[-1]
 
-class _Pools:
-    """What was accepted in one cell. `several`: more than one row may be."""
-
-    def __init__(self, attempts: Attempts, several: bool) -> None:
-        self.attempts, self.several = attempts, several
-        self.unique = attempts.made.unique
-        self.pools = [Pool() for _ in self.unique]
-        self.rows: set[str] = set()
-        self.names: dict[int, str] = {}
-
-    def rejection(self, slot: Slot, row: dict[str, Any]) -> Rejection | None:
-        """Why a row is rejected, if it repeats one; else it is taken."""
-        if not self.several:
-            return None
-        name, place = item_id(row), slot.place
-        if name in self.rows:
-            return Rejection("duplicate", {"of": name})
-        values: list[Any] = []
-        for number, (expr, pool) in enumerate(zip(self.unique, self.pools, strict=True), 1):
-            try:
-                value = evaluate(expr, self.attempts.names_at(slot, row))
-            except Unavailable as reason:
-                return Rejection("no_value", {"error": str(reason)})
-            repeat = pool.repeats(value)
-            if repeat is not None:
-                told = {"number": number, "of": self.names[repeat.place]}
-                if repeat.similarity < 1:
-                    return Rejection("near_duplicate", {**told, "similarity": round(repeat.similarity, 3)})
-                return Rejection("duplicate", told)
-            values.append(value)
-        self.rows.add(name)
-        self.names[place] = name
-        for pool, value in zip(self.pools, values, strict=True):
-            pool.add(place, value)
-        return None
+    def wake(self) -> None:
+        """Wakes all who wait."""
+        waiting, self.waiting = self.waiting, []
+        for each in waiting:
+            if not each.done():
+                each.set_result(None)
 
 
 def _blocks(groups: Iterable[list[Slot]]) -> Iterator[list[list[Slot]]]:

@@ -12,9 +12,6 @@ from tripos_runtime.ledger import Ledger
 from tripos_runtime.making.kept import Origins
 from tripos_runtime.making.slots import Slot
 
-CONTENT = ("status", "item_id", "attempts", "rejections")
-"""What may be another at a later time, as where a failed call was made up for."""
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -48,19 +45,21 @@ def place_of(made: Made) -> str:
     return made.scenario or made.name
 
 
-def slot_id(made: Made, models: Sequence[str], slot: Slot) -> str:
-    """The name of what became of a slot. `models` are those that made the rows."""
-    return digest(["slot", made.fingerprint, slot.name, *models])
-
-
 def keep(
     ledger: Ledger, made: Made, models: Sequence[str], outcomes: Iterable[Outcome], row: Mapping[str, Any]
-) -> None:
-    """Keeps what the ledger has not. `models` are those that made the rows, `row` has the columns that are common."""
+) -> list[str]:
+    """Keeps what the ledger has not, and gives the names of all. `models` are those that made the rows, `row` has the
+    columns that are common. What became of a slot is in the name, since that may be another in another run: a slot that
+    only one of them has may hold the row that this one would repeat."""
     rows: dict[str, dict[str, Any]] = {}
     for each in outcomes:
         slot = each.slot
-        name = slot_id(made, models, slot)
+        became = {
+            "status": "given_up" if each.item_id is None else "made",
+            "item_id": each.item_id,
+            **origin_columns(each.origins),
+        }
+        name = digest(["slot", made.fingerprint, slot.name, *models, became])
         rows[name] = {
             **row,
             "slot_id": name,
@@ -69,18 +68,13 @@ def keep(
             "fingerprint": made.fingerprint,
             "context": {**_carried(made, slot), "language": each.language, **slot.cell},
             "number": slot.number,
-            "status": "given_up" if each.item_id is None else "made",
-            "item_id": each.item_id,
-            **origin_columns(each.origins),
+            **became,
         }
-    before = ledger.rows("slots", rows.keys()) if rows else {}
-    new = [
-        each
-        for name, each in rows.items()
-        if name not in before or any(before[name][key] != each[key] for key in CONTENT)
-    ]
+    kept = ledger.rows("slots", rows.keys()) if rows else {}
+    new = [each for name, each in rows.items() if name not in kept]
     if new:
         ledger.keep({"slots": new})
+    return list(rows)
 
 
 def _carried(made: Made, slot: Slot) -> dict[str, str]:

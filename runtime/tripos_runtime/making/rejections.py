@@ -32,8 +32,7 @@ NOTES: Final[Mapping[str, Mapping[Reason, str]]] = {
         "require": "it does not keep to what is required of an item",
         "verify": "it did not pass a review",
         "unverified": "it could not be reviewed",
-        "duplicate": "it repeats an item that is there already: write a different one",
-        "near_duplicate": "it is almost the same as an item that is there already: write a different one",
+        "duplicate": "it repeats an item that is there already, or nearly so: write a different one",
         "too_near": "it cannot be used as it is: write a different one",
     },
     "zh": {
@@ -44,8 +43,7 @@ NOTES: Final[Mapping[str, Mapping[Reason, str]]] = {
         "require": "不符合对内容的要求",
         "verify": "未通过审核",
         "unverified": "无法审核",
-        "duplicate": "与已有内容重复，请写一个不同的",
-        "near_duplicate": "与已有内容几乎相同，请写一个不同的",
+        "duplicate": "与已有内容相同或几乎相同，请写一个不同的",
         "too_near": "它不能照这样使用，请写一个不同的",
     },
 }
@@ -78,6 +76,12 @@ class Rejection:
 
     reason: Reason
     told: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def known_as(self) -> Reason:
+        """The reason as the author and the name of the next reply have it. Of a row that repeats another it is known
+        that it does before it is known which other is the nearest."""
+        return "duplicate" if self.reason == "near_duplicate" else self.reason
 
     def to_json(self) -> dict[str, Any]:
         """As the tables have it.

@@ -97,11 +97,13 @@ def read_held_out(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, w
     rows = [row for row in _rows(connection, run.run_id) if row.scenario in scenarios]
     marked = _marked(connection, run.benchmark, wanted.hold_out)
     here, held = {row.key for row in rows}, {row.key for row in marked}
-    # Which fields tell items apart is seen better by all of them than by those of a small run.
-    every = _items(rows + [row for row in marked if row.key not in here], axes)
+    # Fields tell items apart if they do so in this run, or among all: other runs never have less held out.
+    others_rows = [row for row in marked if row.key not in here]
+    every = _items(rows + others_rows, axes, _telling(rows, axes) | _telling(rows + others_rows, axes))
     others: list[Item] = []
     for other in (find_run(connection, name) for name in wanted.apart_from):
-        others += _items(_rows(connection, other.run_id), axes)
+        of_other = _rows(connection, other.run_id)
+        others += _items(of_other, axes, _telling(of_other, axes))
     # A row that several scenarios run over has one name, and is the same item in all of them.
     names = {item.key[1] for item in every if item.key in held and item.text} | {item.key[1] for item in others}
     held |= {item.key for item in every if item.key[1] in names}
@@ -136,17 +138,11 @@ def _found(connection: duckdb.DuckDBPyConnection, where: str) -> list[StoredItem
     return [StoredItem(scenario, item, orjson.loads(fields)) for scenario, item, fields in found]
 
 
-def _items(rows: list[StoredItem], axes: set[str]) -> list[Item]:
-    """The items of `rows`. A field whose texts repeat, as that of a passage with several questions does or an
-    instruction, is what items have in common: it makes none like another by itself."""
-    texts = [(row, {name: _text(value) for name, value in row.fields.items() if name not in axes}) for row in rows]
-    seen: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    for row, of in texts:
-        for name, text in of.items():
-            seen[row.scenario, name].append(text)
-    telling = {key for key, found in seen.items() if 2 * len(set(found)) > len(found)}
+def _items(rows: list[StoredItem], axes: set[str], telling: set[tuple[str, str]]) -> list[Item]:
+    """The items of `rows`, with the `telling` fields by scenario and name."""
     found = []
-    for row, of in texts:
+    for row in rows:
+        of = _texts_of(row, axes)
         alone = {
             name: text
             for name, text in of.items()
@@ -154,6 +150,20 @@ def _items(rows: list[StoredItem], axes: set[str]) -> list[Item]:
         }
         found.append(Item((row.scenario, row.item_id), "\n".join(filter(None, of.values())), alone))
     return found
+
+
+def _telling(rows: list[StoredItem], axes: set[str]) -> set[tuple[str, str]]:
+    """The fields that tell items apart, by scenario. A field whose texts repeat, as that of a passage with several
+    questions does or an instruction, is what items have in common: it makes none like another by itself."""
+    seen: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for row in rows:
+        for name, text in _texts_of(row, axes).items():
+            seen[row.scenario, name].append(text)
+    return {key for key, found in seen.items() if 2 * len(set(found)) > len(found)}
+
+
+def _texts_of(row: StoredItem, axes: set[str]) -> dict[str, str]:
+    return {name: _text(value) for name, value in row.fields.items() if name not in axes}
 
 
 def _text(value: Any) -> str:
