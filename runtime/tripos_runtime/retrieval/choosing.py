@@ -1,7 +1,7 @@
 """Chooses what a retrieving step yields: the elements of the greatest value for which its condition holds.
 
 Elements of equal value stay in the order of the source. What is included is put among them in an order that says
-nothing of which were: by a digest of the row and the element.
+nothing of which were: by a digest of the element and of what it was compared with.
 """
 
 from __future__ import annotations
