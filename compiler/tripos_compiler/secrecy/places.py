@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 from tripos_compiler.constructs.signature import Statement
@@ -75,11 +74,3 @@ class Places:
             if each.name().text == name:
                 return each
         raise KeyError(name)
-
-
-def inner(statement: Statement, *constructs: str) -> Iterator[Statement]:
-    """The statements of those kinds in the block of another."""
-    yield from (each for each in statement.body if each.construct in constructs)
-
-
-__all__ = ["Places", "Statement", "inner"]

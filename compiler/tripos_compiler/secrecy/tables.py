@@ -25,7 +25,6 @@ from tripos_compiler.source import Span
 Copies = Mapping[tuple[str, str], tuple[Copy, ...]]
 """For a field of a data set, the secret fields of which it holds the content."""
 
-
 MAY_READ = "may read it from its file"
 
 
@@ -45,7 +44,7 @@ class Table:
 
 @dataclass
 class Tables:
-    """The data sets of a program. `fields` are those of every one, of made ones with what was found to be secret."""
+    """The data sets of a program: those read from files, and those that are made."""
 
     datasets: Mapping[str, Dataset]
     made: Mapping[str, Made]

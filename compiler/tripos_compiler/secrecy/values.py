@@ -11,8 +11,6 @@ from tripos_compiler.secrecy.columns import Column
 from tripos_compiler.secrecy.holding import Place, Said, places, said
 from tripos_compiler.secrecy.rows_together import Pair, Together
 
-MOST_PAIRS = 2_000
-"""So many rows that belong together are compared."""
 FIRST = 12
 """So many of them tell whether it is worth to look at the others."""
 TURNED = 50
