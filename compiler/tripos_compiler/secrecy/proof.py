@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.plan import Ask, Call, Converse, Data, Literal_, Reveal, Scenario, Step
+from tripos_compiler.plan import Ask, Call, Converse, Data, Expr, Literal_, Reveal, Scenario, Step
 from tripos_compiler.program import Program
 from tripos_compiler.secrecy.contents import same_content
 from tripos_compiler.secrecy.flows import Revealed
@@ -184,7 +184,7 @@ class Proof:
 
     def _pure(self, function: str) -> bool:
         plugin = self.program.plugins.get(function)
-        return plugin is None or getattr(plugin, "pure", True)
+        return plugin is not None and plugin.pure
 
     def _revealed(self, scenario: str, step: str) -> Revealed:
         def revealed(call: Call, flow: Flow) -> None:
@@ -218,7 +218,12 @@ class Proof:
         least = arguments_of(door.call).get("rows")
         if least is None:
             return
-        needed = least.value if isinstance(least, Literal_) and isinstance(least.value, int) else 0
+        needed = _whole(least)
+        if needed is None:
+            message = "`rows` takes a whole number of 1 or more, written out"
+            help_ = "say how many rows the column has at least, such as `rows: 20`"
+            self.program.diagnostics.error("E0502", message, self.places.of(least, span), help=help_)
+            return
         for secret, ways in door.shown.items():
             name, rows = secret_name(ways[0]), self._rows(secret)
             if not secret.rows.whole:
@@ -247,6 +252,14 @@ def _roles(step: Step) -> tuple[str, ...]:
         case Converse(speakers=speakers):
             return tuple(speaker.role for speaker in speakers)
     return ()
+
+
+def _whole(expr: Expr) -> int | None:
+    """The whole number of 1 or more that an expression is as it is written; None of any other."""
+    match expr:
+        case Literal_(value=int() as value) if value >= 1 and not isinstance(value, bool):
+            return value
+    return None
 
 
 def _inside(place: Span, body: Span) -> bool:
