@@ -25,7 +25,6 @@ from tripos_compiler.lower.exports import lower_exports
 from tripos_compiler.lower.functions import lower_functions
 from tripos_compiler.lower.headlines import lower_headline
 from tripos_compiler.lower.made import made_calls
-from tripos_compiler.lower.marks import check_marks
 from tripos_compiler.lower.measures import lower_measures
 from tripos_compiler.lower.released import check_released
 from tripos_compiler.lower.scenarios import lower_scenarios
@@ -38,7 +37,7 @@ from tripos_compiler.plan import Extended, Plan
 from tripos_compiler.program import Program, ReadText
 from tripos_compiler.releases import FoundRelease, ReleaseFinder
 from tripos_compiler.resolve import resolve
-from tripos_compiler.secrecy.proof import prove
+from tripos_compiler.secrecy.proof import check_marks, prove
 from tripos_compiler.source import Source
 from tripos_compiler.versions import check_version
 

@@ -10,7 +10,7 @@ from itertools import combinations
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.plan import Ask, Call, Converse, Data, Expr, Literal_, Reveal, Scenario, Step
 from tripos_compiler.program import Program
-from tripos_compiler.secrecy.contents import same_content
+from tripos_compiler.secrecy.contents import same_content, unmarked
 from tripos_compiler.secrecy.flows import Revealed
 from tripos_compiler.secrecy.labels import NONE, Flow, Secret, Secrets, Way, onward, parted, shortest, union
 from tripos_compiler.secrecy.places import Places
@@ -276,3 +276,15 @@ def prove(program: Program) -> None:
     """Proves that no secret of an item reaches the compared role; reports what cannot be proved."""
     if program.of("benchmark"):
         Proof(program, same_content(program.loaded, program.copies)).run()
+
+
+def check_marks(program: Program) -> None:
+    """Warns of public fields that say what a secret field of the same rows says: one mark is missing, or one too
+    many. Looks at every data set that is read from files, those of scenarios too."""
+    for copy in unmarked(program.loaded, program.copies):
+        spans = program.loaded[copy.field[0]].spans
+        if copy.of[1] not in spans or copy.field[1] not in spans:
+            continue
+        help_ = f"mark it too: `{copy.field[1]} … secret`; or allow this where nothing is given away"
+        label = Label(spans[copy.of[1]], "the secret field")
+        program.diagnostics.warning("E0505", copy.why, spans[copy.field[1]], label, help=help_)

@@ -1,6 +1,7 @@
 """Roles that play by a script: the others repeat what they were told, the compared one replies as its script says.
 
-Whatever a reply is, it is a function of what the role was told, so what a secret could make a role say differs.
+Whatever a reply is, it is a function of what the role was told, so what a secret could make a role say differs. The
+same holds of what stands in for functions in Python.
 """
 
 from __future__ import annotations
@@ -9,17 +10,20 @@ import json
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from hashlib import blake2b
 from typing import Any
 
 import numpy as np
 
-from tripos_compiler.plan import Literal_, Plan
+from tripos_compiler.plan import Literal_, Plan, Plugin, Type
 from tripos_compiler.semantics.names import exprs_of, parts_of
+from tripos_runtime.asking import dumps
 from tripos_runtime.calling import Called
 from tripos_runtime.models.base import FREE, Message, ModelError, Reply, Request
-from tripos_runtime.models.mock_values import value_of
+from tripos_runtime.models.mock_values import draw, value_of
 from tripos_runtime.models.vectors import Vector
+from tripos_runtime.reading import schema_of
 
 MOST_TOLD = 2000
 """So many characters of what it was told a role repeats, so that conversations do not double with every turn; a number
@@ -196,3 +200,35 @@ class Vectors:
                 vector[place] += 1
             self._known[text] = vector
         return self._known[text]
+
+
+def stand_ins(plan: Plan, world: str) -> Mapping[str, Callable[..., Any]]:
+    """A function in the place of each of the plan's in Python, by name, for checking runs no Python of the user's. Its
+    value follows from the arguments. One that is not pure may have read the files, and gives something else in every
+    `world`."""
+    return {plugin.name: partial(_stand_in, plugin, "" if plugin.pure else world) for plugin in plan.plugins}
+
+
+def _stand_in(plugin: Plugin, world: str, *args: Any, **named: Any) -> Any:
+    return _value(plugin.returns, dumps([plugin.name, world, list(args), named]))
+
+
+def _value(type: Type, key: str) -> Any:
+    match type.kind:
+        case "text":
+            return _number(key)
+        case "optional":
+            return None if draw(4, key) == 0 else _value(type.of, key)
+        case "set":
+            return frozenset(_value(type.of, f"{key}{i}") for i in range(1 + draw(3, key)))
+        case "list":
+            return [_value(type.of, f"{key}{i}") for i in range(draw(4, key))]
+        case "dialogue":
+            return [{"speaker": "a", "text": _number(key)}]
+    schema = schema_of(type)
+    return value_of(schema, key, "mixed")["value"] if type.kind != "record" else value_of(schema, key, "mixed")
+
+
+def _number(key: str) -> str:
+    """A text that says nothing, and is another for other arguments."""
+    return f"{draw(10**9, key)}"

@@ -20,10 +20,9 @@ from tripos_runtime.worlds.copies import Copies
 from tripos_runtime.worlds.going import Going, Guesses
 from tripos_runtime.worlds.items import Item, Items
 from tripos_runtime.worlds.revealed import Shown
-from tripos_runtime.worlds.roles import Script
+from tripos_runtime.worlds.roles import Script, stand_ins
 from tripos_runtime.worlds.sampling import sampled
 from tripos_runtime.worlds.seen import Difference, Place, Seen, Unit, differences
-from tripos_runtime.worlds.stand_ins import stand_ins
 from tripos_runtime.worlds.tables import Tables
 from tripos_runtime.worlds.values import Kind
 from tripos_runtime.worlds.world import World
