@@ -171,6 +171,27 @@ def _same_column(
     return None
 
 
+def same_files(loaded: Mapping[str, LoadedDataset]) -> dict[str, frozenset[str]]:
+    """For every data set the others that read a file of it, packed or not."""
+    return {
+        name: frozenset(
+            other for other, each in loaded.items() if other != name and any(shared_files(loaded[name], each))
+        )
+        for name in loaded
+    }
+
+
+def told_apart(loaded: LoadedDataset, names: frozenset[str]) -> bool:
+    """Whether no two rows of a data set have the same values in these fields, rows that repeat others left out."""
+    if loaded.repeated:
+        return False
+    columns = [[row.values.get(name) for row in loaded.rows] for name in sorted(names)]
+    telling = (each for each in columns if all(isinstance(value, str) for value in each))
+    if any(len(set(each)) == len(each) for each in telling):
+        return True
+    return len({repr(values) for values in zip(*columns, strict=True)}) == len(loaded.rows)
+
+
 def _captured(of: DataField, file: DataFile) -> str | None:
     """What the name of a file says in a field."""
     return next((file.captures[column] for column in of.columns if column in file.captures), None)

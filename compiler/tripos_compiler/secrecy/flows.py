@@ -16,7 +16,7 @@ from tripos_compiler.secrecy.labels import PUBLIC, Flow, Secrets, together, unio
 from tripos_compiler.secrecy.places import Places
 from tripos_compiler.semantics.library import FUNCTIONS
 from tripos_compiler.semantics.names import parts_of
-from tripos_compiler.semantics.totality import arguments_of, lacks
+from tripos_compiler.semantics.totality import arguments_of
 
 
 class Tables(Protocol):
@@ -81,8 +81,7 @@ class Flows:
                 rows = self.tables.rows(dataset)
                 return rows if column is None else rows.at(column)
             case Items(values=values):
-                partial = [value for value in values if any(lacks(value))]
-                return Flow(self.all(*partial), each=together(self.of(value) for value in values))
+                return Flow(self.all(*values), each=together(self.of(value) for value in values))
             case Unary(value=value):
                 return Flow(self.of(value).all)
             case Binary(operator="and" | "or" as operator, left=left, right=right):
@@ -137,10 +136,14 @@ def _element(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
     return _some(Flow(flow.what, each=flow.element)).element.beside(flows.all(*rest))
 
 
-def _part(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
-    """Some of the elements, in an order of its own."""
-    flow, rest = flows.of(given["items"]), [each for name, each in given.items() if name != "items"]
-    return _some(Flow(union(flow.what, flows.all(*rest)), each=flow.element))
+def _without_last(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
+    """All of the elements but one."""
+    return _some(flows.of(given["items"]))
+
+
+def _drawn(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
+    """Some of the elements, by what they are: what stands there twice is drawn once."""
+    return _some(Flow(flows.all(*given.values()), each=flows.of(given["items"]).element))
 
 
 def _picked(flows: Flows, call: Call, given: Mapping[str, Expr]) -> Flow:
@@ -191,8 +194,8 @@ SHAPED: Mapping[str, Shape] = {
     "first": _element,
     "last": _element,
     "nth": _element,
-    "without_last": _part,
-    "drawn": _part,
+    "without_last": _without_last,
+    "drawn": _drawn,
     "picked": _picked,
     "distinct": _ordered,
     "sorted": _ordered,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+from collections.abc import Iterator, Mapping
 from functools import cache
 from types import ModuleType
 
@@ -41,6 +43,7 @@ UNSAFE = frozenset(
     | {"getcontext", "setcontext", "localcontext", "DefaultContext", "BasicContext", "ExtendedContext"}  # can be set
     | {"cache", "lru_cache", "cache_info", "singledispatch", "singledispatchmethod", "register"}  # remember
     | {"wraps", "update_wrapper", "attrgetter", "methodcaller", "Formatter", "format_map", "mro"}  # reach further
+    | {"HtmlDiff", "make_dataclass"}  # count, and name fields by a text
     | {"file_digest", "samples"}  # a file, chance
     | {"algorithms_available", "algorithms_guaranteed", "TextWrapper", "_field_defaults"}  # could be changed for all
     | {"gi_frame", "gi_code", "gi_yieldfrom", "cr_frame", "cr_code", "cr_await", "ag_frame", "ag_code", "ag_await"}
@@ -57,10 +60,10 @@ SAFE_BUILTINS = frozenset(
     | {"pow", "print", "property", "range", "repr", "reversed", "round", "set", "slice", "sorted", "staticmethod"}
     | {"str", "sum", "super", "tuple", "type", "zip"}
 )
-OWN_NAMES = frozenset({"__name__", "__all__", "__slots__", "__match_args__", "__version__"})
+OWN_NAMES = frozenset({"__name__", "__all__", "__slots__", "__version__"})
 """Names between double underscores that a module may use."""
 READERS = frozenset(
-    {"all", "any", "bool", "dict", "enumerate", "filter", "frozenset", "isinstance", "len", "list", "map", "max", "min"}
+    {"all", "any", "bool", "dict", "enumerate", "filter", "frozenset", "len", "list", "map", "max", "min"}
     | {"range", "repr", "reversed", "set", "sorted", "str", "sum", "tuple", "zip"}
 )
 """Functions that change none of their arguments."""
@@ -106,3 +109,76 @@ def safe_name(module: str, name: str) -> bool:
     found = importlib.import_module(module)
     public = getattr(found, "__all__", None)
     return name in (dir(found) if public is None else public) and not isinstance(getattr(found, name, None), ModuleType)
+
+
+Parents = Mapping[ast.AST, ast.AST]
+
+
+def stores(node: ast.Name) -> bool:
+    """Whether a name is given a meaning."""
+    return isinstance(node.ctx, ast.Store | ast.Del)
+
+
+def elements(node: ast.expr) -> Iterator[ast.expr]:
+    """What is put into a list, set or dictionary that is written out."""
+    match node:
+        case ast.List(elts=parts) | ast.Set(elts=parts):
+            yield from parts
+        case ast.Dict(keys=keys, values=values):
+            yield from (each for each in (*keys, *values) if each is not None)
+        case ast.ListComp(elt=part) | ast.SetComp(elt=part):
+            yield part
+        case ast.DictComp(key=key, value=value):
+            yield from (key, value)
+
+
+def literal(node: ast.expr) -> bool:
+    """Whether a value is a text, a list of texts or the words of a text, and the like: of parts that nobody changes."""
+    match node:
+        case ast.Constant() | ast.JoinedStr():
+            return True
+        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
+            return all(isinstance(each, ast.Constant | ast.Tuple) and literal(each) for each in parts)
+        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr="split" | "splitlines")):
+            return True
+        case ast.Call(func=ast.Name(id="range"), args=args):
+            return all(isinstance(each, ast.Constant) for each in args)
+    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "string"
+
+
+def gives_back(call: ast.Call, argument: ast.expr) -> bool:
+    """Whether a function of `READERS` may give an argument back as it is: the greatest of two lists is one of them."""
+    match call:
+        case ast.Call(func=ast.Name(id="max" | "min"), args=args):
+            return len(args) > 1
+        case ast.Call(func=ast.Name(id="sum"), args=args):
+            return args[0] is not argument
+    return False
+
+
+def in_making(node: ast.AST, parents: Parents) -> bool:
+    """Whether it stands in what makes an object, which is called `self` there, and nothing else is."""
+    over = parents.get(node)
+    while over is not None and not isinstance(over, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+        over = parents.get(over)
+    return (
+        isinstance(over, ast.FunctionDef)
+        and over.name in ("__init__", "__post_init__")
+        and isinstance(parents.get(over), ast.ClassDef)
+        and not over.decorator_list
+        and [each.arg for each in (*over.args.posonlyargs, *over.args.args)][:1] == ["self"]
+        and not any(isinstance(each, ast.Name) and each.id == "self" and stores(each) for each in ast.walk(over))
+    )
+
+
+def in_body(node: ast.AST, parents: Parents) -> bool:
+    """Whether it stands in the body of a function, and is looked at when that is called."""
+    inner, over = node, parents.get(node)
+    while over is not None:
+        match over:
+            case ast.FunctionDef(body=body) | ast.AsyncFunctionDef(body=body) if inner in body:
+                return True
+            case ast.Lambda(body=value) if inner is value:
+                return True
+        inner, over = over, parents.get(over)
+    return False

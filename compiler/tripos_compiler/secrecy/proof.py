@@ -8,21 +8,38 @@ from dataclasses import dataclass, field
 from itertools import combinations
 
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.plan import Ask, Call, Converse, Data, Expr, Literal_, Reveal, Scenario, Step
+from tripos_compiler.plan import (
+    Ask,
+    Call,
+    Compare,
+    Converse,
+    Data,
+    Expr,
+    Grade,
+    Literal_,
+    Reveal,
+    Scenario,
+    Step,
+    Verdict,
+)
 from tripos_compiler.program import Program
-from tripos_compiler.secrecy.contents import same_content, unmarked
+from tripos_compiler.secrecy.contents import same_content, same_files, told_apart, unmarked
 from tripos_compiler.secrecy.flows import Revealed
 from tripos_compiler.secrecy.labels import NONE, Flow, Secret, Secrets, Way, onward, parted, shortest, union
 from tripos_compiler.secrecy.places import Places
 from tripos_compiler.secrecy.regions import Condition, apart
 from tripos_compiler.secrecy.scenarios import SHOWN, Following, Leak, Told
 from tripos_compiler.secrecy.tables import MAY_READ, Copies, Tables
-from tripos_compiler.semantics.names import parts_of
+from tripos_compiler.semantics.names import exprs_of, parts_of, paths_in
 from tripos_compiler.semantics.totality import arguments_of
 from tripos_compiler.source import Span
 
 FOLLOWS = ("E1001", "E1008")
 """What is said of the protocol where answers are shown: the question answers itself, shots hold the answer."""
+
+
+LEFT_OUT = {"fingerprint", "judgement", "needs", "draw"}
+"""Of a step, what says nothing of what is asked."""
 
 
 @dataclass
@@ -46,7 +63,14 @@ class Proof:
     def __post_init__(self) -> None:
         self.places = Places(self.program)
         self.tables = Tables(
-            self.program.datasets, self.program.made, self.copies, self.places, self._pure, self._revealed
+            self.program.datasets,
+            self.program.made,
+            self.copies,
+            same_files(self.program.loaded),
+            self._told_apart,
+            self.places,
+            self._pure,
+            self._revealed,
         )
 
     def run(self) -> None:
@@ -104,15 +128,18 @@ class Proof:
             one, two = scenario.rows, other.rows
             if one is None or two is None or one == two or self._asks(scenario) == self._asks(other):
                 continue
-            if not self._sources(one.dataset) & self._sources(two.dataset):
-                continue
             same = one.dataset == two.dataset
             if same and apart(self._public(scenario), self._public(other)):
                 continue
             chosen = [self._chosen(each, by_rows=not same) for each in (scenario, other)]
-            if all(chosen):
+            if all(chosen) and self._of_same_rows(one.dataset, two.dataset, *chosen):
                 yield from self._half(scenario, other, chosen[0])
                 yield from self._half(other, scenario, chosen[1])
+
+    def _of_same_rows(self, one: str, two: str, *chosen: Secrets) -> bool:
+        """Whether two data sets may have the same rows, or are chosen by the same secrets."""
+        by = [{(secret.dataset, secret.column) for secret in secrets} for secrets in chosen]
+        return bool(self._sources(one) & self._sources(two)) or bool(by[0] & by[1])
 
     def _public(self, scenario: Scenario) -> frozenset[Condition]:
         """What the `where` of a scenario says of public columns."""
@@ -135,30 +162,65 @@ class Proof:
     def _half(self, scenario: Scenario, other: Scenario, chosen: Secrets) -> Iterable[Leak]:
         """The leaks of a scenario beside another one."""
         compared = self._following(scenario).compared
-        for step in self._heard(scenario):
+        for step in self._heard(scenario.steps):
             place = self.places.step(scenario.name, step.name).head
             into = f"`{other.name}` asks otherwise about such rows, so this tells"
-            yield Leak(next(role for role in _roles(step) if role in compared), Told(chosen, place, into))
+            yield Leak(next(role for role in self._roles(step) if role in compared), Told(chosen, place, into))
 
     def _sources(self, name: str) -> set[str]:
         """The data sets whose rows a data set has, or has rows about."""
         made = self.program.made.get(name)
         if made is None:
-            return {name} | self.tables.beside(name, "column", "capture", "values")
+            return {name} | self.tables.beside(name)
         used = [part.dataset for part in parts_of(made.source) if isinstance(part, Data)] if made.source else []
         return {name}.union(*(self._sources(each) for each in used if each != name))
 
     def _asks(self, scenario: Scenario) -> list[object]:
-        """What the compared role is told by its steps, however the rows are called."""
+        """What the compared role is told by a scenario's steps, and by the steps that these look at, however the rows
+        are called."""
         assert scenario.rows is not None
-        own = f'"{scenario.rows.alias}"'
-        leave = {"name", "fingerprint", "needs", "draw"}
-        return [step.model_dump_json(exclude=leave).replace(own, '"@row"') for step in self._heard(scenario)]
+        alias, own = scenario.rows.alias, f'"{scenario.rows.alias}"'
+        columns = self.tables.of(scenario.rows.dataset).columns
+        asks: list[object] = [scenario.axes]
+        for treatment in scenario.treatments:
+            told = self._behind(treatment.steps)
+            asks.append([step.model_dump_json(exclude=LEFT_OUT).replace(own, '"@row"') for step in told])
+            looked_at = {path[1] if len(path) > 1 else "" for path in self._paths(told) if path[0] == alias}
+            asks.append({name: columns.get(name, (scenario.rows.dataset, name)) for name in looked_at})
+        return asks
 
-    def _heard(self, scenario: Scenario) -> list[Step]:
-        """The steps of a scenario that the compared role is asked by, or talks in."""
+    def _behind(self, steps: tuple[Step, ...]) -> list[Step]:
+        """The steps that the compared role is told something by, and all that they look at, in their order."""
+        heard = self._heard(steps)
+        names = {part for path in self._paths(heard) for part in path}
+        found: list[Step] = []
+        for step in reversed(steps):
+            if step in heard or step.name in names:
+                found.insert(0, step)
+                names |= {part for path in self._paths([step]) for part in path}
+        return found
+
+    def _paths(self, steps: Iterable[Step]) -> set[tuple[str, ...]]:
+        """What steps look up."""
+        paths = {path for expr in exprs_of(tuple(steps)) for path in paths_in(expr)}
+        return paths | {(step.continues,) for step in steps if isinstance(step, Ask) and step.continues is not None}
+
+    def _heard(self, steps: Iterable[Step]) -> list[Step]:
+        """The steps that the compared role is asked by, talks in, or judges by."""
         compared = {role.name for role in self.program.roles.values() if role.kind == "compared"}
-        return [step for step in scenario.steps if compared & set(_roles(step))]
+        return [step for step in steps if compared & set(self._roles(step))]
+
+    def _roles(self, step: Step) -> tuple[str, ...]:
+        """The roles that are asked by a step, talk in it, or judge by it."""
+        match step:
+            case Ask(role=role):
+                return (role,)
+            case Converse(speakers=speakers):
+                return tuple(speaker.role for speaker in speakers)
+            case Grade(scorer=name) | Verdict(scorer=name) | Compare(scorer=name):
+                scorer = self.program.scorers.get(name)
+                return (scorer.role,) if scorer is not None else ()
+        return ()
 
     def _report(self, leak: Leak) -> None:
         way = shortest(leak.told.secrets)
@@ -181,6 +243,10 @@ class Proof:
         self.program.diagnostics.error("E0501", message, last, *steps, help=help_, notes=notes)
 
     # --- what is not proved, and what is revealed ---
+
+    def _told_apart(self, name: str, fields: frozenset[str]) -> bool:
+        loaded = self.program.loaded.get(name)
+        return loaded is not None and told_apart(loaded, fields)
 
     def _pure(self, function: str) -> bool:
         plugin = self.program.plugins.get(function)
@@ -242,16 +308,6 @@ class Proof:
         """How many rows a data set has, where that is known before a run."""
         dataset = self.program.datasets.get(secret.dataset)
         return sum(file.rows - len(file.repeats) for file in dataset.files) if dataset is not None else None
-
-
-def _roles(step: Step) -> tuple[str, ...]:
-    """The roles that are asked by a step, or talk in it."""
-    match step:
-        case Ask(role=role):
-            return (role,)
-        case Converse(speakers=speakers):
-            return tuple(speaker.role for speaker in speakers)
-    return ()
 
 
 def _whole(expr: Expr) -> int | None:

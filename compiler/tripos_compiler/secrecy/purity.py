@@ -12,7 +12,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from tripos_compiler.secrecy.harmless import (
@@ -24,7 +24,13 @@ from tripos_compiler.secrecy.harmless import (
     SAFE_BUILTINS,
     SAFE_MODULES,
     Called,
+    elements,
+    gives_back,
+    in_body,
+    in_making,
+    literal,
     safe_name,
+    stores,
     unsafe_attribute,
 )
 
@@ -64,6 +70,8 @@ class _Package:
     find: FindModule | None
     known: dict[str, dict[str, bool]] = field(default_factory=dict)
     """For every module that was looked at, the names at its top, and whether their values could be changed."""
+    bound: set[str] = field(default_factory=set)
+    """Every name that one of them gives a meaning."""
 
     def check(self, module: ast.Module, where: str) -> dict[str, bool]:
         if where in self.known:
@@ -86,13 +94,14 @@ class _Module:
         """The names that are taken from modules which read nothing, each with its module and its name there."""
         self.modules: dict[str, str] = {}
         """The names of modules that are imported whole."""
-        self.bound = {each.id for each in ast.walk(module) if isinstance(each, ast.Name) and _stores(each)}
+        self.bound = {each.id for each in ast.walk(module) if isinstance(each, ast.Name) and stores(each)}
         """Every name that the module gives a meaning, wherever."""
         self.parents = {inner: node for node in ast.walk(module) for inner in ast.iter_child_nodes(node)}
 
     def check(self) -> dict[str, bool]:
         for node in ast.walk(self.module):
             self._bind(node)
+        self.package.bound |= self.bound
         self._top(self.module.body)
         for node in ast.walk(self.module):
             self._node(node)
@@ -120,6 +129,8 @@ class _Module:
     def _bound(self, node: ast.AST, name: str) -> None:
         if hasattr(builtins, name) and name not in SAFE_BUILTINS:
             raise self._refuse(node, f"calls something of its own `{name}`")
+        if name == "self" and not isinstance(node, ast.arg):
+            raise self._refuse(node, "calls something else `self`")
         self.bound.add(name)
 
     def _import(self, node: ast.stmt, alias: ast.alias) -> None:
@@ -177,7 +188,12 @@ class _Module:
                     self.top[name] = (value is not None and self._value(value)) or self.top.get(name, False)
                 case ast.Import() | ast.ImportFrom() | ast.Pass() | ast.Expr(value=ast.Constant()):
                     pass
-                case ast.If(test=ast.Compare(left=ast.Name(id="__name__"), comparators=[ast.Constant()])):
+                case ast.If(
+                    test=ast.Compare(
+                        left=ast.Name(id="__name__"), ops=[ast.Eq()], comparators=[ast.Constant(value="__main__")]
+                    ),
+                    orelse=[],
+                ):
                     pass  # the script that a file may be as well; what stands there is looked at like the rest
                 case ast.If(body=then, orelse=otherwise):
                     self._top(then)
@@ -191,12 +207,13 @@ class _Module:
         inner: list[ast.expr] = []
         match node:
             case ast.List() | ast.Set() | ast.Dict() | ast.ListComp() | ast.SetComp() | ast.DictComp():
-                inner = [each for each in _elements(node) if not self._fixed(each)]
+                inner = [each for each in elements(node) if not self._fixed(each)]
                 inner += [each.iter for each in getattr(node, "generators", ()) if not self._plain(each.iter)]
-            case ast.Call(func=ast.Attribute(value=ast.Name(id="str"), attr="maketrans")):
-                pass
+            case ast.Call(func=ast.Attribute(value=ast.Name(id="str"), attr="maketrans"), args=args, keywords=[]):
+                inner = [part for each in args for part in elements(each) if not self._fixed(part)]
+                inner += [each for each in args if not isinstance(each, ast.Dict | ast.Constant)]
             case ast.Call(func=ast.Name(id="set" | "list" | "dict" as name), args=args, keywords=given):
-                inner = [each for each in (*args, *(keyword.value for keyword in given)) if not _literal(each)]
+                inner = [each for each in (*args, *(keyword.value for keyword in given)) if not literal(each)]
                 inner += [node] if name in self.bound else []
             case _ if self._fixed(node):
                 return False
@@ -209,8 +226,10 @@ class _Module:
     def _fixed(self, node: ast.expr) -> bool:
         """Whether a value can be changed by nobody."""
         match node:
-            case ast.Constant() | ast.JoinedStr() | ast.Lambda() | ast.Compare():
+            case ast.Constant() | ast.JoinedStr() | ast.Lambda():
                 return True
+            case ast.Compare(left=left, comparators=others):
+                return all(self._fixed(each) or self._is_top(each) for each in (left, *others))
             case ast.Name(id=name):
                 return not self.top.get(name, False)
             case ast.Attribute(value=ast.Name(id=name)):
@@ -221,15 +240,22 @@ class _Module:
                 return self._fixed(operand)
             case ast.BinOp(left=left, right=right) | ast.IfExp(body=left, orelse=right):
                 return self._fixed(left) and self._fixed(right)
-            case ast.Subscript():  # an alias of a type
-                return not any(isinstance(each, ast.Name) and self.top.get(each.id) for each in ast.walk(node))
+            case ast.Subscript(value=value):  # an alias of a type
+                return self._origin(value) is not None and not any(map(self._is_top, ast.walk(node)))
             case ast.Call(func=ast.Name(id="frozenset" | "tuple" | "range" as name), args=args):
-                return name not in self.bound and all(_literal(each) for each in args)
+                return name not in self.bound and all(literal(each) for each in args)
             case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr=name)):
                 return name not in ("split", "rsplit", "splitlines")
-            case ast.Call(func=called):
-                return self._origin(called) in FIXED
+            case ast.Call(func=called, args=args, keywords=given):
+                handed = (*args, *(each.value for each in given))
+                return self._origin(called) in FIXED and all(
+                    self._fixed(each) or literal(each) or self._is_top(each) for each in handed
+                )
         return False
+
+    def _is_top(self, node: ast.AST) -> bool:
+        """Whether it is a value at the top that could be changed."""
+        return isinstance(node, ast.Name) and self.top.get(node.id, False)
 
     def _plain(self, node: ast.expr) -> bool:
         """Whether what a value at the top is made over has parts that nobody can change."""
@@ -240,7 +266,7 @@ class _Module:
                 return name not in self.bound and all(self._plain(each) for each in args)
             case ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="items" | "keys" | "values")):
                 return name in self.top
-        return _literal(node)
+        return literal(node)
 
     # --- everything that is written ---
 
@@ -256,16 +282,23 @@ class _Module:
                 self._declared(node)
             case ast.Lambda():
                 self._defaults(node.args)
-            case ast.MatchClass(kwd_attrs=names):
+            case ast.MatchClass(cls=of, patterns=patterns, kwd_attrs=names):
+                if patterns and not (isinstance(of, ast.Name) and of.id not in self.bound):
+                    raise self._refuse(node, f"looks into `{ast.unparse(of)}` by place")
                 for each in names:
                     self._named(node, each)
+            case ast.NamedExpr(target=target):
+                if not in_body(node, self.parents):
+                    raise self._refuse(
+                        node, f"names `{target.id}` where it is declared, and so could remember something"
+                    )
 
     def _name(self, node: ast.Name, name: str) -> None:
         if hasattr(builtins, name) and name not in SAFE_BUILTINS:
             raise self._refuse(node, f"uses `{name}`")
         if name.startswith("__") and name.endswith("__") and name not in OWN_NAMES:
             raise self._refuse(node, f"uses `{name}`")
-        if _stores(node):
+        if stores(node):
             return
         if name not in self.bound and name not in SAFE_BUILTINS:
             raise self._refuse(node, f"uses `{name}`, which it does not define")
@@ -285,13 +318,13 @@ class _Module:
             case ast.For(iter=value) | ast.comprehension(iter=value) if value is node:
                 return True
             case ast.Call(func=ast.Name(id=name)):
-                return name in READERS and name not in self.bound
+                return name in READERS and name not in self.bound and not gives_back(parent, node)
             case ast.Attribute(attr=name):
                 return name in READING and isinstance(self.parents.get(parent), ast.Call)
             case ast.Call(func=ast.Attribute(value=ast.Constant(), attr="join")):
                 return True
             case ast.Call(func=ast.Attribute(attr="translate")):
-                return "translate" not in self.bound
+                return "translate" not in self.package.bound
             case ast.If(test=value) | ast.IfExp(test=value) | ast.While(test=value) | ast.UnaryOp(operand=value):
                 return value is node
         return False
@@ -308,16 +341,12 @@ class _Module:
 
     def _named(self, node: ast.AST, name: str) -> None:
         made = name == "__init__" and isinstance(node, ast.Attribute) and ast.unparse(node.value) == "super()"
-        if unsafe_attribute(name) and not made:
+        if unsafe_attribute(name) and not (made and "super" not in self.bound and in_making(node, self.parents)):
             raise self._refuse(node, f"uses `{name}`")
 
     def _sets_itself(self, node: ast.Attribute) -> bool:
         """Whether an object sets an attribute of itself while it is made."""
-        over: ast.AST | None = node
-        while over is not None and not isinstance(over, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
-            over = self.parents.get(over)
-        made = isinstance(over, ast.FunctionDef) and over.name in ("__init__", "__post_init__")
-        return made and isinstance(node.value, ast.Name) and node.value.id == "self"
+        return in_making(node, self.parents) and isinstance(node.value, ast.Name) and node.value.id == "self"
 
     def _declared(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) -> None:
         for each in node.decorator_list:
@@ -329,6 +358,9 @@ class _Module:
             return
         if node.keywords:
             raise self._refuse(node, f"declares `{node.name}` with `{node.keywords[0].arg}`")
+        for base in node.bases:
+            if not self._fixed(base):
+                raise self._refuse(base, f"declares `{node.name}` from what it computes")
         for part in node.body:
             match part:
                 case ast.Assign(value=value) | ast.AnnAssign(value=ast.expr() as value):
@@ -346,39 +378,15 @@ class _Module:
         if not isinstance(value, ast.Call) or self._origin(value.func) != ("dataclasses", "field"):
             return False
         given = {each.arg: each.value for each in value.keywords}
-        return None not in given and ("default" not in given or self._fixed(given["default"]))
+        makes = given.pop("default_factory", None)
+        return (
+            not value.args
+            and None not in given
+            and isinstance(makes, ast.Name | ast.Lambda | None)
+            and all(self._fixed(each) for each in given.values())
+        )
 
     def _defaults(self, args: ast.arguments) -> None:
         for each in (*args.defaults, *(default for default in args.kw_defaults if default is not None)):
             if not self._fixed(each):
                 raise self._refuse(each, "keeps a value that could remember something")
-
-
-def _stores(node: ast.Name) -> bool:
-    return isinstance(node.ctx, ast.Store | ast.Del)
-
-
-def _elements(node: ast.expr) -> Iterator[ast.expr]:
-    match node:
-        case ast.List(elts=parts) | ast.Set(elts=parts):
-            yield from parts
-        case ast.Dict(keys=keys, values=values):
-            yield from (each for each in (*keys, *values) if each is not None)
-        case ast.ListComp(elt=part) | ast.SetComp(elt=part):
-            yield part
-        case ast.DictComp(key=key, value=value):
-            yield from (key, value)
-
-
-def _literal(node: ast.expr) -> bool:
-    """Whether a value is a text, a list of texts or the words of a text, and the like: of parts that nobody changes."""
-    match node:
-        case ast.Constant() | ast.JoinedStr():
-            return True
-        case ast.Tuple(elts=parts) | ast.List(elts=parts) | ast.Set(elts=parts):
-            return all(isinstance(each, ast.Constant | ast.Tuple) and _literal(each) for each in parts)
-        case ast.Call(func=ast.Attribute(value=ast.Constant(value=str()), attr="split" | "splitlines")):
-            return True
-        case ast.Call(func=ast.Name(id="range"), args=args):
-            return all(isinstance(each, ast.Constant) for each in args)
-    return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "string"

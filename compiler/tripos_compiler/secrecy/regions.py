@@ -8,7 +8,7 @@ so a region is never smaller than it is said to be.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from tripos_compiler.plan import Binary, Expr, Items, Literal_, Ref, Unary
@@ -34,11 +34,13 @@ class Condition:
 @dataclass(frozen=True)
 class Region:
     """The rows that satisfy all of `conditions`. `part` says that it may be any few of them, chosen by something else;
-    `own` that it is the row at hand."""
+    `own` that it is the row at hand; `other` that they are not the rows at which the secret stands, as where every row
+    of a made set holds all answers of a file: what is said of the rows of the set says nothing of these."""
 
     conditions: frozenset[Condition] = frozenset()
     part: bool = False
     own: bool = False
+    other: bool = False
 
     @property
     def whole(self) -> bool:
@@ -47,12 +49,17 @@ class Region:
 
     def where(self, conditions: frozenset[Condition]) -> Region:
         """The part of it for which these hold too."""
-        return self if self.own else Region(self.conditions | conditions, self.part)
+        return self if self.own or self.other else replace(self, conditions=self.conditions | conditions)
 
     @property
     def some(self) -> Region:
         """Some of its rows."""
-        return self if self.own else Region(self.conditions, part=True)
+        return self if self.own else replace(self, part=True)
+
+    @property
+    def elsewhere(self) -> Region:
+        """The same, of rows that are not those at which the secret stands."""
+        return self if self.own else replace(self, other=True)
 
 
 EVERY = Region()
@@ -107,15 +114,16 @@ def _comparison(left: Expr, operator: Operator, right: Expr, column: Columns) ->
                 yield Condition(found[0], operator, tuple(written))
 
 
-def apart(one: frozenset[Condition], other: frozenset[Condition]) -> bool:
-    """Whether no row at hand satisfies both.
+def apart(one: frozenset[Condition], other: frozenset[Condition], at_hand: bool = True) -> bool:
+    """Whether no row satisfies both. `at_hand`: the other conditions are those of the row at hand, whose columns are
+    its own.
 
     >>> train, test = (frozenset({Condition("split", "==", (name,))}) for name in ("train", "test"))
     >>> apart(train, test), apart(train, train), apart(frozenset({Condition("fold", "!=", own="fold")}), frozenset())
     (True, False, True)
     """
     both = one | other
-    if any(each.own == each.column and each.operator in ("!=", "<", ">") for each in both):
+    if at_hand and any(each.own == each.column and each.operator in ("!=", "<", ">") for each in both):
         return True
     return any(_impossible([each for each in both if each.column == name]) for name in {each.column for each in both})
 

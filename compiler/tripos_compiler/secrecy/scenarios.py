@@ -7,7 +7,7 @@ is told too. What another role was told, it may repeat, by what it says and by s
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
@@ -46,7 +46,7 @@ from tripos_compiler.secrecy.labels import (
 )
 from tripos_compiler.secrecy.places import Places
 from tripos_compiler.secrecy.regions import OWN, Condition, apart, conditions
-from tripos_compiler.secrecy.tables import Table, Tables
+from tripos_compiler.secrecy.tables import About, Table, Tables
 from tripos_compiler.semantics.names import exprs_of
 from tripos_compiler.source import Span
 
@@ -85,9 +85,8 @@ class Following:
     revealed: Callable[[str], Revealed]
     """Given a step, is told of every use of `reveal` in it."""
     names: dict[str, Flow] = field(default_factory=dict)
-    guarded: dict[tuple[str, str | None], list[frozenset[Condition]]] = field(default_factory=dict)
-    """What the compared role may not be told: the secrets of a data set, or one of its columns, in rows of which these
-    conditions hold."""
+    guarded: set[About] = field(default_factory=set)
+    """What the compared role may not be told."""
     leaks: list[Leak] = field(default_factory=list)
 
     def run(self, steps: tuple[Step, ...]) -> list[Leak]:
@@ -125,8 +124,7 @@ class Following:
         self.names[rows.alias] = Flow(fields=fields)
         self.names |= {axis: fields[axis] for axis in self.scenario.axes if axis in fields}
         where = self.conditions(rows.where, {rows.alias: table})
-        for name, found in table.about:
-            self.guarded.setdefault((name, None), []).append(found | where)
+        self.guarded |= {replace(each, conditions=each.conditions | where) for each in table.about}
 
     def _own(self, column: str) -> Callable[[Secrets], Secrets]:
         """Secrets of the row at hand, called as the rows are called here. That the row is there is no secret of it."""
@@ -138,7 +136,9 @@ class Following:
             for secret, ways in secrets.items():
                 here = secret.dataset == rows.dataset
                 named = called({secret: ways}, f"{self.alias}.{column}")[secret] if here else ways
-                found[Secret(secret.dataset, secret.column, OWN if here else secret.rows)] = named
+                its = not secret.rows.other and any(each.has(secret) for each in table.about)
+                own = Secret(secret.dataset, secret.column, OWN if its else secret.rows.elsewhere)
+                found[own] = tuple(dict.fromkeys((*found.get(own, ()), *named)))
             return found
 
         return own
@@ -164,7 +164,8 @@ class Following:
     # --- what is guarded ---
 
     def _guard_what_scores(self, step: Step) -> None:
-        """A secret by which a reply is scored belongs to the item that is asked about, in whatever rows it stands."""
+        """A secret by which a reply is scored belongs to the item that is asked about, in whatever rows it stands: one
+        that the score itself looks up, or that the row has of single rows."""
         flows = self.flows(step.name)
         match step:
             case Score(value=value) | Column(value=value):
@@ -174,15 +175,18 @@ class Following:
             case _:
                 return
         for secret in scored:
-            if secret.rows.part and not secret.of_model:
-                self.guarded.setdefault((secret.dataset, secret.column), []).append(secret.rows.conditions)
+            rows = secret.rows
+            if not secret.of_model and not rows.own and (rows.part or not rows.other):
+                self.guarded.add(About(secret.dataset, secret.column, rows.conditions, at_hand=False))
 
     def guards(self, secret: Secret) -> bool:
         """Whether the compared role may not be told a secret."""
         if secret.rows.own:
             return True
-        found = [*self.guarded.get((secret.dataset, None), ()), *self.guarded.get((secret.dataset, secret.column), ())]
-        return any(not apart(secret.rows.conditions, each) for each in found)
+        return any(
+            each.has(secret) and not apart(secret.rows.conditions, each.conditions, each.at_hand)
+            for each in self.guarded
+        )
 
     # --- steps ---
 
@@ -251,7 +255,7 @@ class Following:
         if step.continues is not None:
             written = statement.one_of("continue")
             span = written.name("step").span if written is not None else statement.head
-            yield Told(self.names.get(step.continues, PUBLIC).all, span, "continuing it tells")
+            yield Told(flows.all(Ref(path=(step.continues,))), span, "continuing it tells")
         for shots in step.shots:
             yield from self._shots(shots, step.name, statement)
             known |= {id(expr) for expr in exprs_of(shots)}
@@ -298,7 +302,8 @@ class Following:
         where = self.conditions(shots.where, {shots.alias: table})
         row = table.rows.element.mapped(lambda found: within(found, lambda rows: rows.where(where)))
         flows = self.flows(step, {shots.alias: Flow(fields=row.fields)})
-        chosen = [flows.all(shots.where), table.rows.what, *self._keys(table, row)]
+        there = within(table.rows.what, lambda rows: rows.where(where))
+        chosen = [flows.all(shots.where), there, *self._keys(table, row)]
         yield Told(union(*chosen), written.head, SHOWN)
         for texts in (shots.prompt, shots.reply):
             yield from self._texts(texts, flows, written.head, set(), SHOWN)

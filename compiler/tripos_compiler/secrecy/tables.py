@@ -8,16 +8,17 @@ a row that was refused, on that too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.plan import Ask, Call, Data, DataField, Dataset, Derived, Expr, Made, Ref, Verify, Walk
+from tripos_compiler.plan import Ask, Binary, Call, Data, DataField, Dataset, Derived, Expr, Made, Ref, Verify, Walk
 from tripos_compiler.secrecy.contents import Copy
 from tripos_compiler.secrecy.flows import Flows, Revealed
 from tripos_compiler.secrecy.labels import NONE, PUBLIC, Flow, Secret, Secrets, called, onward, union, within
 from tripos_compiler.secrecy.places import Places
 from tripos_compiler.secrecy.regions import EVERY, Condition, conditions
+from tripos_compiler.semantics.library import FUNCTIONS
 from tripos_compiler.semantics.names import exprs_of, parts_of
 from tripos_compiler.semantics.totality import lacks
 from tripos_compiler.source import Span
@@ -25,7 +26,25 @@ from tripos_compiler.source import Span
 Copies = Mapping[tuple[str, str], tuple[Copy, ...]]
 """For a field of a data set, the secret fields of which it holds the content."""
 
+Files = Mapping[str, frozenset[str]]
+"""For a data set, those that read a file of it, packed or not."""
+
 MAY_READ = "may read it from its file"
+
+
+@dataclass(frozen=True)
+class About:
+    """Rows whose secrets belong to an item: those of a data set for which these conditions hold, or one of its columns
+    there. `at_hand`: they are the rows at hand, or what these are made from, and no others that say the same."""
+
+    dataset: str
+    column: str | None = None
+    conditions: frozenset[Condition] = frozenset()
+    at_hand: bool = True
+
+    def has(self, secret: Secret) -> bool:
+        """Whether it is about the column of a secret."""
+        return self.dataset == secret.dataset and self.column in (None, secret.column)
 
 
 @dataclass(frozen=True)
@@ -36,8 +55,9 @@ class Table:
     name: str
     rows: Flow
     columns: Mapping[str, str]
-    about: tuple[tuple[str, frozenset[Condition]], ...]
-    """The data sets whose rows it is about: itself, those that hold the same rows, and those that it is made from."""
+    about: tuple[About, ...]
+    """What its rows are about: themselves, those of the same files, what they hold of others, what they are made
+    from."""
     key: Expr | None = None
     """What rows that belong together have in common, an expression of the fields alone."""
 
@@ -49,6 +69,9 @@ class Tables:
     datasets: Mapping[str, Dataset]
     made: Mapping[str, Made]
     copies: Copies
+    files: Files
+    told_apart: Callable[[str, frozenset[str]], bool]
+    """Given a data set and some of its fields, whether these tell all of its rows apart."""
     places: Places
     pure: Callable[[str], bool]
     """Whether a function of the user's reads nothing but its arguments."""
@@ -72,8 +95,14 @@ class Tables:
 
     @property
     def everything(self) -> Secrets:
-        """Every secret of the files."""
-        return union(*(self.of(name).rows.element.all for name in self.datasets))
+        """Every secret of the files, and every one that is written."""
+        written = [
+            {Secret(made.name, each.name): ((self._declared(made.name, each.name),),)}
+            for made in self.made.values()
+            for each in made.fields
+            if each.secret
+        ]
+        return union(*(self.of(name).rows.element.all for name in self.datasets), *written)
 
     def impure(self, call: Call) -> Secrets:
         """What a user's function may read by itself."""
@@ -90,8 +119,18 @@ class Tables:
         columns = {
             each.name: f"{dataset.source} {' '.join(each.columns)} {each.type.model_dump_json()}" for each in public
         }
-        about = ((dataset.name, frozenset[Condition]()), *self._same_rows(dataset))
-        return Table(dataset.name, Flow(each=Flow(fields=fields)), columns, about, dataset.key)
+        about = (About(dataset.name), *self._same_rows(dataset))
+        rows = Flow(self._repeats(dataset, fields), each=Flow(fields=fields))
+        return Table(dataset.name, rows, columns, about, dataset.key)
+
+    def _repeats(self, dataset: Dataset, fields: Mapping[str, Flow]) -> Secrets:
+        """What it tells which rows there are: rows that say the same are one, which secrets decide where public
+        fields do not tell all rows apart."""
+        names = frozenset(name for name, flow in fields.items() if not flow.all)
+        if len(names) == len(fields) or self.told_apart(dataset.name, names):
+            return NONE
+        head = self.places.dataset(dataset.name).head
+        return onward(union(*(flow.all for flow in fields.values())), Label(head, "rows that say the same are one"))
 
     def _content(self, dataset: str, declared: DataField) -> Secrets:
         """The secrets that a field holds: its own, and those of which it is a copy."""
@@ -103,18 +142,24 @@ class Tables:
             found[Secret(*copy.of)] = ((self._declared(*copy.of), read),)
         return found
 
-    def _same_rows(self, dataset: Dataset) -> Iterator[tuple[str, frozenset[Condition]]]:
-        """The data sets that read the same files. What other files repeat of a secret is one too, but what these call
-        secret beside that is theirs."""
-        for name in sorted(self.beside(dataset.name, "column", "capture")):
-            yield name, frozenset[Condition]()
+    def _same_rows(self, dataset: Dataset) -> Iterator[About]:
+        """The data sets that read the same files; where none of these calls anything secret, also the columns of other
+        files of which a field has the values. Where one does, what it leaves public is asked about on purpose."""
+        same = self.files.get(dataset.name, frozenset())
+        for name in sorted(same):
+            yield About(name)
+        if any(each.secret for name in (dataset.name, *same) for each in self.datasets[name].fields):
+            return
+        copies = (copy for each in dataset.fields for copy in self.copies.get((dataset.name, each.name), ()))
+        for name, column in sorted({copy.of for copy in copies if copy.how == "values"}):
+            yield About(name, column, at_hand=False)
 
-    def beside(self, name: str, *hows: str) -> set[str]:
-        """The other data sets with which this one has a secret in common, in one of these ways."""
-        copies = [copy for each in self.copies.values() for copy in each if copy.how in hows]
+    def beside(self, name: str) -> set[str]:
+        """The other data sets that have the same rows, or a secret in common."""
+        copies = [copy for each in self.copies.values() for copy in each]
         near = {copy.of[0] for copy in copies if copy.field[0] == name}
         near |= {copy.field[0] for copy in copies if copy.of[0] == name}
-        return near - {name}
+        return (near | self.files.get(name, frozenset())) - {name}
 
     def _declared(self, dataset: str, column: str) -> Label:
         name = f"{dataset.rpartition('.')[2]}.{column}" if dataset in self.datasets else column
@@ -140,7 +185,8 @@ class Tables:
             fields |= dict.fromkeys(made.axes, Flow(refused))  # the cells that a row is kept in say something of it
         public = {each.name for each in made.fields if not fields[each.name].all}
         columns = {name: column for name, column in making.columns().items() if name in public}
-        about = ((made.name, frozenset[Condition]()), *making.about())
+        about = (About(made.name), *making.about())
+        refused = within(refused, lambda rows: rows.elsewhere)
         return Table(made.name, Flow(refused, each=Flow(fields=fields)), columns, about, made.key)
 
     def labelled(self, made: Made) -> Made:
@@ -153,6 +199,26 @@ class Tables:
         return made if marked == made.fields else made.model_copy(update={"fields": marked})
 
 
+@dataclass(frozen=True)
+class _Elsewhere:
+    """The data sets of a program, as what makes a row looks into them: at rows other than its own."""
+
+    tables: Tables
+
+    @property
+    def everything(self) -> Secrets:
+        """Every secret."""
+        return within(self.tables.everything, lambda rows: rows.elsewhere)
+
+    def rows(self, name: str) -> Flow:
+        """What all rows of a data set tell."""
+        return self.tables.rows(name).mapped(lambda found: within(found, lambda rows: rows.elsewhere))
+
+    def impure(self, call: Call) -> Secrets:
+        """What a user's function may read by itself."""
+        return within(self.tables.impure(call), lambda rows: rows.elsewhere)
+
+
 class _Making:
     """What making a data set tells, step by step."""
 
@@ -161,8 +227,8 @@ class _Making:
         self.made = made
         self.statement = statement
         self.own = made.name.rpartition(".")[2]
-        self.flows = self._flows(dict.fromkeys((*made.axes, "language"), PUBLIC), "from")
-        self.source = self.flows.of(made.source) if made.source is not None else PUBLIC
+        flows = replace(self._flows(dict.fromkeys((*made.axes, "language"), PUBLIC), "from"), tables=tables)
+        self.source = flows.of(made.source) if made.source is not None else PUBLIC
         self.where = frozenset[Condition]()
         self.row: dict[str, Flow] = {}
         self.told: list[tuple[Secrets, Span]] = []
@@ -170,7 +236,7 @@ class _Making:
 
     def _flows(self, names: Mapping[str, Flow], step: str) -> Flows:
         tables = self.tables
-        return Flows(names, tables, tables.revealed(self.own, step), tables.places)
+        return Flows(names, _Elsewhere(tables), tables.revealed(self.own, step), tables.places)
 
     def columns(self) -> dict[str, str]:
         """The public columns of its rows, those of the source under the name that they have there."""
@@ -179,7 +245,7 @@ class _Making:
         carried = {name: column for name, column in carried.items() if name not in self._written()}
         return {each.name: carried.get(each.name, f"{self.made.name} {each.name}") for each in self.made.fields}
 
-    def about(self) -> Iterator[tuple[str, frozenset[Condition]]]:
+    def about(self) -> Iterator[About]:
         """The data sets whose rows its rows are about."""
         source = self.made.source
         if source is None or not any(isinstance(part, Data) for part in parts_of(source)):
@@ -191,7 +257,8 @@ class _Making:
         for part in parts_of(source):
             if isinstance(part, Data):
                 where = self.where if part is source else frozenset[Condition]()
-                yield from ((name, found | where) for name, found in self.tables.of(part.dataset).about)
+                for each in self.tables.of(part.dataset).about:
+                    yield replace(each, conditions=each.conditions | where)
 
     def _written(self) -> set[str]:
         """The fields that are no field of the source."""
@@ -214,11 +281,12 @@ class _Making:
             row = element.mapped(lambda found: within(found, lambda rows: rows.where(self.where)))
             fields = {name: flow.mapped(self._called(name)) for name, flow in row.fields.items()}
             names[made.alias] = Flow(row.what, fields, row.each)
+            names["language"] = fields.get("language", PUBLIC)
         written = self._written()
         for each in made.fields:
             if each.name in written or each.name in made.axes:
                 continue
-            alias = names.get(made.alias or "", PUBLIC)
+            alias = names[made.alias] if made.alias is not None else Flow(self.tables.everything)
             self.row[each.name] = alias if each.name == made.alias or not alias.fields else alias.at(each.name)
         self.names = names
         carried = dict(self.row)
@@ -229,7 +297,10 @@ class _Making:
             self.row, self.told = carried, []
             for step in made.steps:
                 self._step(step, refusals)
-        return {each.name: self.row.get(each.name, PUBLIC) for each in made.fields}
+        unknown = Flow(self.tables.everything)
+        return {
+            each.name: self.row.get(each.name, PUBLIC if each.name in made.axes else unknown) for each in made.fields
+        }
 
     def _called(self, column: str) -> Callable[[Secrets], Secrets]:
         """Secrets of the source's rows, called as its rows are called here."""
@@ -266,7 +337,7 @@ class _Making:
                 place = next((each for each in statement.of("let") if each.name().text == name), statement)
                 flow = flows.of(value)
                 self.row[name] = flow.onward(Label(place.name().span, f"`{name}` holds it"))
-                if any(lacks(value)):
+                if any(lacks(value)) or any(map(self._may_fail, parts_of(value))):
                     self.told.append((flow.all, place.head))
             case Ask():
                 told = self._asked(step, flows, statement.head)
@@ -275,6 +346,7 @@ class _Making:
                 place = next((each for each in statement.of("walk") if each.name().text == name), statement)
                 start = flows.of(below) if below is not None else PUBLIC
                 told = self._asked(ask, flows.within({"branches": start}), place.head)
+                self.told.append((start.all, place.head))  # there may be no such node
                 chosen = onward(union(told, start.all), Label(place.name().span, f"`{name}` is chosen by it"))
                 self.row[name] = Flow({**refusals, **chosen})
             case Verify(ask=ask, require=require):
@@ -284,6 +356,16 @@ class _Making:
                 for condition in require:
                     self.told.append((flows.within(said).all(condition), flows.places.of(condition, place.head)))
 
+    def _may_fail(self, part: Expr) -> bool:
+        """Whether a part of an expression may have no value though it lacks nothing: a number that is past all
+        bounds, a function of the user's that fails."""
+        match part:
+            case Binary(operator=operator):
+                return operator in ("+", "-", "*", "/")
+            case Call(function=name):
+                return name not in FUNCTIONS or name in ("power", "sum")
+        return False
+
     def _verifying(self, name: str) -> Statement:
         number = int(name.rpartition("_")[2]) if "_" in name else 1
         found = self.statement.of("verify")
@@ -291,7 +373,7 @@ class _Making:
 
     def _asked(self, ask: Ask, flows: Flows, span: Span) -> Secrets:
         """What somebody is told who is asked about a row."""
-        told = flows.all(*exprs_of(ask))
+        told = union(flows.all(*exprs_of(ask)), flows.names["language"].all)
         self.told.append((told, span))
         return told
 
@@ -310,11 +392,13 @@ class _Making:
         """By what rows are refused, or not made, and where."""
         yield from self.told
         flows = self._scope("require")
-        for expr in (*self.made.require, *self.made.unique):
+        for expr in self.made.require:
             yield flows.all(expr), flows.places.of(expr, self.statement.head)
+        compared = [(expr, flows.all(expr)) for expr in self.made.unique]
         flows = self._scope("distinct")
-        for distinct in self.made.distinct:
-            yield flows.all(distinct.value, distinct.others), flows.places.of(distinct.value, self.statement.head)
+        compared += [(each.value, flows.all(each.value, each.others)) for each in self.made.distinct]
+        for expr, found in compared:  # with what other rows say
+            yield within(found, lambda rows: rows.elsewhere), flows.places.of(expr, self.statement.head)
 
     def there(self) -> Secrets:
         """What it tells which rows there are."""
