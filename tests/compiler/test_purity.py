@@ -36,6 +36,28 @@ PURE = {
     "a format that is written out": 'def f(n: float) -> str:\n    return "{:.2f}".format(n) + f"{n:.1f}"\n',
     "a script": 'def f(t: str) -> str:\n    return t\nif __name__ == "__main__":\n    print(f("a"))\n',
     "an error": 'def f(t: str) -> str:\n    if not t:\n        raise ValueError(f"nothing in {t!r}")\n    return t\n',
+    "a pattern of names": (
+        'import re\nWORDS = ("a", "b")\nP = re.compile("|".join(WORDS), re.I)\n'
+        "def f(t: str) -> bool:\n    return bool(P.search(t))\n"
+    ),
+    "a named tuple": (
+        'from collections import namedtuple\nPair = namedtuple("Pair", ["a", "b"])\n'
+        "def f(t: str) -> str:\n    return Pair(t, 1).a\n"
+    ),
+    "a number of names": 'WORDS = ["a", "b"]\nMANY = len(WORDS)\nFEW = MANY < 3\ndef f(t: str) -> bool:\n    return FEW\n',
+    "a name that is given inside": "def f(t: str) -> int:\n    if (n := len(t)) > 3:\n        return n\n    return 0\n",
+    "an alias of a type": (
+        "from typing import Optional\nPairs = dict[str, Optional[int]]\n"
+        "def f(t: str) -> int:\n    found: Pairs = {t: 1}\n    return found[t] or 0\n"
+    ),
+    "a pattern of types": (
+        "def f(t: str) -> int:\n    match t:\n        case str(word):\n            return len(word)\n    return 0\n"
+    ),
+    "the greatest of a list": "NUMBERS = [1, 2]\ndef f(t: str) -> int:\n    return max(NUMBERS) + sum(NUMBERS)\n",
+    "a frozen class": (
+        'from dataclasses import dataclass, field\n@dataclass(frozen=True)\nclass Unit:\n    name: str = "m"\n'
+        "    parts: tuple = field(default=(), repr=False)\ndef f(t: str) -> str:\n    return Unit(t).name\n"
+    ),
 }
 IMPURE = {
     "a file": 'def f(t: str) -> str:\n    return open("keys.txt").read()\n',
@@ -107,6 +129,108 @@ IMPURE = {
         "SEEN = []\ndef len(s):\n    s.append(1)\n    return s\ndef f(t: str) -> str:\n    return str(len(SEEN))\n"
     ),
     "a context of decimals": "import decimal\ndef f(t: str) -> int:\n    decimal.getcontext().prec += 1\n    return 1\n",
+    "a part of a list": "SEEN = [[]][0]\ndef f(t: str) -> str:\n    SEEN.append(t)\n    return SEEN[0]\n",
+    "a part of a dictionary": 'SEEN = {"a": []}["a"]\ndef f(t: str) -> str:\n    SEEN.append(t)\n    return SEEN[0]\n',
+    "a part of a class": (
+        "class A:\n    def __class_getitem__(cls, key):\n        return []\nSEEN = A[0]\n"
+        "def f(t: str) -> str:\n    SEEN.append(t)\n    return SEEN[0]\n"
+    ),
+    "a name in a comparison": "SAME = (SEEN := []) == 1\ndef f(t: str) -> str:\n    SEEN.append(t)\n    return SEEN[0]\n",
+    "a name in a text": 'TOLD = f"{(SEEN := [])}"\ndef f(t: str) -> str:\n    SEEN.append(t)\n    return SEEN[0]\n',
+    "a name in a condition": "if (SEEN := []):\n    pass\ndef f(t: str) -> str:\n    SEEN.append(t)\n    return SEEN[0]\n",
+    "a name in an annotation": "N: (SEEN := []) = 1\ndef f(t: str) -> str:\n    SEEN.append(t)\n    return SEEN[0]\n",
+    "a name in a default": (
+        "def g(n=(SEEN := []) == 1):\n    return n\ndef f(t: str) -> str:\n    SEEN.append(t)\n    return SEEN[0]\n"
+    ),
+    "a name in a parameter": (
+        "def g(n: (SEEN := [])):\n    return n\ndef f(t: str) -> str:\n    SEEN.append(t)\n    return SEEN[0]\n"
+    ),
+    "a name in a decorator": (
+        "from dataclasses import dataclass\n@dataclass(frozen=bool(SEEN := []))\nclass A:\n    x: int = 0\n"
+        "def f(t: str) -> str:\n    SEEN.append(t)\n    return SEEN[0]\n"
+    ),
+    "what is no script": (
+        'if __name__ != "__main__":\n    SEEN = []\ndef f(t: str) -> str:\n    SEEN.append(t)\n    return SEEN[0]\n'
+    ),
+    "beside a script": (
+        'if __name__ == "__main__":\n    pass\nelse:\n    SEEN = []\ndef f(t: str) -> str:\n'
+        "    SEEN.append(t)\n    return SEEN[0]\n"
+    ),
+    "a default of a named tuple": (
+        'from collections import namedtuple\nA = namedtuple("A", "seen", defaults=[[]])\n'
+        "def f(t: str) -> str:\n    A().seen.append(t)\n    return A().seen[0]\n"
+    ),
+    "a base that keeps": (
+        'from collections import namedtuple\nclass A(namedtuple("B", "seen", defaults=[[]])):\n    pass\n'
+        "def f(t: str) -> str:\n    A().seen.append(t)\n    return A().seen[0]\n"
+    ),
+    "a base by a key": (
+        'class B:\n    def __class_getitem__(cls, key):\n        return type("K", (), {"seen": []})\n'
+        "class A(B[0]):\n    pass\ndef f(t: str) -> str:\n    A.seen.append(t)\n    return A.seen[0]\n"
+    ),
+    "a round number": (
+        "class A:\n    def __round__(self):\n        return []\nSEEN = round(A())\ndef f(t: str) -> str:\n"
+        "    SEEN.append(t)\n    return SEEN[0]\n"
+    ),
+    "a field of one list": (
+        "from dataclasses import dataclass, field\nfrom functools import partial\n@dataclass\nclass A:\n"
+        "    seen: list = field(default_factory=partial(lambda s: s, []))\ndef f(t: str) -> str:\n"
+        "    A().seen.append(t)\n    return A().seen[0]\n"
+    ),
+    "a field with a note": (
+        "from dataclasses import dataclass, field, fields\n@dataclass\nclass A:\n"
+        '    x: int = field(default=0, metadata={"seen": []})\ndef f(t: str) -> str:\n'
+        '    fields(A)[0].metadata["seen"].append(t)\n    return fields(A)[0].metadata["seen"][0]\n'
+    ),
+    "a translation to a list": 'T = str.maketrans({"a": []})\ndef f(t: str) -> str:\n    T[97].append(t)\n    return T[97][0]\n',
+    "a class that makes itself": (
+        "from dataclasses import dataclass\n@dataclass\nclass A:\n    n: int = 0\n    x = ''\n"
+        "    @classmethod\n    def __post_init__(self):\n        self.x = self.x + 'a'\n"
+        "def f(t: str) -> str:\n    A()\n    return t + A.x\n"
+    ),
+    "another that is called self": (
+        "from dataclasses import InitVar, dataclass\nclass Store:\n    x = ''\n@dataclass\nclass A:\n"
+        "    one: InitVar[type]\n    v: InitVar[str]\n    def __post_init__(this, self, v):\n"
+        "        self.x = v\ndef f(t: str) -> str:\n    if not Store.x:\n        A(Store, t)\n"
+        "    return Store.x\n"
+    ),
+    "a self that is something else": (
+        "from dataclasses import InitVar, dataclass\nclass Store:\n    x = ''\n@dataclass\nclass A:\n"
+        "    v: InitVar[str]\n    def __post_init__(self, v):\n        self = Store\n        self.x = v\n"
+        "def f(t: str) -> str:\n    if not Store.x:\n        A(t)\n    return Store.x\n"
+    ),
+    "a self in a pattern": (
+        "from dataclasses import InitVar, dataclass\nclass Store:\n    x = ''\n@dataclass\nclass A:\n"
+        "    v: InitVar[str]\n    def __post_init__(self, v):\n        match Store:\n"
+        "            case self:\n                self.x = v\ndef f(t: str) -> str:\n    if not Store.x:\n"
+        "        A(t)\n    return Store.x\n"
+    ),
+    "a self in a loop": (
+        "from dataclasses import InitVar, dataclass\nclass Store:\n    x = ''\n@dataclass\nclass A:\n"
+        "    v: InitVar[str]\n    def __post_init__(self, v):\n        for self in (Store,):\n"
+        "            self.x = v\ndef f(t: str) -> str:\n    if not Store.x:\n        A(t)\n"
+        "    return Store.x\n"
+    ),
+    "a list in a question of type": (
+        "SEEN = []\nclass A:\n    def __instancecheck__(self, other):\n"
+        "        other.append(str(len(SEEN)))\n        return True\ndef f(t: str) -> str:\n"
+        "    isinstance(SEEN, A())\n    return t + str(len(SEEN))\n"
+    ),
+    "the greatest of two lists": "SEEN = []\ndef f(t: str) -> str:\n    max(SEEN, []).append(t)\n    return SEEN[0]\n",
+    "the sum with a list": "SEEN = []\ndef f(t: str) -> str:\n    sum([], SEEN).append(t)\n    return SEEN[0]\n",
+    "a table of differences": 'import difflib\ndef f(t: str) -> str:\n    return str(difflib.HtmlDiff().make_table([t], [""]))\n',
+    "an attribute by place of a type": (
+        "from abc import ABC\ndef f(t: str) -> str:\n"
+        '    K = type("K", (ABC,), {"__match_args__": ("__globals__",), "__subclasshook__": classmethod(lambda c, o: True)})\n'
+        '    match f:\n        case K(g):\n            g["LAST"] = g["LAST"] if "LAST" in g else t\n'
+        '            return g["LAST"]\n    return ""\n'
+    ),
+    "an attribute by a field": (
+        "from abc import ABC\nfrom dataclasses import make_dataclass\ndef f(t: str) -> str:\n"
+        '    K = make_dataclass("K", ["__globals__"], bases=(ABC,), namespace={"__subclasshook__": classmethod(lambda c, o: True)})\n'
+        '    match f:\n        case K(g):\n            g["LAST"] = g["LAST"] if "LAST" in g else t\n'
+        '            return g["LAST"]\n    return ""\n'
+    ),
 }
 SPEC = """benchmark b "1.0.0" { languages en }
 role candidate compared
@@ -120,13 +244,13 @@ scenario s {
 
 @pytest.mark.parametrize("what", PURE)
 def test_what_reads_nothing_is_proved(what: str) -> None:
-    compile(PURE[what], what, "exec")
+    compile(PURE[what], what, "exec", dont_inherit=True)
     assert why_impure(ast.parse(PURE[what]), "f.py") is None
 
 
 @pytest.mark.parametrize("what", IMPURE)
 def test_what_reads_or_remembers_is_not_proved(what: str) -> None:
-    compile(IMPURE[what], what, "exec")
+    compile(IMPURE[what], what, "exec", dont_inherit=True)
     assert (why_impure(ast.parse(IMPURE[what]), "f.py") or "").startswith("line ")
 
 
