@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.secrecy.regions import EVERY, Region
+from tripos_compiler.secrecy.regions import EVERY, Condition, Region
+from tripos_compiler.source import Span
 
 Way = tuple[Label, ...]
 """The way that a secret took, step by step from the field that is secret."""
@@ -155,3 +156,37 @@ def together(flows: Iterable[Flow]) -> Flow:
     each = together(flow.element for flow in known) if any(flow.each is not None for flow in known) else None
     fields = {name: together(flow.at(name) for flow in known) for name in sorted(names)} if each is None else {}
     return Flow(union(*(flow.what for flow in known)), fields, each)
+
+
+@dataclass(frozen=True)
+class About:
+    """Rows whose secrets belong to an item: those of a data set for which these conditions hold, or one of its columns
+    there. `at_hand`: they are the rows at hand, or what these are made from, and no others that say the same."""
+
+    dataset: str
+    column: str | None = None
+    conditions: frozenset[Condition] = frozenset()
+    at_hand: bool = True
+
+    def has(self, secret: Secret) -> bool:
+        """Whether it is about the column of a secret."""
+        return self.dataset == secret.dataset and self.column in (None, secret.column)
+
+
+@dataclass(frozen=True)
+class Told:
+    """Something that a role is told: what it tells, where it is written, and how a message says that it is told."""
+
+    secrets: Secrets
+    span: Span
+    into: str
+
+
+@dataclass(frozen=True)
+class Leak:
+    """Secrets that the compared role is told."""
+
+    role: str
+    told: Told
+    judged: str | None = None
+    """Of a blind judge, which `role` names then: the reply that it judges."""

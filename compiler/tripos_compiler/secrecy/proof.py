@@ -25,10 +25,10 @@ from tripos_compiler.plan import (
 from tripos_compiler.program import Program
 from tripos_compiler.secrecy.contents import same_content, same_files, told_apart, unmarked
 from tripos_compiler.secrecy.flows import Revealed
-from tripos_compiler.secrecy.labels import NONE, Flow, Secret, Secrets, Way, onward, parted, shortest, union
+from tripos_compiler.secrecy.labels import NONE, Flow, Leak, Secret, Secrets, Told, Way, onward, parted, shortest, union
 from tripos_compiler.secrecy.places import Places
 from tripos_compiler.secrecy.regions import Condition, apart
-from tripos_compiler.secrecy.scenarios import SHOWN, Following, Leak, Told
+from tripos_compiler.secrecy.scenarios import SHOWN, Following
 from tripos_compiler.secrecy.tables import MAY_READ, Copies, Tables
 from tripos_compiler.semantics.names import exprs_of, parts_of, paths_in
 from tripos_compiler.semantics.totality import arguments_of

@@ -13,6 +13,7 @@ from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.plan import (
     Ask,
+    Call,
     Column,
     Compare,
     Converse,
@@ -34,9 +35,12 @@ from tripos_compiler.secrecy.flows import Flows, Revealed
 from tripos_compiler.secrecy.labels import (
     NONE,
     PUBLIC,
+    About,
     Flow,
+    Leak,
     Secret,
     Secrets,
+    Told,
     Way,
     called,
     onward,
@@ -46,30 +50,11 @@ from tripos_compiler.secrecy.labels import (
 )
 from tripos_compiler.secrecy.places import Places
 from tripos_compiler.secrecy.regions import OWN, Condition, apart, conditions
-from tripos_compiler.secrecy.tables import About, Table, Tables
-from tripos_compiler.semantics.names import exprs_of
+from tripos_compiler.secrecy.tables import Table, Tables
+from tripos_compiler.semantics.names import exprs_of, parts_of
 from tripos_compiler.source import Span
 
 SHOWN = "these shots tell"
-
-
-@dataclass(frozen=True)
-class Told:
-    """Something that a role is told: what it tells, where it is written, and how a message says that it is told."""
-
-    secrets: Secrets
-    span: Span
-    into: str
-
-
-@dataclass(frozen=True)
-class Leak:
-    """Secrets that the compared role is told."""
-
-    role: str
-    told: Told
-    judged: str | None = None
-    """Of a blind judge, which `role` names then: the reply that it judges."""
 
 
 @dataclass
@@ -354,14 +339,17 @@ class Following:
         if step.source.op == "data" and step.source.field is None:
             where = self.conditions(step.where, {step.alias: self.tables.of(step.source.dataset)})
             element = element.mapped(lambda found: within(found, lambda rows: rows.where(where)))
+        there = within(source.what, lambda rows: rows.where(where))
         flows = self.flows(step.name, {step.alias: element})
         name, top = statement.name().span, statement.one_of("top")
-        by = self.flows(step.name, {step.alias: every}).all(step.by)  # how rare a word is, all of the rows decide
+        by = self.flows(step.name, {step.alias: every}).all(step.by)
+        if any(isinstance(part, Call) and part.function == "bm25" for part in parts_of(step.by)):
+            by = union(by, source.what)  # how rare a word is, all of the rows decide
         if step.using is not None:
             told = [Told(by, self.places.of(step.by, statement.head), "what is embedded tells")]
             by = NONE if self._reaches(step.using, told) else by
         what = union(
-            onward(source.what, Label(name, f"`{step.name}` holds it")),
+            onward(there, Label(name, f"`{step.name}` holds it")),
             onward(by, Label(top.head if top is not None else name, "`top` chooses by it")),
             onward(flows.all(step.where), Label(name, f"`{step.name}` chooses by it")),
             onward(outer.all(step.when), Label(name, f"`{step.name}` is there by it")),

@@ -15,7 +15,7 @@ from tripos_compiler.diagnostics import Label
 from tripos_compiler.plan import Ask, Binary, Call, Data, DataField, Dataset, Derived, Expr, Made, Ref, Verify, Walk
 from tripos_compiler.secrecy.contents import Copy
 from tripos_compiler.secrecy.flows import Flows, Revealed
-from tripos_compiler.secrecy.labels import NONE, PUBLIC, Flow, Secret, Secrets, called, onward, union, within
+from tripos_compiler.secrecy.labels import NONE, PUBLIC, About, Flow, Secret, Secrets, called, onward, union, within
 from tripos_compiler.secrecy.places import Places
 from tripos_compiler.secrecy.regions import EVERY, Condition, conditions
 from tripos_compiler.semantics.library import FUNCTIONS
@@ -30,21 +30,6 @@ Files = Mapping[str, frozenset[str]]
 """For a data set, those that read a file of it, packed or not."""
 
 MAY_READ = "may read it from its file"
-
-
-@dataclass(frozen=True)
-class About:
-    """Rows whose secrets belong to an item: those of a data set for which these conditions hold, or one of its columns
-    there. `at_hand`: they are the rows at hand, or what these are made from, and no others that say the same."""
-
-    dataset: str
-    column: str | None = None
-    conditions: frozenset[Condition] = frozenset()
-    at_hand: bool = True
-
-    def has(self, secret: Secret) -> bool:
-        """Whether it is about the column of a secret."""
-        return self.dataset == secret.dataset and self.column in (None, secret.column)
 
 
 @dataclass(frozen=True)
@@ -359,12 +344,9 @@ class _Making:
     def _may_fail(self, part: Expr) -> bool:
         """Whether a part of an expression may have no value though it lacks nothing: a number that is past all
         bounds, a function of the user's that fails."""
-        match part:
-            case Binary(operator=operator):
-                return operator in ("+", "-", "*", "/")
-            case Call(function=name):
-                return name not in FUNCTIONS or name in ("power", "sum")
-        return False
+        if isinstance(part, Call):
+            return part.function not in FUNCTIONS or part.function in ("power", "sum")
+        return isinstance(part, Binary) and part.operator in ("+", "-", "*", "/")
 
     def _verifying(self, name: str) -> Statement:
         number = int(name.rpartition("_")[2]) if "_" in name else 1
