@@ -130,10 +130,10 @@ class Tables:
     def _same_rows(self, dataset: Dataset) -> Iterator[About]:
         """The data sets that read the same files; where none of these calls anything secret, also the columns of other
         files of which a field has the values. Where one does, what it leaves public is asked about on purpose."""
-        same = self.files.get(dataset.name, frozenset())
-        for name in sorted(same):
-            yield About(name)
-        if any(each.secret for name in (dataset.name, *same) for each in self.datasets[name].fields):
+        same = [self.datasets[name] for name in sorted(self.files.get(dataset.name, ())) if name in self.datasets]
+        for other in same:
+            yield About(other.name)
+        if any(each.secret for other in (dataset, *same) for each in other.fields):
             return
         copies = (copy for each in dataset.fields for copy in self.copies.get((dataset.name, each.name), ()))
         for name, column in sorted({copy.of for copy in copies if copy.how == "values"}):
