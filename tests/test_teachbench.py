@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
@@ -69,8 +70,8 @@ def write(folder: Path, count: int, sittings: int = 64) -> None:
     """The benchmark with so many questions, and sittings after a lesson."""
     for name in ("teachbench", "lessons", "wording", "../common/choices"):
         text = (SPECS / f"{name}.tripos").read_text("utf-8").replace('"../common/', '"')
-        text = text.replace("samples     64", f"samples {sittings}")
-        text = text.replace("samples     192", f"samples {3 * sittings}")
+        text = re.sub(r"samples +64\b", f"samples {sittings}", text)
+        text = re.sub(r"samples +192\b", f"samples {3 * sittings}", text)
         if sittings < 64:
             text = "\n".join(line for line in text.splitlines() if not ("pass_at_16" in line or "pass_at_64" in line))
         (folder / Path(f"{name}.tripos").name).write_text(text, "utf-8")

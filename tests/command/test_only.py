@@ -169,7 +169,11 @@ def test_an_export_and_the_people_who_grade_are_told_of_arms_too(spec: str, trip
     ("only", "message", "hint"),
     [
         ("tonne=warm", "the benchmark has no axis or arm `tonne`", "did you mean `tone`?"),
-        ("zzz=1", "the benchmark has no axis or arm `zzz`", "its axes are language, subject, and its arms lesson, tone"),
+        (
+            "zzz=1",
+            "the benchmark has no axis or arm `zzz`",
+            "its axes are language, subject, and its arms lesson, tone",
+        ),
         ("tone=wram", "arm `tone` has no value `wram`", "did you mean `warm`?"),
         ("subject=law", "axis `subject` has no value `law`", "its values are history, physics"),
         ("tone=", "`--only tone=` names no value", "write --only AXIS=VALUE[,VALUE]"),
