@@ -130,8 +130,9 @@ def test_a_question_without_a_place_is_left_out_after_its_attempts_and_counted_w
 
 
 def test_whoever_walks_is_not_asked_for_another_place_of_a_row_that_repeats_one(tmp_path: Path) -> None:
-    once, twice = (make(tmp_path / str(count), WALKED, every, rows=ROWS[:1] * count) for count in (1, 2))
-    assert [each["reason"] for each in rejections(twice)] == ["duplicate"]
+    specs = [WALKED.replace("retries 2", f"retries 2\n  count {count}") for count in (1, 2)]
+    once, twice = (make(tmp_path / str(number), spec, every) for number, spec in enumerate(specs))
+    assert [each["reason"] for each in rejections(twice)] == ["duplicate"] * len(ROWS)
     assert points(twice) == points(once)
     assert not any("repeats" in each.content for request in twice.callers["w"].asked for each in request.messages)
 
