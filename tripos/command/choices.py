@@ -187,7 +187,8 @@ def selected_values(wanted: Sequence[str], plan: Plan) -> dict[str, tuple[str, .
     """The values of axes and arms in texts such as `tone=warm,plain`. Raises `Failure` for one that the plan has
     not."""
     only: dict[str, tuple[str, ...]] = {}
-    axes = {axis.name: [value.name for value in axis.values] for axis in (*plan.axes, *plan.arms)}
+    axes = {axis.name: [value.name for value in axis.values] for axis in plan.axes}
+    axes |= {arm.name: [value.name for value in arm.values] for arm in plan.arms}
     arms = [arm.name for arm in plan.arms]
     for text in wanted:
         axis, _, values = text.partition("=")

@@ -12,12 +12,12 @@ plan for them, and `shown_run` says which it is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import duckdb
 
+from tripos_compiler.semantics.selection import Only
 from tripos_warehouse import sql
 from tripos_warehouse.enumerations import LANGUAGE
 
@@ -69,7 +69,7 @@ class RunRows:
     parts: tuple[Part, ...]
     run_id: str | None
     several: bool
-    only: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    only: Only = field(default_factory=dict)
 
     # Columns are named with their table also where they need not be: a macro whose parameter is called like a column
     # that stands alone, in whatever view it reads, cannot be made.
@@ -173,7 +173,7 @@ def step_counts(connection: duckdb.DuckDBPyConnection, benchmark: str, scenario:
     return dict(connection.execute(query).fetchall())
 
 
-def rows_of_run(run_id: str, of: Steps, only: Mapping[str, Sequence[str]]) -> RunRows:
+def rows_of_run(run_id: str, of: Steps, only: Only) -> RunRows:
     """The rows of one run, where axes have the values in `only`."""
     return RunRows(of, (), run_id, several=False, only=only)
 

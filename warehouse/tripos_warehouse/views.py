@@ -233,8 +233,11 @@ def _currents(
         if found is None:
             raise StoreError("W0301", f"the store has no run `{run_id}`", "`tripos list` shows the runs")
         _, of_run, text, fingerprints, compared, selected = found
-        own = (read_plan(text, run_id, of_run), fingerprints) if plan is None else (plan, plan.fingerprints)
-        chosen[of_run] = (run_id, *_selected(*own, {**orjson.loads(selected or "{}"), **only}), compared)
+        if plan is None:
+            plan = read_plan(text, run_id, of_run)
+        else:
+            fingerprints = plan.fingerprints
+        chosen[of_run] = (run_id, *_selected(plan, fingerprints, {**orjson.loads(selected or "{}"), **only}), compared)
     shared = _shared(connection, {name: each for name, (_, _, each, _) in chosen.items()})
     currents = []
     for name, (run, own_plan, fingerprints, compared) in sorted(chosen.items()):

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 
 from tripos_compiler.plan import CallCount, Plan, Scenario
 
-Only = Mapping[str, Sequence[str]]
+Only = Mapping[str, Collection[str]]
 """The values that are selected, by the name of an arm; other names are ignored."""
 
 
