@@ -91,6 +91,8 @@ class History:
             chosen += ["--scenario", self.random.choice(("sums", "lesson", "battle", "made", "drills"))]
         elif narrowed < 0.6:
             chosen += ["--only", "kind=easy"]
+        elif narrowed < 0.66:
+            chosen += ["--only", "teaching=lesson"]
         return chosen
 
     def _run(self) -> None:

@@ -26,6 +26,7 @@ ALLOWED = {
         *("tripos_compiler.semantics.subsets", "tripos_compiler.semantics.conversations"),
         *("tripos_compiler.semantics.headlines", "tripos_compiler.semantics.versions"),
         *("tripos_compiler.semantics.scored", "tripos_compiler.semantics.ranges"),
+        "tripos_compiler.semantics.selection",
     ),
 }
 

@@ -14,6 +14,7 @@ from tests.conftest import Command
 SHIPPED = Path(__file__).parents[1] / "specs/teachbench"
 MAIN = """\
 benchmark tagged "1.0.0" { languages zh }
+use "questions_validation.tripos"
 use "tagging.tripos"
 use "examples.tripos"
 role student compared

@@ -71,11 +71,11 @@ class Results:
         """The measures of a run, with their errors and intervals; of the last one without `run`, which is the id of a
         run or how one begins. Raises `StoreError` W0301 where there is no such run."""
         from tripos_warehouse.report import report
-        from tripos_warehouse.runs import get_plan
+        from tripos_warehouse.runs import get_selected
 
         connection, found = connect_run(self._store, run)
         try:
-            return report(connection, get_plan(connection, found), found)
+            return report(connection, get_selected(connection, found), found)
         finally:
             connection.close()
 

@@ -12,6 +12,7 @@ from typing import Any
 from tripos_compiler.plan import Axis, Expr, Plan, Rows, Scenario, Subset, digest
 from tripos_compiler.semantics.contexts import cells
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.selection import scenario_under, under
 from tripos_compiler.semantics.subsets import Drawn, Placed, draw_all, placed
 from tripos_runtime.datasets import DataFolders
 from tripos_runtime.making.choosing import Choice, chosen_slots, known_slots
@@ -43,8 +44,8 @@ class Case:
 @dataclass(frozen=True)
 class Selection:
     """Which cases of a plan are run: those of `scenarios`, where an axis has one of the values in `only`; of these all,
-    or `limit` a scenario, the first ones or drawn with `seed`. A scenario without that axis is run whole. With a
-    `subset` only what was `drawn` for it."""
+    or `limit` a scenario, the first ones or drawn with `seed`. Of an arm in `only` the treatments with one of its
+    values are run. A scenario without that axis or arm is run whole. With a `subset` only what was `drawn` for it."""
 
     scenarios: tuple[str, ...] = ()
     limit: int | None = None
@@ -58,8 +59,14 @@ class Selection:
         return self.drawn is None or (scenario, name) in self.drawn
 
     def chosen(self, plan: Plan) -> tuple[Scenario, ...]:
-        """The scenarios that are run, in the order of the plan."""
-        return tuple(s for s in plan.scenarios if not self.scenarios or s.name in self.scenarios)
+        """The scenarios that are run, in the order of the plan, each with the treatments that `only` leaves."""
+        return tuple(
+            scenario_under(s, self.only) for s in plan.scenarios if not self.scenarios or s.name in self.scenarios
+        )
+
+    def under(self, plan: Plan) -> Plan:
+        """The plan with the treatments that `only` leaves."""
+        return under(plan, self.only)
 
     def allows(self, case: Case) -> bool:
         """Whether the case lies where `only` says."""

@@ -160,7 +160,8 @@ class Engine:
 
     def _plan_calls(self) -> None:
         models = {role: len(names) for role, names in self.binding.models.items()}
-        for scenario, by_role in planned_calls(self.plan, self.source.counts(self.selection), models).items():
+        plan, counts = self.selection.under(self.plan), self.source.counts(self.selection)
+        for scenario, by_role in planned_calls(plan, counts, models).items():
             for role, calls in by_role.items():
                 self.tally.planned[role, scenario] = calls
 

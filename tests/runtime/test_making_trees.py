@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.runtime.small_runs import SmallRun, run_small
-from tripos_compiler.plan import Settings
+from tripos_compiler.plan import Ask, Settings, SetType, TextType
 from tripos_runtime.asking import Answer, Outcome, Question
 from tripos_runtime.calling import Stopped
 from tripos_runtime.cases import Selection
@@ -20,6 +20,7 @@ from tripos_runtime.making.walks import MOST_NAMED, among, matched, walk
 from tripos_runtime.models.base import Request
 from tripos_runtime.runnable import NotApproved
 
+CHOOSING = Ask(name="points", role="author", system=None, prompt=None, returns=SetType(of=TextType()), fingerprint="")
 TREE = {"algebra": {"sets": ["unions", "subsets"], "groups": None}, "geometry": ["lines", "circles"], "logic": None}
 WALKED = """\
 benchmark sums "1.0.0" { languages en }
@@ -128,9 +129,17 @@ def test_a_question_without_a_place_is_left_out_after_its_attempts_and_counted_w
     assert run.asked["w"] == 6
 
 
+def test_whoever_walks_is_not_asked_for_another_place_of_a_row_that_repeats_one(tmp_path: Path) -> None:
+    specs = [WALKED.replace("retries 2", f"retries 2\n  count {count}") for count in (1, 2)]
+    once, twice = (make(tmp_path / str(number), spec, every) for number, spec in enumerate(specs))
+    assert [each["reason"] for each in rejections(twice)] == ["duplicate"] * len(ROWS)
+    assert points(twice) == points(once)
+    assert not any("repeats" in each.content for request in twice.callers["w"].asked for each in request.messages)
+
+
 def test_the_schema_of_a_reply_names_the_branches_and_nothing_else() -> None:
     asked = Question(None, None, Settings(), {"type": "array"}, lambda text, reason: Outcome([text], [text]))
-    question = among(asked, ["lines", "circles"])
+    question = among(asked, ["lines", "circles"], CHOOSING)
     assert json.dumps(["lines", "circles"]) in json.dumps(question.schema)
     assert question.reader("- Lines", None).value == ["lines"]
     assert question.reader("poems", None).error == "`poems` is none of the branches"
@@ -139,7 +148,28 @@ def test_the_schema_of_a_reply_names_the_branches_and_nothing_else() -> None:
 def test_of_very_many_branches_the_schema_names_none() -> None:
     asked = Question(None, None, Settings(), {"type": "array"}, lambda text, reason: Outcome([text], [text]))
     branches = [str(number) for number in range(MOST_NAMED + 1)]
-    assert among(asked, branches).schema == {"type": "array"} != among(asked, branches[:-1]).schema
+    assert among(asked, branches, CHOOSING).schema == {"type": "array"}
+    assert among(asked, branches[:-1], CHOOSING).schema != {"type": "array"}
+
+
+def test_what_is_said_beside_the_branches_is_kept_with_the_reply_and_is_no_field_of_the_row(tmp_path: Path) -> None:
+    def author(request: Request) -> str:
+        told = {"points": json.loads(every(request)), "reason": f"It is about {branches_of(request)[0]}."}
+        return json.dumps(told)
+
+    spec = WALKED.replace('{{ bullets(branches) }}" }', '{{ bullets(branches) }}", returns { reason text } }')
+    run = make(tmp_path, spec, author)
+    assert points(run) == points(make(tmp_path / "plain", WALKED, every))
+    parsed = [json.loads(row["parsed"]) for row in run.table("samples") if row["step"] == "item.points"]
+    assert {"points": ["lines", "circles"], "reason": "It is about lines."} in parsed
+    assert all(set(each) == {"points", "reason"} for each in parsed)
+
+
+def test_a_reply_without_what_is_to_stand_beside_the_branches_cannot_be_read(tmp_path: Path) -> None:
+    spec = WALKED.replace('{{ bullets(branches) }}" }', '{{ bullets(branches) }}", returns { reason text } }')
+    run = make(tmp_path, spec, every)
+    assert set(points(run)) == {"three"}  # where nobody is asked
+    assert {each["reason"] for each in rejections(run)} == {"unreadable"}
 
 
 def test_a_reply_that_names_no_branch_is_asked_for_once_more_before_the_walk_is_made_again(tmp_path: Path) -> None:

@@ -44,6 +44,9 @@ scenario gain {
   measure twice   = pass_at(2, right) by teaching
   measure both    = pass_at(2, right, missing: paired) by teaching
   measure lesson  = paired[teaching: lesson]
+  measure drawn   = pass_at(1, right, tries: first) by teaching
+  measure pair    = pass_at(2, right, tries: first, missing: paired) by teaching
+  measure full    = pass_all(2, right, tries: first) by teaching
 }
 """
 
@@ -183,3 +186,18 @@ def test_the_items_that_are_left_out_can_be_listed(tmp_path: Path, plan: Plan) -
     with connect(store) as connection:
         rows = connection.execute("select item_id, lacks from demo.unpaired(metric := 'right')").fetchall()
     assert rows == [("b", "lesson")]
+
+
+def test_one_draw_is_of_the_first_replies_to_a_question(tmp_path: Path, plan: Plan) -> None:
+    told: dict[tuple[str, str], tuple[float | None, ...]] = {
+        ("a", "none"): (0, 1, 1, 1),
+        ("a", "lesson"): (0, 1, 1, 0),
+        ("b", "none"): (0, 0, 1, 1),
+        ("b", "lesson"): (None, 0, 0, 1),
+    }
+    store = store_of(tmp_path, plan, told)
+    # Of a lesson its own replies in their order: those of `a` are (0, 1) and (1, 0), those of `b` (0) and (0, 1).
+    assert values(store, plan, "drawn") == {"none": (0, 2), "lesson": (0.25, 2)}
+    assert values(store, plan, "full") == {"none": (0, 2), "lesson": (0, 2)}
+    # One lesson of `b` lacks a value, so it has one whole draw of two, and one that is none.
+    assert values(store, plan, "pair") == {"none": (0.5, 2), "lesson": (1, 2)}

@@ -22,11 +22,12 @@ from tripos.command.harmless import fold, harmless
 from tripos.command.opening import open_store
 from tripos.command.terminal import columns
 from tripos.failure import GOOD, SOME_FAILED, Failure
+from tripos_compiler.semantics.selection import under
 from tripos_compiler.semantics.subsets import Drawn
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.given_scores import Kept, keep
 from tripos_warehouse.marked_items import known_in_run, marked_items
-from tripos_warehouse.runs import find_run, get_plan
+from tripos_warehouse.runs import find_run, get_selected
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect, connect_run
 
@@ -79,7 +80,8 @@ def _hand(options: Namespace) -> int:
     store = open_store(options)
     connection, run = connect_run(store, options.run)
     with connection:
-        plan = get_plan(connection, run)
+        plan = get_selected(connection, run)
+        plan = under(plan, chosen_only(options, plan))
         role = chosen_role(plan, options.role, run.compared_role)
         desk = Desk(store, connection, plan, run, role, options.name)
         choice = _choice(options, desk)

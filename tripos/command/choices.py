@@ -179,23 +179,32 @@ def chosen_scenarios(options: Namespace, plan: Plan) -> tuple[str, ...]:
 
 
 def chosen_only(options: Namespace, plan: Plan) -> dict[str, tuple[str, ...]]:
-    """The values of axes of `--only`. Raises `Failure` for one that the plan has not."""
+    """The values of axes and arms of `--only`. Raises `Failure` for one that the plan has not."""
+    return selected_values(options.only, plan)
+
+
+def selected_values(wanted: Sequence[str], plan: Plan) -> dict[str, tuple[str, ...]]:
+    """The values of axes and arms in texts such as `tone=warm,plain`. Raises `Failure` for one that the plan has
+    not."""
     only: dict[str, tuple[str, ...]] = {}
     axes = {axis.name: [value.name for value in axis.values] for axis in plan.axes}
-    for text in options.only:
+    axes |= {arm.name: [value.name for value in arm.values] for arm in plan.arms}
+    arms = [arm.name for arm in plan.arms]
+    for text in wanted:
         axis, _, values = text.partition("=")
         if axis not in axes:
             close = nearest(axis, axes)
-            hint = f"did you mean `{close}`?" if close else f"its axes are {', '.join(axes)}"
-            if axis in {arm.name for arm in plan.arms}:
-                hint = f"`{axis}` is an arm, and an experiment runs all of its values; {hint}"
-            raise Failure("R0202", f"the benchmark has no axis `{axis}`", hint)
+            known = ", ".join(axis.name for axis in plan.axes)
+            its = f"its axes are {known}, and its arms {', '.join(arms)}" if arms else f"its axes are {known}"
+            hint = f"did you mean `{close}`?" if close else its
+            raise Failure("R0202", f"the benchmark has no axis{' or arm' if arms else ''} `{axis}`", hint)
         named = _names([values])
         for value in named:
             if value not in axes[axis]:
                 close = nearest(value, axes[axis])
                 hint = f"did you mean `{close}`?" if close else f"its values are {', '.join(axes[axis][:12])}"
-                raise Failure("R0202", f"axis `{axis}` has no value `{value}`", hint)
+                kind = "arm" if axis in arms else "axis"
+                raise Failure("R0202", f"{kind} `{axis}` has no value `{value}`", hint)
         if not named:
             raise Failure("R0202", f"`--only {text}` names no value", "write --only AXIS=VALUE[,VALUE]")
         only[axis] = (*only.get(axis, ()), *named)

@@ -24,7 +24,7 @@ from tripos_warehouse.comparison_text import render, verdicts
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report import PROVING
 from tripos_warehouse.report_text import CAUTION
-from tripos_warehouse.runs import Run, find_previous, get_plan
+from tripos_warehouse.runs import Run, find_previous, get_selected
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect_run
 
@@ -62,7 +62,7 @@ def _sides(store: Store, options: Namespace, open_: ExitStack) -> tuple[Side, Si
     while wanted:
         connection, run = connect_run(store, wanted.pop())
         open_.enter_context(connection)
-        found.insert(0, (connection, get_plan(connection, run), run))
+        found.insert(0, (connection, get_selected(connection, run), run))
         if not options.runs and len(found) == 1 and len(run.models) == 1:
             wanted += find_previous(connection, run)
     (connection, plan, run), (connection_b, plan_b, run_b) = found[0], found[-1]

@@ -9,7 +9,7 @@ from tripos.failure import GOOD, Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Export, Pairing, Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.runs import get_plan
+from tripos_warehouse.runs import get_selected
 from tripos_warehouse.views import connect_run
 
 TRAINING = ("distillation", "preferences")
@@ -45,7 +45,7 @@ def main(options: Namespace) -> int:
     try:
         connection, run = connect_run(store, options.run)
         with connection:
-            plan = get_plan(connection, run)
+            plan = get_selected(connection, run)
             kind = _kind(options, plan)
             _check_options(options, kind)
             if kind in TRAINING:

@@ -20,6 +20,7 @@ from tripos.releases.thawing import thaw_given
 from tripos.settings import Chosen, chosen_settings
 from tripos_compiler.compile import Compilation
 from tripos_compiler.plan import Plan, Scenario
+from tripos_compiler.semantics.selection import left_out_of
 from tripos_compiler.semantics.sharing import sharing
 from tripos_runtime.binding import Binding, BindingError
 from tripos_runtime.cases import CaseSource, Planned, Selection, planned_steps
@@ -59,7 +60,7 @@ def _plan_compiled(options: Namespace, chosen: Chosen, compilation: Compilation,
     selection = with_subset(options, source, chosen_cases(options, plan))
     if not has_models(options, config):
         models, items, slots = _ones(plan), source.counts(selection), source.slot_counts(selection)
-        show_plan(plan, items, models, slots, planned_steps(plan, items, models, slots))
+        show_plan(plan, selection, items, models, slots, planned_steps(selection.under(plan), items, models, slots))
         _show_standing(source, selection)
         return GOOD
     binding, cassette = chosen_binding(options, config, plan, compilation.releases)
@@ -92,7 +93,7 @@ def _show_foreseen(
     items, slots = source.counts(selection), source.slot_counts(selection)  # before rows that are kept are gone through
     found, budget = foresee_run(plan, source, selection, binding, config, recorded)
     filled = {role: len(names) for role, names in binding.models.items()}
-    show_plan(plan, items, filled, slots, planned(found, plan))
+    show_plan(plan, selection, items, filled, slots, planned(found, selection.under(plan)))
     _show_standing(source, selection)
     print()
     print("\n".join(lines_of(found, plan, columns(), budget)))
@@ -115,15 +116,21 @@ class Line:
 
 
 def show_plan(
-    plan: Plan, items: dict[str, int], models: dict[str, int], slots: dict[str, int], planned: Sequence[Planned]
+    whole: Plan,
+    selection: Selection,
+    items: dict[str, int],
+    models: dict[str, int],
+    slots: dict[str, int],
+    planned: Sequence[Planned],
 ) -> None:
     """Prints contexts, items and calls by data set, scenario and arm, and what is revealed."""
     from rich.console import Console
 
+    plan = selection.under(whole)
     console = Console(width=columns(), highlight=False, markup=False)
     with console.capture() as shown:
         benchmark = plan.benchmark
-        console.print(f"{benchmark.title} {benchmark.version}   plan {plan.digest[:12]}", style="bold")
+        console.print(f"{benchmark.title} {benchmark.version}   plan {whole.digest[:12]}", style="bold")
         for release in plan.extends:
             console.print(f"extends {release.name} {release.version}, {release.digest[:12]}")
         roles = [role.name for role in plan.roles if any(each.role == role.name for each in planned)]
@@ -135,6 +142,8 @@ def show_plan(
         if (span := next((each for each in spans if PARTED in each), None)) is not None:
             least, _, most = span.partition(PARTED)
             console.print(f"`{span}`: at least {least} and at most {most}, as the replies will have it.")
+        if (told := left_out_of(plan, selection.only)) is not None:
+            console.print(f"Left out by `--only`: {told}.")
         for line in walk_lines(plan, planned):
             console.print(line)
         for scenario in plan.scenarios:

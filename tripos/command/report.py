@@ -6,17 +6,20 @@ import json
 import shutil
 import sys
 from argparse import Namespace
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from tripos.command.choices import selected_values
 from tripos.command.opening import open_store
 from tripos.failure import GOOD, NOT_HELD, SOME_FAILED, USAGE, Failure
 from tripos_compiler.plan import Plan
+from tripos_compiler.semantics.selection import under
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.junit import junit
 from tripos_warehouse.report import Report
 from tripos_warehouse.report import report as report_of
 from tripos_warehouse.report_text import render
-from tripos_warehouse.runs import get_plan
+from tripos_warehouse.runs import Run, get_selected
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect_run
 
@@ -30,7 +33,7 @@ def main(options: Namespace) -> int:
         if plan is None:
             return USAGE
     try:
-        report = make_report(open_store(options), options.run, plan)
+        report = make_report(open_store(options), options.run, plan, options.only)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if options.junit:
@@ -44,12 +47,31 @@ def main(options: Namespace) -> int:
     return GOOD if report.held else NOT_HELD
 
 
-def make_report(store: Store, run_id: str | None, plan: Plan | None = None) -> Report:
-    """The report of a run; without a name that of the last. With a `plan` its measures are taken of what the run has.
-    Raises `StoreError`."""
+def make_report(store: Store, run_id: str | None, plan: Plan | None = None, wanted: Sequence[str] = ()) -> Report:
+    """The report of a run; without a name that of the last. With a `plan` its measures are taken of what the run has;
+    `wanted` are the values of axes and arms that it is restricted to. Raises `StoreError`, and `Failure` for values
+    that the run has not."""
     connection, run = connect_run(store, run_id, plan)
     with connection:
-        return report_of(connection, get_plan(connection, run) if plan is None else plan, run)
+        own = get_selected(connection, run) if plan is None else under(plan, run.only)
+        if not wanted:
+            return report_of(connection, own, run)
+    only = _within(run, selected_values(wanted, own))
+    connection, run = connect_run(store, run.run_id, plan, only)
+    with connection:
+        return report_of(connection, under(own, only), run, only)
+
+
+def _within(run: Run, only: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """What is selected of a run that was restricted itself. Raises `Failure` where nothing of it is."""
+    found = {}
+    for name, values in only.items():
+        own = run.only.get(name, values)
+        found[name] = tuple(value for value in values if value in own)
+        if not found[name]:
+            message = f"run `{run.run_id}` has nothing of `{name}={','.join(values)}`"
+            raise Failure("R0202", message, f"it was made with `--only {name}={','.join(own)}`")
+    return found
 
 
 def show_report(report: Report, *, sql: bool, store: str | None) -> None:

@@ -19,7 +19,7 @@ from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures import evaluate
 from tripos_warehouse.remeasuring import Half, remeasure_pairs
 from tripos_warehouse.run_rows import step_counts
-from tripos_warehouse.runs import Run, get_plan
+from tripos_warehouse.runs import Run, get_selected
 from tripos_warehouse.statistics.comparing import rank_by
 from tripos_warehouse.statistics.found import Found
 
@@ -154,7 +154,7 @@ def leaderboard(
     for name in benchmarks or sorted(by_benchmark):
         of_it = by_benchmark[name]
         newest = next((run for run in of_it if run.status not in ("stopped", "failed")), of_it[0])
-        plan = get_plan(connection, newest)
+        plan = get_selected(connection, newest)
         other = _of_other_versions(newest, of_it, comparable)
         measures = [_measure(plan, each) for each in wanted[name]] if name in wanted else headlines(plan)
         boards += [_board(connection, plan, newest, of_it, measure, other, anyway) for measure in measures]

@@ -11,6 +11,7 @@ import orjson
 
 from tripos_compiler.plan import Ask, Converse, Grade, Plan, Score
 from tripos_compiler.semantics.names import names_in
+from tripos_compiler.semantics.selection import Only, left_out_of
 from tripos_warehouse import sql
 from tripos_warehouse.runs import Run
 from tripos_warehouse.snapshots import several_snapshots
@@ -35,13 +36,15 @@ class Remark:
         return {"kind": self.kind, "text": self.text}
 
 
-def find_remarks(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> tuple[Remark, ...]:
-    """The remarks on a run, over what `connection` shows of its benchmark."""
+def find_remarks(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, only: Only) -> tuple[Remark, ...]:
+    """The remarks on a run, over what `connection` shows of its benchmark, which is what `only` says of it."""
     schema = sql.name(run.benchmark)
     return tuple(
         remark
         for found in (
             _selection(connection, plan, run),
+            _shown(connection, run, only),
+            _treatments(plan, {**run.only, **only}),
             _left_out(connection, plan, schema),
             _cut_off(connection, run, schema),
             _uneven(connection, schema),
@@ -76,6 +79,21 @@ def _selection(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> I
     some = sum(counted.values())
     if some < every:
         yield Remark("selection", f"on {some:,} of {every:,} items: {' '.join(told)}")
+
+
+def _shown(connection: duckdb.DuckDBPyConnection, run: Run, only: Only) -> Iterator[Remark]:
+    """How many of the run's items the report is of, where it was told to leave some out."""
+    if not only:
+        return
+    told = " ".join(f"--only {name}={','.join(values)}" for name, values in only.items())
+    [(shown,)] = _rows(connection, f"select count(*) from {sql.name(run.benchmark)}.items")
+    yield Remark("selection", f"on {shown:,} of the run's {run.items:,} items: {told}")
+
+
+def _treatments(plan: Plan, only: Only) -> Iterator[Remark]:
+    """The values of arms that were left out."""
+    if (arms := left_out_of(plan, only)) is not None:
+        yield Remark("selection", f"without {arms}, which `--only` left out: what is measured against it has no figure")
 
 
 def _left_out(connection: duckdb.DuckDBPyConnection, plan: Plan, schema: str) -> Iterator[Remark]:

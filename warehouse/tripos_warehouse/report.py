@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import duckdb
 import orjson
 
 from tripos_compiler.plan import Plan
+from tripos_compiler.semantics.selection import Only
 from tripos_warehouse import sql
 from tripos_warehouse.acceptance import Acceptance, acceptances
 from tripos_warehouse.baselines import matched
@@ -52,6 +54,8 @@ class Report:
     """Of measures without rows: why, where the run has not worked out what they look at, by the measure's name."""
     remarks: tuple[Remark, ...] = ()
     """What makes a figure mean less than it seems to."""
+    only: Only = field(default_factory=dict)
+    """The values of axes and arms that the report is restricted to, beyond what the run was."""
 
     @property
     def held(self) -> bool:
@@ -89,6 +93,7 @@ class Report:
                 "cost_usd": run.cost_usd,
                 "items": run.items,
                 "withheld": run.withheld,
+                "only": {name: list(values) for name, values in {**run.only, **self.only}.items()},
             },
             "samples": self.samples,
             "scores": self.scores,
@@ -143,9 +148,10 @@ class Report:
         return [self.run.models, *self.run.roles.values()]
 
 
-def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Report:
-    """The report of `run`, over what `connection` shows of its benchmark: open it with the run's id. A measure whose
-    SQL fails has its error instead of rows."""
+def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, only: Only = MappingProxyType({})) -> Report:
+    """The report of `run`, over what `connection` shows of its benchmark: open it with the run's id, and with `only`
+    where the report is restricted to some values of axes and arms. A measure whose SQL fails has its error instead of
+    rows."""
     schema = sql.name(run.benchmark)
     compared = f"where role = {sql.text(run.compared_role)}"
     several = shows_several_times(plan, run.compared_role)
@@ -162,7 +168,8 @@ def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Repor
         made=acceptances(connection, plan, run),
         gaps=find_gaps(connection, run.benchmark),
         unworked=_unworked(connection, plan, run, tables),
-        remarks=find_remarks(connection, plan, run),
+        remarks=find_remarks(connection, plan, run, only),
+        only=only,
     )
 
 

@@ -12,12 +12,14 @@ plan for them, and `shown_run` says which it is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import duckdb
 
+from tripos_compiler.semantics.selection import Only
 from tripos_warehouse import sql
+from tripos_warehouse.enumerations import LANGUAGE
 
 INTERNAL = "tripos internal"
 """The schema of our own bookkeeping. Its name has a space, so no benchmark can be called that."""
@@ -61,12 +63,13 @@ class Steps:
 @dataclass(frozen=True)
 class RunRows:
     """The rows of one run, or the latest state of a benchmark, as SQL. With `several` one row may belong to more than
-    one run that is shown."""
+    one run that is shown. Items that say of an axis another value than `only` has are left out."""
 
     of: Steps
     parts: tuple[Part, ...]
     run_id: str | None
     several: bool
+    only: Only = field(default_factory=dict)
 
     # Columns are named with their table also where they need not be: a macro whose parameter is called like a column
     # that stands alone, in whatever view it reads, cannot be made.
@@ -89,11 +92,23 @@ class RunRows:
             f"select listed.run_id, listed.scenario, listed.{name} as item_id from main.{table} as listed {runs}"
             for table, name in (("run_items", "item_id"), ("run_slots", "made_id"))
         )
+        if self.only:
+            listed = f"{listed} {'and' if self.run_id is not None else 'where'} not exists ({self._elsewhere})"
         return [
             f"create or replace table {self._name('steps')} as {steps} and {self.of.planned}",
             f"create or replace table {self._name('listed')} as {listed}",
             f"create or replace table {self._name('slots')} as {slots}",
         ]
+
+    @property
+    def _elsewhere(self) -> str:
+        """A query for the item known as `listed`, where it lies elsewhere than `only` says."""
+        said = {axis: f"item.context[{sql.text(axis)}]" for axis in self.only}
+        if LANGUAGE in said:
+            said[LANGUAGE] = f"coalesce({said[LANGUAGE]}, item.language)"
+        wrong = " or ".join(f"{said[axis]} not in {sql.texts(values)}" for axis, values in self.only.items())
+        return f"""select 1 from main.items as item where {self.of.mine("item")}
+          and item.scenario = listed.scenario and item.item_id = listed.item_id and ({wrong})"""
 
     def rows(self, table: str, key: str, items: str = "listed") -> str:
         """A query for the rows of a table, each once, with `shown_run`. `items` is which of the tables lists them:
@@ -158,9 +173,9 @@ def step_counts(connection: duckdb.DuckDBPyConnection, benchmark: str, scenario:
     return dict(connection.execute(query).fetchall())
 
 
-def rows_of_run(run_id: str, of: Steps) -> RunRows:
-    """The rows of one run."""
-    return RunRows(of, (), run_id, several=False)
+def rows_of_run(run_id: str, of: Steps, only: Only) -> RunRows:
+    """The rows of one run, where axes have the values in `only`."""
+    return RunRows(of, (), run_id, several=False, only=only)
 
 
 def latest_rows(connection: duckdb.DuckDBPyConnection, of: Steps) -> RunRows:

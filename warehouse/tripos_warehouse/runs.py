@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
@@ -11,12 +11,14 @@ import duckdb
 import orjson
 
 from tripos_compiler.plan import Plan
+from tripos_compiler.semantics.selection import under
 from tripos_warehouse.benchmark_views import read_plan
 from tripos_warehouse.errors import StoreError
 
 _COLUMNS = (
     "run_id, benchmark, version, plan_digest, roles, identities, compared_role, models, scenarios, status, message,"
     " asked, reused, failed, cost_usd, started_at, finished_at, json_extract(options, '$.withheld') as withheld,"
+    " json_extract(options, '$.only') as only,"
     " (select count(*) from main.run_items as listed where listed.run_id = runs.run_id) as items"
 )
 
@@ -54,6 +56,8 @@ class Run:
     """The items that the release withholds of those that it would have run over."""
     items: int = 0
     """The items that it ran over, a scenario's each."""
+    only: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The values of axes and arms that it was restricted to."""
 
     @property
     def partial(self) -> str | None:
@@ -159,6 +163,11 @@ def get_plan(connection: duckdb.DuckDBPyConnection, run: Run) -> Plan:
     return read_plan(found[0][0], run.run_id, run.benchmark)
 
 
+def get_selected(connection: duckdb.DuckDBPyConnection, run: Run) -> Plan:
+    """The plan of `run` with the treatments that the run selected. Raises as `get_plan` does."""
+    return under(get_plan(connection, run), run.only)
+
+
 def all_runs(connection: duckdb.DuckDBPyConnection) -> list[Run]:
     """Every run, newest first."""
     rows = connection.execute(f"select {_COLUMNS} from main.runs order by started_at desc, run_id desc").fetchall()
@@ -166,10 +175,11 @@ def all_runs(connection: duckdb.DuckDBPyConnection) -> list[Run]:
 
 
 def _run(row: tuple[Any, ...]) -> Run:
-    run_id, benchmark, version, plan_digest, roles, identities, compared, *rest, withheld, items = row
+    run_id, benchmark, version, plan_digest, roles, identities, compared, *rest, withheld, only, items = row
     models, scenarios, *end = rest
     filling = {role: tuple(names) for role, names in orjson.loads(roles).items()}
     by = orjson.loads(identities or "{}")
     lost = sum(orjson.loads(withheld or "{}").values())
     told = Run(run_id, benchmark, version, plan_digest, filling, by, compared, tuple(models), tuple(scenarios), *end)
-    return replace(told, withheld=lost, items=items)
+    selected = {name: tuple(values) for name, values in orjson.loads(only or "{}").items()}
+    return replace(told, withheld=lost, items=items, only=selected)

@@ -10,10 +10,13 @@ import atexit
 import weakref
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 import duckdb
+import orjson
 
 from tripos_compiler.plan import Plan
+from tripos_compiler.semantics.selection import Only, under
 from tripos_warehouse import box, kept_views, sql
 from tripos_warehouse.benchmark_views import Current, benchmark_views, read_plan
 from tripos_warehouse.errors import StoreError
@@ -46,10 +49,11 @@ def connect(store: Store, run_id: str | None = None) -> duckdb.DuckDBPyConnectio
 
 
 def connect_run(
-    store: Store, text: str | None = None, plan: Plan | None = None
+    store: Store, text: str | None = None, plan: Plan | None = None, only: Only = MappingProxyType({})
 ) -> tuple[duckdb.DuckDBPyConnection, Run]:
     """The run whose id is `text` or alone begins with it, and a connection that shows it as `connect` does; without
-    `text` the latest run. With a `plan` it shows what of the run is as that plan has it, and not as its own.
+    `text` the latest run. With a `plan` it shows what of the run is as that plan has it, and not as its own; with
+    `only` what of it has these values of axes and arms.
 
     Raises `StoreError` as `connect` and `find_run` do, and W0210 for a plan of another benchmark.
     """
@@ -62,7 +66,7 @@ def connect_run(
             raise StoreError("W0210", message, "name a run of that benchmark: `tripos list` shows them")
         return found[0].run_id
 
-    return _opened(store, chosen, plan=plan), found[0]
+    return _opened(store, chosen, plan=plan, only=only), found[0]
 
 
 def snippet(store: Store) -> list[str]:
@@ -78,6 +82,7 @@ def _opened(
     choose: Callable[[duckdb.DuckDBPyConnection], str | None],
     made: list[kept_views.Kept] | None = None,
     plan: Plan | None = None,
+    only: Only = MappingProxyType({}),
 ) -> duckdb.DuckDBPyConnection:
     """A connection over the tables, with the views of the run that is chosen once the tables are there."""
     state = kept_views.state_of(store.root)
@@ -99,7 +104,7 @@ def _opened(
             imported = bool(connection.execute(IMPORTED).fetchall())
             benchmarks = tuple(
                 statement
-                for current in _currents(connection, run_id, plan)
+                for current in _currents(connection, run_id, plan, only)
                 for statement in benchmark_views(current, values.get(current.plan.benchmark.name, {}), imported)
             )
         for statement in benchmarks:
@@ -209,31 +214,44 @@ def _listed_view(table: Table, listed: str) -> str:
         from ({listed}) as listed join main.runs as runs on runs.items_of = listed.run_id"""
 
 
-def _currents(connection: duckdb.DuckDBPyConnection, run_id: str | None, plan: Plan | None) -> list[Current]:
-    """What each benchmark's schema shows, by benchmark name: the run `run_id`, as `plan` has it, where it is of that
-    benchmark; else its latest state."""
+def _currents(
+    connection: duckdb.DuckDBPyConnection, run_id: str | None, plan: Plan | None, only: Only
+) -> list[Current]:
+    """What each benchmark's schema shows, by benchmark name: the run `run_id`, as `plan` has it and where `only` says,
+    where it is of that benchmark; else its latest state."""
     chosen: dict[str, tuple[str, Plan, Collection[str], str]] = {}
-    columns = "run_id, benchmark, plan, fingerprints, compared_role"
-    for run, benchmark, text, fingerprints, compared in connection.execute(
+    columns = "run_id, benchmark, plan, fingerprints, compared_role, json_extract(options, '$.only')"
+    for run, benchmark, text, fingerprints, compared, selected in connection.execute(
         f"""select {columns} from main.runs
         qualify row_number() over (partition by benchmark order by {LATEST}) = 1"""
     ).fetchall():
-        chosen[benchmark] = run, read_plan(text, run, benchmark), fingerprints, compared
+        own_plan = read_plan(text, run, benchmark)
+        chosen[benchmark] = run, *_selected(own_plan, fingerprints, orjson.loads(selected or "{}")), compared
     of_run = None
     if run_id is not None:
         found = connection.execute(f"select {columns} from main.runs where run_id = ?", [run_id]).fetchone()
         if found is None:
             raise StoreError("W0301", f"the store has no run `{run_id}`", "`tripos list` shows the runs")
-        _, of_run, text, fingerprints, compared = found
-        own = (read_plan(text, run_id, of_run), fingerprints) if plan is None else (plan, plan.fingerprints)
-        chosen[of_run] = (run_id, *own, compared)
+        _, of_run, text, fingerprints, compared, selected = found
+        if plan is None:
+            plan = read_plan(text, run_id, of_run)
+        else:
+            fingerprints = plan.fingerprints
+        chosen[of_run] = (run_id, *_selected(plan, fingerprints, {**orjson.loads(selected or "{}"), **only}), compared)
     shared = _shared(connection, {name: each for name, (_, _, each, _) in chosen.items()})
     currents = []
     for name, (run, own_plan, fingerprints, compared) in sorted(chosen.items()):
         of = Steps(name, frozenset(fingerprints), name in shared, bool(own_plan.made))
-        rows = rows_of_run(run, of) if name == of_run else latest_rows(connection, of)
+        axes = {axis.name: only[axis.name] for axis in own_plan.axes if axis.name in only}
+        rows = rows_of_run(run, of, axes) if name == of_run else latest_rows(connection, of)
         currents.append(Current(own_plan, compared, rows))
     return currents
+
+
+def _selected(plan: Plan, fingerprints: Collection[str], only: Only) -> tuple[Plan, Collection[str]]:
+    """A plan with the treatments that are selected, and what of it is asked for."""
+    selected = under(plan, only)
+    return selected, fingerprints if selected is plan else selected.fingerprints
 
 
 def _shared(connection: duckdb.DuckDBPyConnection, chosen: Mapping[str, Collection[str]]) -> set[str]:

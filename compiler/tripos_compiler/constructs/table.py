@@ -207,7 +207,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
     ),
     Construct(
         "returns",
-        ("ask", "made", "verify"),
+        ("ask", "made", "verify", "walk"),
         "returns [TYPE] [BLOCK]",
         "the type that the reply is read as",
         body="record",

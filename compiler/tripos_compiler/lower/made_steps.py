@@ -71,8 +71,9 @@ def lower_walk(making: Making, statement: Statement) -> None:
     start = lower_start(making, statement, tree) if declared else None
     question = _question(making, scope, statement)
     prompted = _prompted(making, statement, f"`{role.text}` is asked nothing")
+    returns = _beside(making, statement, question)
     added = making.add("walk", name.text, name.span, ListType(of=PathType()))
-    if question is None or not may or not declared or not prompted or not added:
+    if question is None or returns is None or not may or not declared or not prompted or not added:
         making.sound = False
         return
     if tree.text not in making.program.trees:  # it was reported
@@ -82,8 +83,30 @@ def lower_walk(making: Making, statement: Statement) -> None:
         message = "this prompt does not show the branches to choose among"
         making.error("E0612", message, head, help="put `{{ bullets(branches) }}` in it")
     below, starts = start if start is not None else (None, {})
-    ask = _ask(making, name.text, role, question, CHOSEN)
+    ask = _ask(making, name.text, role, question, returns)
     making.steps.append(Walk(tree=tree.text, ask=ask, below=below, starts=starts))
+
+
+def _beside(making: Making, statement: Statement, question: Question | None) -> Type | None:
+    """The type of a walk's reply: the branches that it chose, and under their names the further fields of `returns`,
+    which are kept with the reply and are no fields of the row."""
+    written = statement.one_of("returns")
+    if written is None:
+        return CHOSEN
+    if question is None:
+        return None
+    record = returned_record(making.program, statement, question.returns)
+    name, sound = statement.name(), record is not None
+    for inner in written.body:
+        if is_secret(inner):
+            help_ = "remove it: only what is written into the rows can be secret"
+            making.error("E0106", "what is said beside the branches has no secrets", inner.head, help=help_)
+            sound = False
+        if inner.name().text == name.text:
+            message = f"`{name.text}` is what the walk calls the branches that it chose"
+            making.error("E0202", message, inner.name().span, help="take another name")
+            sound = False
+    return RecordType(fields={name.text: CHOSEN, **record.fields}) if record is not None and sound else None
 
 
 def lower_derived(making: Making, statement: Statement) -> None:

@@ -107,7 +107,7 @@ class AggregateFunction:
         """The signature as people read it.
 
         >>> AGGREGATES["pass_at"].shown
-        'pass_at(k: count, values: scores)'
+        'pass_at(k: count, values: scores, tries: every|first (optional))'
         """
         return f"{self.name}({', '.join(parameter.shown for parameter in self.parameters)})"
 
@@ -119,6 +119,7 @@ _OTHER = AggregateParameter("gold", "scores", required=False)
 _OTHER_VALUES = AggregateParameter("gold", "values", required=False)
 _COMPARE = AggregateParameter("values", "compare")
 _K = AggregateParameter("k", "count")
+_TRIES = AggregateParameter("tries", "word", False, ("every", "first"), "every")
 _AVERAGE = AggregateParameter("average", "word", False, ("micro", "macro", "binary", "samples"), "macro")
 _POSITIVE = AggregateParameter("positive", "word", required=False)
 _LEVEL = AggregateParameter("level", "word", False, ("nominal", "ordinal", "interval"), "interval")
@@ -179,8 +180,9 @@ _ALL: tuple[AggregateFunction, ...] = (
     ),
     AggregateFunction(
         "pass_at",
-        (_K, _SCORES),
-        "the chance that one at least of k samples of an item is right, 1 − C(n − c, k) / C(n, k) with c right of n",
+        (_K, _SCORES, _TRIES),
+        "the chance that one at least of k samples of an item is right: of `every` k of n with c right the share "
+        "1 − C(n − c, k) / C(n, k), which is without bias; or whether one of the `first` k is, one draw",
         "Chen et al., Evaluating Large Language Models Trained on Code, 2021",
         _SHARE,
         truth_only=True,
@@ -188,8 +190,9 @@ _ALL: tuple[AggregateFunction, ...] = (
     ),
     AggregateFunction(
         "pass_all",
-        (_K, _SCORES),
-        "the chance that all of k samples of an item are right, C(c, k) / C(n, k) with c right of n",
+        (_K, _SCORES, _TRIES),
+        "the chance that all of k samples of an item are right: of `every` k of n with c right the share "
+        "C(c, k) / C(n, k), which is without bias; or whether all of the `first` k are, one draw",
         "Yao et al., τ-bench, 2024, there pass^k",
         _SHARE,
         truth_only=True,

@@ -227,7 +227,8 @@ class _Trial:
             planned[lane] += path != start
             # What there is to choose among is in the name, so a branch that is added is asked about.
             item = digest([self.slot.name, step.name, path, branches])
-            question = among(self.attempts.asker.questions.of(step.ask, self.attempts.language(self.slot)), branches)
+            asked = self.attempts.asker.questions.of(step.ask, self.attempts.language(self.slot))
+            question = among(asked, branches, step.ask)
             names = {**self.names, "branches": branches}
             try:
                 return await self.ask(step.ask, item, names, tell=tell, question=question)

@@ -192,7 +192,7 @@ class Maker:
         """Has another attempt made, or gives the slot up. `last`: another attempt would come to the same."""
         if state.waits is not None:  # it repeats another row, of which nobody knows whether it stays
             cell.leave(state)
-            last = not self.attempts.written
+            last = self._stays(rejection)
             state.unsettled = state.unsettled or cell.behind_open
         state.rejections.append(rejection)
         state.before = Before(rejection, state.reply, state.names)
@@ -203,6 +203,13 @@ class Maker:
             block.queue.append((cell, state))
         else:
             state.ended = True
+
+    def _stays(self, rejection: Rejection) -> bool:
+        """Whether another attempt would be rejected too. A row that repeats another is the same in all that nobody
+        wrote: whoever walks is not asked for another place of it, and is not told that there is such a row."""
+        if rejection.reason == "duplicate" and "number" not in rejection.told and self.attempts.author is None:
+            return True
+        return not self.attempts.written
 
     def _leave_open(self, state: State) -> None:
         """Notes that nobody can tell what becomes of a slot."""

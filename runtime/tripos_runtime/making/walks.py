@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, 
 from dataclasses import dataclass, replace
 from typing import Any
 
-from tripos_compiler.plan import ChoiceType, SetType
+from tripos_compiler.plan import Ask, ChoiceType, RecordType, SetType, Type
 from tripos_compiler.semantics.evaluate import Unavailable
 from tripos_compiler.semantics.library.trees import BETWEEN
 from tripos_compiler.semantics.trees import Tree
@@ -60,22 +60,27 @@ async def walk(tree: Mapping[str, Any], choose: Choose, start: Path = ()) -> Wal
     return Walked(tuple(BETWEEN.join(path) for path in _in_order(tree, ends)), tuple(names))
 
 
-def among(question: Question, branches: Sequence[str]) -> Question:
+def among(question: Question, branches: Sequence[str], ask: Ask) -> Question:
     """The question of a walk at one node: a provider that keeps to a schema can name no other branch, and a reply that
-    does is asked for once more, as one that cannot be read is."""
+    does is asked for once more, as one that cannot be read is. Where the reply is a record the branches are the field
+    of the name of the walk; its other fields are kept as they were read."""
+    record = ask.returns if isinstance(ask.returns, RecordType) else None
 
     def reader(text: str, finish_reason: str | None) -> Outcome:
         outcome = question.reader(text, finish_reason)
         if outcome.value is None:
             return outcome
-        chosen = matched(outcome.value, branches)
+        chosen = matched(outcome.value if record is None else outcome.value[ask.name], branches)
         if isinstance(chosen, str):
             return Outcome(None, None, chosen, status_of_reply(PARSE_FAILURE, finish_reason))
-        return Outcome(chosen, chosen)
+        return Outcome(chosen, chosen if record is None else {**outcome.parsed, ask.name: chosen})
 
     schema = question.schema
     if len(branches) <= MOST_NAMED:
-        schema = schema_of(SetType(of=ChoiceType(values=tuple(branches))))
+        type_: Type = SetType(of=ChoiceType(values=tuple(branches)))
+        if record is not None:
+            type_ = RecordType(fields={**record.fields, ask.name: type_})
+        schema = schema_of(type_)
     return replace(question, schema=schema, reader=reader)
 
 

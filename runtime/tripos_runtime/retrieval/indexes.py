@@ -18,7 +18,7 @@ import numpy.typing as npt
 import orjson
 
 from tripos_compiler.semantics.library.likeness import BY_LENGTH, SATURATION, grams_of
-from tripos_runtime.retrieval.terms import VERSION, terms_of
+from tripos_compiler.semantics.library.terms import VERSION, terms_of
 
 Values = npt.NDArray[np.float32]
 """A number for each text, in their order."""

@@ -82,7 +82,7 @@ def add_annotate(parser: argparse.ArgumentParser) -> None:
     help_ = "this share of the sample was handed to somebody else too, the rest to nobody"
     parser.add_argument("--overlap", type=share, metavar="SHARE", help=help_)
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N items a scenario")
-    help_ = "only items whose axis has this value; may be repeated"
+    help_ = "only items whose axis, or replies whose arm, has this value; may be repeated"
     parser.add_argument("--only", metavar="AXIS=V[,V]", action="append", default=[], help=help_)
     help_ = "this scenario only; may be repeated"
     parser.add_argument("--scenario", metavar="NAME", action="append", default=[], help=help_)

@@ -45,7 +45,7 @@ def add_roles(parser: argparse.ArgumentParser) -> None:
     help_ = "fills another role; without it a role takes the compared model"
     parser.add_argument("--role", metavar="NAME=A[,B]", action="append", default=[], help=help_)
     parser.add_argument("--limit", type=positive, metavar="N", help="at most N items a scenario")
-    help_ = "only items whose axis has this value; may be repeated"
+    help_ = "only items whose axis, or treatments whose arm, has this value; may be repeated"
     parser.add_argument("--only", metavar="AXIS=V[,V]", action="append", default=[], help=help_)
     help_ = "run this scenario only; may be repeated"
     parser.add_argument("--scenario", metavar="NAME", action="append", default=[], help=help_)

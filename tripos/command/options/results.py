@@ -17,6 +17,8 @@ def add_report(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--data", metavar="DIR", action="append", default=[], help="with --spec: look for data here too"
     )
+    help_ = "only items whose axis, or treatments whose arm, has this value; may be repeated"
+    parser.add_argument("--only", metavar="AXIS=V[,V]", action="append", default=[], help=help_)
     add_deny(parser)
     add_junit(parser)
     parser.add_argument("--sql", action="store_true", help="show the SQL of every measure")
@@ -68,7 +70,7 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--models", metavar="A[,B]", action="append", default=[], help=help_)
     help_ = "replies in this scenario only; may be repeated"
     parser.add_argument("--scenario", metavar="NAME", action="append", default=[], help=help_)
-    help_ = "replies whose axis has this value only; may be repeated"
+    help_ = "replies whose axis or arm has this value only; may be repeated"
     parser.add_argument("--only", metavar="AXIS=V[,V]", action="append", default=[], help=help_)
     help_ = "leave out the items of these subsets (default: all of the spec's)"
     parser.add_argument("--hold-out", metavar="NAME[,NAME]", action="append", default=[], help=help_)

@@ -39,6 +39,7 @@ from tripos_warehouse.measures.sql_parts import (
     same,
     weight_sql,
     weights_of,
+    with_numbers,
     with_talks,
 )
 from tripos_warehouse.statistics.bounded import FEW_OF_A_CLASS
@@ -234,9 +235,13 @@ group by {self._by}""",
         return self._enlarged(cells, self._pulls(rows, cells, "NULL::double"))
 
     def _passed(self, function: str) -> Node:
-        """1 - C(n - c, k) / C(n, k), and C(c, k) / C(n, k), as products that stay between 0 and 1."""
+        """1 - C(n - c, k) / C(n, k), and C(c, k) / C(n, k), as products that stay between 0 and 1; of the first k
+        values, in the order of their samples, the greatest and the least."""
         k = self.figure.named["k"]
-        if function == "pass_at":
+        first = self.figure.named.get("tries") == "first"
+        if first:
+            chance = f"list_{'max' if function == 'pass_at' else 'min'}(list_slice(tried, 1, {k}))"
+        elif function == "pass_at":
             chance = f"1 - coalesce(list_product([1 - {k} / i for i in range(n - c + 1, n + 1)]), 1)"
         else:
             chance = f"list_product([(c - j) / (n - j) for j in range(0, {k})])"
@@ -249,6 +254,8 @@ group by {self._by}""",
         group = ", ".join([self._by, "item_id", *map(named, apart), *talks])
         rows = self._single(*apart, *(["round"] if scores else []))
         rows = with_talks(self.plan, self.parts, rows, self.scored[0])
+        rows = with_numbers(self.plan, self.parts, rows) if first else rows
+        tried = ", list(value order by sample_number) filter (value is not null) as tried" if first else ""
         latest = f"\n  qualify row_number() over (partition by {group}, sample_id order by round desc nulls last) = 1"
         items = self.parts.add(
             "rows",
@@ -256,7 +263,7 @@ group by {self._by}""",
   count(*) = 1 and bool_and(n = 1) as single, avg(case when n >= {k} then {chance} end) as value
 from (
   select {self._by}, item_id, count(value) as n, count(value) filter (value = 1) as c,
-    count(*) filter ("has value") as "values", count(*) as "of"
+    count(*) filter ("has value") as "values", count(*) as "of"{tried}
   from (from {rows}{latest if scores else ""})
   group by {group}
 )

@@ -146,6 +146,13 @@ where fingerprint in ({", ".join(map(quoted, talks))})""",
     return parts.add("rows", f"select * from {rows} left join {of_talk} using (sample_id)")
 
 
+def with_numbers(plan: Plan, parts: Parts, rows: str) -> str:
+    """The table of rows, each with the number of its sample."""
+    samples = f"{named(plan.benchmark.name)}.samples"
+    numbers = parts.add("numbers", f"select distinct sample_id, sample_number\nfrom {samples}")
+    return parts.add("rows", f"select * from {rows} left join {numbers} using (sample_id)")
+
+
 def _plain(dim: str) -> str:
     """A dimension as it is named beside columns that it may be one of."""
     return dim if dim in FIXED else named(dim)
