@@ -52,14 +52,24 @@ def chosen_rows(shots: Shots, case: Case, names: Mapping[str, Any], sources: Sou
     own = _key(case.dataset, case.fields, sources)
     seen = dict(names)
     where = sources.examples.of(shots).where
+    known: dict[int, bool] = {}
     for row in _candidates(shots, where, names, sources):
         seen[shots.alias] = row.values
-        if not all(holds(part, seen) for part in where.rest):
+        if not all(_holds(where, place, seen, known) for place in range(len(where.rest))):
             continue
         if row.origin == case.origin or row.item_id == case.item_id:
             continue
         if own is NONE or _key(shots.dataset, row.values, sources) != own:
             yield row
+
+
+def _holds(where: Split, place: int, seen: Mapping[str, Any], known: dict[int, bool]) -> bool:
+    """Whether a part of the condition holds; what says nothing of the shot's row is evaluated once, and then `known`."""
+    if place not in where.fixed:
+        return holds(where.rest[place], seen)
+    if place not in known:
+        known[place] = holds(where.rest[place], seen)
+    return known[place]
 
 
 def _candidates(shots: Shots, where: Split, names: Mapping[str, Any], sources: Sources) -> Sequence[SourceRow]:

@@ -73,7 +73,7 @@ CONSTRUCTS: tuple[Construct, ...] = (
         "only these, and what they need (default: all)",
         keyword="take",
     ),
-    Construct("role", (FILE,), "role NAME [compared|panel]", "someone who produces text"),
+    Construct("role", (FILE,), "role NAME [compared|panel] [defaults to ROLE]", "someone who produces text"),
     Construct("axis", (FILE,), "axis NAME BLOCK", "a dimension of context", body="axis"),
     Construct(
         "group",
