@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import shutil
 from collections import Counter
 from itertools import islice
 from pathlib import Path
@@ -153,6 +154,64 @@ def test_an_example_of_difficulty_is_of_the_same_subject_and_type_at_medium_and_
             assert reply_reader(unit.wiring.asks["level"].returns, (), "zh")(replied, None).value == "一般"
     assert drawn["dev"] > 5
     assert drawn["train"] > 2
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+    """By task, the lines of one export of all four, where train has the questions that come as test, and test others."""
+    folder = tmp_path_factory.mktemp("learned")
+    data = folder / "cjeval"
+    for from_, to in (("test", "train"), ("train", "test"), ("valid", "valid")):
+        shutil.copytree(SPEC / "data" / "cjeval" / from_, data / to)
+    out, tasks = folder / "all.jsonl", ("kct", "qdp", "qa", "qg")
+    named = ",".join(f"{task}_explained" for task in tasks)
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert run_command(["export", named, "--spec", str(SPEC), "--data", str(folder), "-o", str(out)]) == 0
+    said = json.loads((folder / "all.jsonl.provenance.json").read_text("utf-8"))
+    lines = [json.loads(line)["messages"] for line in out.read_text("utf-8").splitlines()]
+    by_task: dict[str, list[Any]] = {task: [] for task in tasks}
+    for line, of in zip(lines, said["lines"], strict=True):
+        by_task[of["export"].removesuffix("_explained")].append(line)
+    assert said["exports"] == named.split(",")
+    assert len({of["export"] for of in said["lines"][:4]}) >= 3  # mixed, and not one task after another
+    return by_task
+
+
+@pytest.mark.parametrize(("task", "step", "arms"), [("qdp", "level", {"shots": "zero"}), ("qa", "answer", {})])
+def test_what_is_learned_is_asked_as_the_benchmark_asks_it(
+    own: tuple[Plan, CaseSource], learned: dict[str, list[Any]], task: str, step: str, arms: dict[str, str]
+) -> None:
+    asked = [sent_to(own, unit, step) for unit in units_of(own, task, **arms)]
+    assert [[each["content"] for each in line[:-1]] for line in learned[task]] == asked
+
+
+def test_what_is_learned_of_tagging_has_candidates_with_the_right_ones_among_them(
+    own: tuple[Plan, CaseSource], learned: dict[str, list[Any]]
+) -> None:
+    for unit, (asked, _) in zip(units_of(own, "kct", shots="zero"), learned["kct"], strict=True):
+        listed = {line[2:] for line in asked["content"].splitlines() if line.startswith("- ")}
+        assert unit.case.fields["concepts"] < listed
+
+
+def test_what_is_learned_of_making_questions_has_another_question_of_the_same_kind_as_its_reference(
+    tmp_path: Path, tripos: Command
+) -> None:
+    done = tripos("export", "qg_answers", "--spec", str(SPEC), "-o", str(tmp_path / "qg.jsonl"))
+    assert done.code == 0, done.err
+    lines = [json.loads(line)["messages"] for line in (tmp_path / "qg.jsonl").read_text("utf-8").splitlines()]
+    assert len(lines) == 2
+    for asked, replied in lines:
+        stem = json.loads(replied["content"])["stem"]
+        assert asked["content"].startswith("参考题：")
+        assert stem not in asked["content"]
+        assert "- 待定系数法" in asked["content"]
+
+
+def test_what_is_learned_can_be_read_as_a_reply(own: tuple[Plan, CaseSource], learned: dict[str, list[Any]]) -> None:
+    for task, step, field in (("kct", "tags", "concepts"), ("qdp", "level", "difficulty")):
+        for unit, line in zip(units_of(own, task, shots="zero"), learned[task], strict=True):
+            read = reply_reader(unit.wiring.asks[step].returns, (), "zh")(line[-1]["content"], "stop")
+            assert read.value == unit.case.fields[field], line[-1]["content"]
 
 
 @pytest.fixture(scope="module")

@@ -304,6 +304,22 @@ CONSTRUCTS: tuple[Construct, ...] = (
         keyword="examples",
         once=True,
     ),
+    Construct(
+        "asked_as",
+        ("export",),
+        "asks STEP of SCENARIO [about ALIAS] [when COND]",
+        "the prompt is what this step asks about the row, or the one beside it, as if the scenario ran over it",
+        keyword="asks",
+        once=True,
+    ),
+    Construct(
+        "partner",
+        ("export",),
+        "beside DATASET [as ALIAS] [where FILTER]",
+        "another row that goes with each: one of those for which the condition holds, drawn by the row",
+        keyword="beside",
+        once=True,
+    ),
     Construct("pair_group", ("export",), "group VALUE", "rows with the same value belong together", keyword="group"),
     Construct(
         "pair_prompt", ("export",), "prompt LABELS [when COND]", "what the texts of a row reply to", keyword="prompt"
