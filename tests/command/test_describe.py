@@ -118,7 +118,11 @@ def test_the_table_and_csv_say_the_same(folder: Path, tripos: Command) -> None:
         (("--dataset", "other", "--field", "x"), "`other` has no field `x`", "there is `question`, `note`"),
         (("--figure", "most"), "`--figure` has no meaning without `--by`", "--by FIELD"),
         (("--dataset", "item", "--by", "kind", "--group", "a"), "`--group a` names no values", "--group NAME=VALUE"),
-        (("--dataset", "item", "--by", "kind", "--group", "a=1", "--group", "b=1"), "`1` is counted as `a` and as `b`", "one `--group`"),
+        (
+            ("--dataset", "item", "--by", "kind", "--group", "a=1", "--group", "b=1"),
+            "`1` is counted as `a` and as `b`",
+            "one `--group`",
+        ),
     ],
 )
 def test_what_is_not_there_is_named(
