@@ -98,8 +98,13 @@ def _treatment(program: Program, statement: Statement, scenario: Scenario, step:
 
 
 def _alone(program: Program, treatment: Treatment, step: Name) -> bool:
-    """Whether what is asked follows from the row, and needs nobody's reply; reports where it does not."""
+    """Whether the compared role is asked, so that no secret is told, and what is asked follows from the row, without
+    anybody's reply; reports where it does not."""
     ask = treatment.ask(step.text)
+    if program.roles[ask.role].kind != "compared":
+        message = f"`{step.text}` is asked of `{ask.role}`, who may be told what is secret"
+        program.diagnostics.error("E0208", message, step.span, help="name a step that asks the compared role")
+        return False
     free = {each.name for each in treatment.steps if isinstance(each, Retrieve) and each.using is None}
     if waits := [need for need in ask.needs if need not in free]:
         message = f"`{step.text}` is asked about what `{waits[0]}` yields, and an export asks nobody"
