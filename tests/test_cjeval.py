@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
+import shutil
 from collections import Counter
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +19,10 @@ from tripos.project import find_spec
 from tripos_compiler.plan import Plan
 from tripos_compiler.semantics.library.likeness import similarity
 from tripos_runtime.binding import bind
-from tripos_runtime.cases import Case, CaseSource, Selection
+from tripos_runtime.cases import CaseSource, Selection
 from tripos_runtime.lookup import wirings
+from tripos_runtime.prompting import ask_messages
+from tripos_runtime.questions import Questions, reply_reader
 from tripos_runtime.retrieval.choosing import Chooser
 from tripos_runtime.retrieval.retrieving import found
 from tripos_runtime.shots import chosen_rows
@@ -83,12 +88,22 @@ def test_the_right_concepts_are_among_the_options_and_no_other_subject_is(own: t
         assert not options & others
 
 
-def shot_before(own: tuple[Plan, CaseSource], unit: Unit, step: str) -> dict[str, Any] | None:
-    """The worked example before a question."""
-    (shots,) = unit.wiring.asks[step].shots
-    rows = chosen_rows(shots, unit.case, names_after_retrieval(unit), own[1].sources)
-    row = next(iter(rows), None)
-    return None if row is None else dict(row.values)
+def shots_before(own: tuple[Plan, CaseSource], unit: Unit, step: str) -> list[tuple[str, dict[str, Any]]]:
+    """The worked examples before a question, each with its data set."""
+    names = names_after_retrieval(unit)
+    return [
+        (shots.dataset, dict(row.values))
+        for shots in unit.wiring.asks[step].shots
+        for row in islice(chosen_rows(shots, unit.case, names, own[1].sources), shots.count)
+    ]
+
+
+def sent_to(own: tuple[Plan, CaseSource], unit: Unit, step: str) -> list[str]:
+    """What is sent to the candidate, message by message."""
+    plan, source = own
+    ask, questions = unit.wiring.asks[step], Questions(plan, tuple(source.axes.values()))
+    names = {**unit.case.names, **names_after_retrieval(unit)}
+    return [each.content for each in ask_messages(ask, questions.of(ask, "zh"), unit.case, names, source.sources)]
 
 
 def test_an_example_of_tagging_shares_subject_and_an_option_and_is_no_near_duplicate(
@@ -96,37 +111,125 @@ def test_an_example_of_tagging_shares_subject_and_an_option_and_is_no_near_dupli
 ) -> None:
     shown = 0
     for unit in units_of(own, "kct", shots="one"):
-        shot, options = shot_before(own, unit, "tags"), set(names_after_retrieval(unit)["options"])
-        if shot is not None:
+        options = set(names_after_retrieval(unit)["options"])
+        for dataset, shot in shots_before(own, unit, "tags"):
             shown += 1
+            assert dataset == "dev"
             assert shot["subject"] == unit.case.fields["subject"]
             assert shot["concepts"] & options
             assert similarity(shot["stem"], unit.case.fields["stem"]) < 0.8
     assert shown > 10
 
 
-def test_an_example_of_difficulty_is_of_the_same_subject_and_type_at_medium(own: tuple[Plan, CaseSource]) -> None:
-    shots = [(shot_before(own, unit, "level"), unit.case) for unit in units_of(own, "qdp", shots="one")]
-    given: list[tuple[dict[str, Any], Case]] = [(shot, case) for shot, case in shots if shot is not None]
-    assert len(given) > 5
-    for shot, case in given:
-        assert (shot["subject"], shot["type"]) == (case.fields["subject"], case.fields["type"])
-        assert shot["difficulty"] == "一般"
+def test_an_example_of_tagging_is_asked_with_candidates_and_answered_as_the_question_is_to_be(
+    own: tuple[Plan, CaseSource],
+) -> None:
+    for unit in units_of(own, "kct", shots="one"):
+        for _, shot in shots_before(own, unit, "tags"):
+            asked, replied, question = sent_to(own, unit, "tags")
+            listed = {line[2:] for line in asked.splitlines() if line.startswith("- ")}
+            assert set(names_after_retrieval(unit)["options"]) | shot["concepts"] == listed
+            read = reply_reader(unit.wiring.asks["tags"].returns, (), "zh")(replied, None)
+            assert read.value == shot["concepts"]
+            assert question.startswith("题目：") and asked.startswith("题目：")
+
+
+def test_an_example_of_difficulty_is_of_the_same_subject_and_type_at_medium_and_of_valid_where_that_has_one(
+    own: tuple[Plan, CaseSource],
+) -> None:
+    kinds: dict[str, set[tuple[str, str]]] = {"dev": set(), "train": set()}
+    for name, of in kinds.items():
+        rows = [row.values for row in own[1].sources.stream(own[0].dataset(name))]
+        of.update((row["subject"], row["type"]) for row in rows if row["difficulty"] == "一般")
+    drawn: Counter[str] = Counter()
+    for unit in units_of(own, "qdp", shots="one"):
+        kind = (unit.case.fields["subject"], unit.case.fields["type"])
+        found = shots_before(own, unit, "level")
+        wanted = [name for name in ("dev", "train") if kind in kinds[name]][:1]
+        assert [dataset for dataset, _ in found] == wanted
+        drawn.update(wanted)
+        for _, shot in found:
+            assert (shot["subject"], shot["type"], shot["difficulty"]) == (*kind, "一般")
+            _, replied, _ = sent_to(own, unit, "level")
+            assert reply_reader(unit.wiring.asks["level"].returns, (), "zh")(replied, None).value == "一般"
+    assert drawn["dev"] > 5
+    assert drawn["train"] > 2
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Any]]:
+    """By task, the lines of one export of all four, where train has the questions that come as test, and test others."""
+    folder = tmp_path_factory.mktemp("learned")
+    data = folder / "cjeval"
+    for from_, to in (("test", "train"), ("train", "test"), ("valid", "valid")):
+        shutil.copytree(SPEC / "data" / "cjeval" / from_, data / to)
+    out, tasks = folder / "all.jsonl", ("kct", "qdp", "qa", "qg")
+    named = ",".join(f"{task}_explained" for task in tasks)
+    with contextlib.redirect_stdout(io.StringIO()):
+        assert run_command(["export", named, "--spec", str(SPEC), "--data", str(folder), "-o", str(out)]) == 0
+    said = json.loads((folder / "all.jsonl.provenance.json").read_text("utf-8"))
+    lines = [json.loads(line)["messages"] for line in out.read_text("utf-8").splitlines()]
+    by_task: dict[str, list[Any]] = {task: [] for task in tasks}
+    for line, of in zip(lines, said["lines"], strict=True):
+        by_task[of["export"].removesuffix("_explained")].append(line)
+    assert said["exports"] == named.split(",")
+    assert len({of["export"] for of in said["lines"][:4]}) >= 3  # mixed, and not one task after another
+    return by_task
+
+
+@pytest.mark.parametrize(("task", "step", "arms"), [("qdp", "level", {"shots": "zero"}), ("qa", "answer", {})])
+def test_what_is_learned_is_asked_as_the_benchmark_asks_it(
+    own: tuple[Plan, CaseSource], learned: dict[str, list[Any]], task: str, step: str, arms: dict[str, str]
+) -> None:
+    asked = [sent_to(own, unit, step) for unit in units_of(own, task, **arms)]
+    assert [[each["content"] for each in line[:-1]] for line in learned[task]] == asked
+
+
+def test_what_is_learned_of_tagging_has_candidates_with_the_right_ones_among_them(
+    own: tuple[Plan, CaseSource], learned: dict[str, list[Any]]
+) -> None:
+    for unit, (asked, _) in zip(units_of(own, "kct", shots="zero"), learned["kct"], strict=True):
+        listed = {line[2:] for line in asked["content"].splitlines() if line.startswith("- ")}
+        assert unit.case.fields["concepts"] < listed
+
+
+def test_what_is_learned_of_making_questions_has_another_question_of_the_same_kind_as_its_reference(
+    tmp_path: Path, tripos: Command
+) -> None:
+    done = tripos("export", "qg_answers", "--spec", str(SPEC), "-o", str(tmp_path / "qg.jsonl"))
+    assert done.code == 0, done.err
+    lines = [json.loads(line)["messages"] for line in (tmp_path / "qg.jsonl").read_text("utf-8").splitlines()]
+    assert len(lines) == 2
+    for asked, replied in lines:
+        stem = json.loads(replied["content"])["stem"]
+        assert asked["content"].startswith("参考题：")
+        assert stem not in asked["content"]
+        assert "- 待定系数法" in asked["content"]
+
+
+def test_what_is_learned_can_be_read_as_a_reply(own: tuple[Plan, CaseSource], learned: dict[str, list[Any]]) -> None:
+    for task, step, field in (("kct", "tags", "concepts"), ("qdp", "level", "difficulty")):
+        for unit, line in zip(units_of(own, task, shots="zero"), learned[task], strict=True):
+            read = reply_reader(unit.wiring.asks[step].returns, (), "zh")(line[-1]["content"], "stop")
+            assert read.value == unit.case.fields[field], line[-1]["content"]
 
 
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Told:
-    """What a run with mocks comes to: the value and error of every measure that goes by nothing, by model."""
+    """What a run with mocks comes to: the value and error of every measure that does not go by subject, by its name,
+    with the arm where it goes by that, and by model."""
     store = str(tmp_path_factory.mktemp("cjeval") / "results")
     models = "mock/careful,baseline/constant:较易"
     with contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO()):
         command = ["run", str(SPEC), "--model", models, "--role", "judge=mock/fair", "--store", store, "--json"]
         assert run_command(command) == 0
     connection = connect(Store.open(Path(store), create=False))
-    query = "select measure, model, value, standard_error from main.measures where dims = '{}'"
+    query = "select measure, dims, model, value, standard_error from main.measures where dims not like '%subject%'"
     found = connection.execute(query).fetchall()
     connection.close()
-    return {(measure, model): (value, error) for measure, model, value, error in found}
+    shots = {dims: json.loads(dims).get("shots") for _, dims, *_ in found}
+    named = [(f"{name}[{arm}]" if (arm := shots[dims]) else name, *rest) for name, dims, *rest in found]
+    return {(measure, model): (value, error) for measure, model, value, error in named}
 
 
 def values(told: Told, model: str) -> dict[str, float]:
@@ -137,7 +240,7 @@ def test_the_composite_is_the_formula_of_the_paper(told: Told) -> None:
     got = values(told, "mock/careful")
     quality = (got["qg.concepts"] + got["qg.difficulty"]) / 2
     for shots in ("zero", "one"):
-        parts = got[f"f1_{shots}"] + got[f"tolerant_{shots}"] + quality
+        parts = got[f"kct.macro_f1[{shots}]"] + got[f"qdp.tolerant_accuracy[{shots}]"] + quality
         score = got["eduscore" if shots == "zero" else "eduscore_one"]
         assert score == pytest.approx(0.4 * got["qa.accuracy"] + 0.2 * parts)
 
@@ -148,8 +251,9 @@ def test_the_composite_has_an_error(told: Told) -> None:
 
 def test_a_constant_gets_much_of_the_tolerant_accuracy(told: Told) -> None:
     got = values(told, "baseline/constant:较易")
-    assert got["qdp.tolerant_accuracy"] > 0.6
-    assert got["qdp.kappa"] == pytest.approx(0, abs=1e-9)
+    for shots in ("zero", "one"):
+        assert got[f"qdp.tolerant_accuracy[{shots}]"] > 0.6
+        assert got[f"qdp.kappa[{shots}]"] == pytest.approx(0, abs=1e-9)
 
 
 def test_the_ceiling_and_the_floors_stand_in_the_report(told: Told) -> None:

@@ -122,6 +122,9 @@ def _roles(before: Plan, after: Plan) -> Iterator[Change]:
     for old, new in _both(before.roles, after.roles):
         if old.kind != new.kind:
             yield Change("major", "role", new.name, f"is {new.kind} and was {old.kind}")
+        if old.default != new.default:
+            filled = "has no default" if new.default is None else f"defaults to `{new.default}`"
+            yield Change("minor", "role", new.name, filled)
 
 
 def _scenarios(before: Plan, after: Plan) -> Iterator[Change]:

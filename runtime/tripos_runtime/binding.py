@@ -60,7 +60,8 @@ def made_roles(plan: Plan) -> set[str]:
 
 def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, ...]]) -> Binding:
     """Fills the roles of a plan: `compared` models the compared role, `others` the rest by name. A role that is not
-    given a model takes the compared one, where there is only one of that, or the first of several mock models.
+    given a model takes that of its default; else the compared one, where there is only one of that, or the first of
+    several mock models.
 
     Raises `BindingError` where a role stays empty, is unknown, or gets more models than it takes.
     """
@@ -83,7 +84,7 @@ def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, 
     for name, other in known.items():
         if name == role.name:
             continue
-        given = tuple(dict.fromkeys(others.get(name, ())))
+        given = tuple(dict.fromkeys(others.get(name) or others.get(other.default or "", ())))
         if not given and name in used and name in reward_roles(plan):
             raise BindingError("R0231", f"no reward model fills the role `{name}`", HINT.format(name))
         if not given and name in used:

@@ -199,6 +199,11 @@ class CaseSource:
             if case is not None:
                 yield case
 
+    def case_of(self, scenario: Scenario, row: SourceRow) -> Case | None:
+        """The case of a scenario that a row is, also one of other data with the same fields; None where the scenario's
+        own condition does not hold of it."""
+        return None if scenario.rows is None else self._case(scenario, scenario.rows, row)
+
     def _case(self, scenario: Scenario, rows: Rows, row: SourceRow) -> Case | None:
         said = row.values
         context = {name: said[name] if name in said else self.axes[name].values[0].name for name in scenario.axes}

@@ -7,7 +7,7 @@ has no condition of its own sees the same ones. Where fewer hold, fewer are show
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from tripos_compiler.plan import Shots
@@ -46,20 +46,34 @@ def _texts(shots: Shots, row: SourceRow, language: str, names: Mapping[str, Any]
     return asked, replied
 
 
-def chosen_rows(shots: Shots, case: Case, names: Mapping[str, Any], sources: Sources) -> Iterator[SourceRow]:
+def chosen_rows(
+    shots: Shots, case: Case, names: Mapping[str, Any], sources: Sources, begin: int = 0
+) -> Iterator[SourceRow]:
     """The rows that may be shown before this case: not the case's own, nor one that shares its key, and such that the
-    condition holds."""
+    condition holds. In the order of the files, from place `begin` among those for which its equalities hold on."""
     own = _key(case.dataset, case.fields, sources)
     seen = dict(names)
     where = sources.examples.of(shots).where
-    for row in _candidates(shots, where, names, sources):
+    known: dict[int, bool] = {}
+    rows = _candidates(shots, where, names, sources)
+    turn = begin % len(rows) if rows else 0
+    for row in chain(islice(rows, turn, None), islice(rows, turn)):
         seen[shots.alias] = row.values
-        if not all(holds(part, seen) for part in where.rest):
+        if not all(_holds(where, place, seen, known) for place in range(len(where.rest))):
             continue
         if row.origin == case.origin or row.item_id == case.item_id:
             continue
         if own is NONE or _key(shots.dataset, row.values, sources) != own:
             yield row
+
+
+def _holds(where: Split, place: int, seen: Mapping[str, Any], known: dict[int, bool]) -> bool:
+    """Whether a part of the condition holds; what says nothing of the row is evaluated once, and then `known`."""
+    if place not in where.fixed:
+        return holds(where.rest[place], seen)
+    if place not in known:
+        known[place] = holds(where.rest[place], seen)
+    return known[place]
 
 
 def _candidates(shots: Shots, where: Split, names: Mapping[str, Any], sources: Sources) -> Sequence[SourceRow]:

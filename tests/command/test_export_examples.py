@@ -82,3 +82,28 @@ def test_they_are_no_pairs(folder: Path, tripos: Callable[..., Any]) -> None:
     plan = find_spec(str(folder / "s.tripos")).compile().plan
     assert plan is not None
     assert pairings_of(plan) == []
+
+
+def test_several_exports_are_one_file_with_the_lines_of_each_told(folder: Path, tripos: Callable[..., Any]) -> None:
+    (folder / "s.tripos").write_text(
+        f'{SPEC}export more {{ examples from worked, asks reply of s, reply "So." }}', "utf-8"
+    )
+    out = folder / "out.jsonl"
+    done = tripos("export", "lessons,more", "--spec", str(folder / "s.tripos"), "-o", str(out))
+    assert done.code == 0, done.err
+    assert "3 examples" in done.out and "more: 2" in done.out
+    said = json.loads((folder / "out.jsonl.provenance.json").read_text("utf-8"))
+    assert [each["export"] for each in said["lines"]] == ["more", "lessons", "more"]
+    assert said["left_out"] == {"filtered": 1, "asked, or nearly so": 4}
+    assert [json.loads(line)["messages"][0]["content"] for line in out.read_text("utf-8").splitlines()] == [
+        OTHER["question"],
+        f"Q: {OTHER['question']}",
+        LEFT_OUT["question"],
+    ]
+
+
+def test_an_export_of_another_kind_cannot_be_mixed_in(folder: Path, tripos: Callable[..., Any]) -> None:
+    done = tripos("export", "lessons,lesson", "--spec", str(folder / "s.tripos"), "-o", str(folder / "out.jsonl"))
+    assert done.code == 2
+    assert "error[W0601]: the spec makes no examples called `lesson`" in done.err
+    assert "did you mean `lessons`?" in done.err

@@ -17,7 +17,7 @@ SPECS = Path(__file__).parents[2] / "specs"
 @pytest.mark.parametrize(
     ("name", "release", "shared"),
     [
-        ("cjeval", "cjeval-1.0.0", {"choices", "judging"}),
+        ("cjeval", "cjeval-2.0.0", {"choices", "judging"}),
         ("mathtutorbench", "mathtutorbench-1.0.0", {"transcripts"}),
         ("mathtutorbench/reward", "tutor_reward-1.0.0", {"judging", "transcripts"}),
     ],

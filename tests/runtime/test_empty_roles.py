@@ -37,3 +37,26 @@ def test_all_empty_roles_are_told_where_one_of_several_models_is_real(plan: Plan
     assert caught.value.code == "R0201"
     assert caught.value.message == "no model fills the roles `tagger`, `verifier`"
     assert caught.value.hint == "give each one: --role tagger=PROVIDER/MODEL --role verifier=PROVIDER/MODEL"
+
+
+@pytest.fixture(scope="module")
+def with_default() -> Plan:
+    found = find_spec(str(ROOT / "specs" / "cjeval")).compile().plan
+    assert found is not None
+    return found
+
+
+def test_a_role_takes_the_models_of_its_default(with_default: Plan) -> None:
+    models = bind(with_default, ("a/one", "b/two"), {"judge": ("c/j",)}).models
+    assert models == {"candidate": ("a/one", "b/two"), "judge": ("c/j",), "reviewer": ("c/j",)}
+
+
+def test_a_role_that_is_given_a_model_leaves_its_default_alone(with_default: Plan) -> None:
+    models = bind(with_default, ("a/one", "b/two"), {"judge": ("c/j",), "reviewer": ("d/r",)}).models
+    assert models == {"candidate": ("a/one", "b/two"), "judge": ("c/j",), "reviewer": ("d/r",)}
+
+
+def test_where_the_default_is_empty_too_both_are_told(with_default: Plan) -> None:
+    with pytest.raises(BindingError) as caught:
+        bind(with_default, ("a/one", "b/two"), {})
+    assert caught.value.message == "no model fills the roles `judge`, `reviewer`"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 from tripos.command.export_training import REASONS
@@ -16,15 +17,19 @@ from tripos_compiler.plan import Pairing, Plan
 from tripos_runtime.cases import CaseSource
 from tripos_warehouse.exports.files import beside
 
+LEFT_OUT = {**REASONS, "alone": "rows without another beside them"}
+"""The reasons why rows give no example, in words."""
+
 
 def export_pairs(options: Namespace) -> int:
     """Writes the pairs and their provenance, and says how many there are. Raises `Failure` and `StoreError`."""
     options.deny = getattr(options, "deny", [])
     plan, source = compiled_pairs(options, options.spec)
     path = Path(options.output)
-    if (examples := find_examples(plan, options.what)) is not None:
+    named = list(dict.fromkeys(name.strip() for name in options.what.split(",") if name.strip()))
+    if (examples := find_examples(plan, named)) is not None:
         return _export_examples(options, plan, source, examples, path)
-    said = write_pairs(plan, found_pairings(plan, [options.what]), source, path)
+    said = write_pairs(plan, found_pairings(plan, named), source, path)
     if options.json:
         print(json.dumps({name: value for name, value in said.items() if name != "lines"}, indent=2))
         return GOOD
@@ -40,14 +45,17 @@ def export_pairs(options: Namespace) -> int:
     return GOOD
 
 
-def _export_examples(options: Namespace, plan: Plan, source: CaseSource, export: Pairing, path: Path) -> int:
-    said = write_examples(plan, export, source, path)
+def _export_examples(options: Namespace, plan: Plan, source: CaseSource, exports: Sequence[Pairing], path: Path) -> int:
+    said = write_examples(plan, exports, source, path)
     if options.json:
         print(json.dumps({name: value for name, value in said.items() if name != "lines"}, indent=2))
         return GOOD
     count = said["examples"]
     print(f"{count:,} {'example' if count == 1 else 'examples'}, written to {path}")
+    if len(exports) > 1:
+        for name, lines in Counter(line["export"] for line in said["lines"]).items():
+            print(f"  {name}: {lines:,}")
     for reason, count in said["left_out"].items():
-        print(f"  left out, {REASONS.get(reason, reason)}: {count:,}")
+        print(f"  left out, {LEFT_OUT.get(reason, reason)}: {count:,}")
     print(f"where it comes from: {beside(path)}")
     return GOOD

@@ -30,6 +30,7 @@ VERBS = {
     "check": ("find every mistake that can be found without a model", "specs", "add_check"),
     "fmt": ("lay out spec files in the one way", "specs", "add_fmt"),
     "plan": ("show the contexts, items and model calls of a benchmark", "specs", "add_plan"),
+    "describe": ("statistics of the data sets of a benchmark", "specs", "add_describe"),
     "run": ("run a benchmark, or several one after another", "specs", "add_run"),
     "teach": ("teach yourself where a model would, turn by turn", "specs", "add_teach"),
     "release": ("freeze a benchmark in a folder that can be checked, run and cited", "releases", "add_release"),

@@ -195,8 +195,8 @@ def _binding(plan: Plan, replies: Replies, roles: Mapping[str, str]) -> Binding:
     for role in plan.roles:
         if role.name == replies.compared:
             models[role.name] = replies.models
-        elif role.name in roles:
-            models[role.name] = (roles[role.name],)
+        elif given := roles.get(role.name) or roles.get(role.default or ""):
+            models[role.name] = (given,)
         elif role.name in asked and len(replies.models) == 1:
             models[role.name] = replies.models
         elif role.name in asked:

@@ -1,4 +1,4 @@
-"""Makes the examples of `export NAME { examples from DATASET … }`: what a row is answered with, as chats to learn from.
+"""Makes the examples of `export NAME { examples from DATASET … }`: the answers to rows, as chats to learn from.
 
 No example may be one of the questions that a model is graded on. By construction: the compiler refuses rows that some
 scenario runs over. By likeness: a row is left out where one of its texts is, nearly or word for word, one of theirs.
@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from tripos.failure import Failure
+from tripos.training.asked import Asking, Beside, Messages
 from tripos.training.reward.pairing import FORMAT, prompt_of, replies_of
+from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Pairing, Plan
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_compiler.semantics.near import ALIKE, NearTexts, what_counts
 from tripos_runtime.cases import CaseSource
+from tripos_runtime.sources import SourceRow
 from tripos_warehouse.exports.files import beside, write_lines
 
 SHORTEST = 12
@@ -27,68 +31,128 @@ SHORTEST = 12
 which questions share. Of a row that has no longer one, its longest is compared word for word."""
 
 
-def find_examples(plan: Plan, name: str) -> Pairing | None:
-    """The export of that name, where it is one of examples."""
-    exports = (each for each in plan.exports if isinstance(each, Pairing) and each.kind == "examples")
-    return next((each for each in exports if each.name == name), None)
+def find_examples(plan: Plan, names: Sequence[str]) -> list[Pairing] | None:
+    """The exports of these names where the first is one of examples; None where it is not. Raises `Failure` W0601 for
+    another that is not one."""
+    known = {each.name: each for each in plan.exports if isinstance(each, Pairing) and each.kind == "examples"}
+    if not names or names[0] not in known:
+        return None
+    for name in names:
+        if name not in known:
+            close = nearest(name, known)
+            hint = f"did you mean `{close}`?" if close else f"there is {', '.join(f'`{each}`' for each in known)}"
+            raise Failure("W0601", f"the spec makes no examples called `{name}`", hint)
+    return [known[name] for name in names]
 
 
-def write_examples(plan: Plan, export: Pairing, source: CaseSource, path: Path) -> dict[str, Any]:
-    """Writes the examples as JSON Lines and their provenance beside, which is returned.
+def write_examples(plan: Plan, exports: Sequence[Pairing], source: CaseSource, path: Path) -> dict[str, Any]:
+    """Writes the examples of all `exports` as JSON Lines and their provenance beside, which is returned.
 
-    A line has `messages`: what is asked, of the user, and the answer, of the assistant. The provenance has an entry for
-    every line, with the item, and says how many rows were left out, why, and which were like what question. Raises
-    `Failure` E0301 where a row has no value for what the export says, W0821 where there is no example, and `StoreError`
-    W0604 where the disk refuses.
+    A line has `messages`: what is asked, and the answer, of the assistant. The lines of several exports are mixed
+    evenly. The provenance has an entry for every line, with the export and the item, and says how many rows were left
+    out, why, and which were like what question. Raises `Failure` E0301 where a row has no value for what an export
+    says, W0821 where there is no example, and `StoreError` W0604 where the disk refuses.
     """
     asked = Asked.of(plan, source)
     left_out: Counter[str] = Counter()
-    near: list[dict[str, Any]] = []
-    lines: list[tuple[str, bytes]] = []
-    for number, row in enumerate(source.sources.stream(plan.dataset(export.dataset)), 1):
-        names = {export.alias: row.values, **source.sources.names}
-        try:
-            if export.where is not None and not evaluate(export.where, names):
-                left_out["filtered"] += 1
-                continue
-            prompt = prompt_of(plan, export, source, names)
-            replies = [told for reply in export.replies for told in replies_of(reply, names)]
-        except Unavailable as error:
-            message = f"row {number} of `{export.dataset}` gives export `{export.name}` no value: {error}"
-            raise Failure("E0301", message, "mend the row, or guard the value") from error
-        like = asked.like(row.values)
-        if like is not None:
-            left_out["asked, or nearly so"] += 1
-            near.append({"item": row.item_id, "like": like[0], "overlap": round(like[1], 4)})
-            continue
-        for told in replies:
-            chat = [{"role": "user", "content": prompt}, {"role": "assistant", "content": told.text}]
-            lines.append((row.item_id, orjson.dumps({"messages": chat})))
-    if not lines:
-        hint = "look at `where`, and at whether the rows are those that are asked"
-        raise Failure("W0821", f"no row of `{export.dataset}` gives export `{export.name}` an example", hint)
-    written = write_lines(path, (line for _, line in lines))
+    near: dict[str, dict[str, Any]] = {}
+    made = [list(_examples(plan, export, source, asked, left_out, near)) for export in exports]
+    if not any(made):
+        hint = "look at `where` and `beside`, and at whether the rows are those that are asked"
+        named = " and ".join(f"`{each.name}`" for each in exports)
+        raise Failure("W0821", f"no row gives {named} an example", hint)
+    lines = _mixed(made)
+    written = write_lines(path, (each.line for each in lines))
+    datasets = dict.fromkeys(export.dataset for export in exports)
+    one = {"export": exports[0].name} if len(exports) == 1 else {"exports": [each.name for each in exports]}
     said = {
         "format": FORMAT,
         "file": path.name,
         "sha256": written.sha256,
         "examples": written.rows,
         "kind": "distillation",
-        "export": export.name,
+        **one,
         "benchmark": plan.benchmark.name,
         "version": plan.benchmark.version,
         "plan_digest": plan.digest,
         "licence": plan.benchmark.license,
         "data": [
-            {"dataset": export.dataset, "path": file.path, "sha256": file.sha256, "rows": file.rows}
-            for file in plan.dataset(export.dataset).files
+            {"dataset": name, "path": file.path, "sha256": file.sha256, "rows": file.rows}
+            for name in datasets
+            for file in plan.dataset(name).files
         ],
         "left_out": dict(sorted(left_out.items())),
-        "held_out": {"questions": len(asked), "alike": ALIKE, "near": near},
-        "lines": [{"export": export.name, "item": item} for item, _ in lines],
+        "held_out": {"questions": len(asked), "alike": ALIKE, "near": list(near.values())},
+        "lines": [{"export": each.export, "item": each.item} for each in lines],
     }
     write_lines(beside(path), [json.dumps(said, ensure_ascii=False, indent=1).encode()])
     return said
+
+
+@dataclass(frozen=True)
+class Example:
+    """A line of the file, and the export and the item that it is of."""
+
+    export: str
+    item: str
+    line: bytes
+
+
+def _examples(
+    plan: Plan,
+    export: Pairing,
+    source: CaseSource,
+    asked: Asked,
+    left_out: Counter[str],
+    near: dict[str, dict[str, Any]],
+) -> Iterator[Example]:
+    """The examples of one export; `left_out` and `near` take what is none."""
+    asking = None if export.asks is None else Asking(plan, source, export.asks)
+    besides = None if export.beside is None else Beside(plan, source, export.beside)
+    for number, row in enumerate(source.sources.stream(plan.dataset(export.dataset)), 1):
+        rows = {export.alias: row}
+        names = {export.alias: row.values, **source.sources.names}
+        try:
+            if export.where is not None and not evaluate(export.where, names):
+                left_out["filtered"] += 1
+                continue
+            if export.beside is not None and besides is not None:
+                other = besides.of(export.dataset, row, names)
+                if other is None:
+                    left_out["alone"] += 1
+                    continue
+                rows[export.beside.alias] = other
+                names[export.beside.alias] = other.values
+            sent = _sent(plan, export, source, names) if asking is None else asking.messages(rows[_about(export)])
+            if sent is None:
+                left_out["filtered"] += 1
+                continue
+            replies = [told for reply in export.replies for told in replies_of(reply, names)]
+        except Unavailable as error:
+            message = f"row {number} of `{export.dataset}` gives export `{export.name}` no value: {error}"
+            raise Failure("E0301", message, "mend the row, or guard the value") from error
+        like = next((found for each in rows.values() if (found := asked.like(each)) is not None), None)
+        if like is not None:
+            left_out["asked, or nearly so"] += 1
+            near[row.item_id] = {"item": row.item_id, "like": like[0], "overlap": round(like[1], 4)}
+            continue
+        for told in replies:
+            chat = [*sent, {"role": "assistant", "content": told.text}]
+            yield Example(export.name, row.item_id, orjson.dumps({"messages": chat}))
+
+
+def _sent(plan: Plan, export: Pairing, source: CaseSource, names: Mapping[str, Any]) -> Messages:
+    return [{"role": "user", "content": prompt_of(plan, export, source, names)}]
+
+
+def _about(export: Pairing) -> str:
+    return export.alias if export.asks is None else export.asks.about
+
+
+def _mixed(made: Sequence[Sequence[Example]]) -> list[Example]:
+    """The examples of several exports, each spread evenly over the whole."""
+    placed = [((at + 0.5) / len(each), which, line) for which, each in enumerate(made) for at, line in enumerate(each)]
+    return [line for _, _, line in sorted(placed, key=lambda each: each[:2])]
 
 
 class Asked:
@@ -100,6 +164,8 @@ class Asked:
         self._rows: set[str] = set()
         self._short: dict[str, str] = {}
         """The items by what counts in their longest text, where that is short."""
+        self._found: dict[str, tuple[str, float] | None] = {}
+        """What was found for rows, by item: several exports are of the same."""
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -115,8 +181,13 @@ class Asked:
                 found._add(row.item_id, row.values)
         return found
 
-    def like(self, values: Mapping[str, Any]) -> tuple[str, float] | None:
+    def like(self, row: SourceRow) -> tuple[str, float] | None:
         """The item that a row is most like, and how much; None where it is like none."""
+        if row.item_id not in self._found:
+            self._found[row.item_id] = self._like(row.values)
+        return self._found[row.item_id]
+
+    def _like(self, values: Mapping[str, Any]) -> tuple[str, float] | None:
         found = [hit for text in _texts(values) if (hit := self._near.find(text)) is not None]
         best = max(found, key=lambda hit: hit[1], default=None)
         same = self._short.get(_longest(values))

@@ -63,6 +63,7 @@ SLOTS: dict[str, str] = {
     "TREE": "the name of a tree",
     "START": "an expression for a path of the tree, or for a choice of the branches at its top",
     "OTHERS": "an expression for a list of texts, such as a column of a data set: `raw.stem`",
+    "SCENARIO": "the name of a scenario",
     "SCORER": "the name of a scorer",
     "STEP": "the name of a step of a scenario",
     "MEASURES": "names of measures: `overall`, or `sums.accuracy` of one in a scenario",

@@ -21,6 +21,7 @@ KINDS = {
     "NAME": "a name",
     "ROLE": "the name of a role",
     "DATASET": "the name of a data set",
+    "SCENARIO": "the name of a scenario",
     "SCORER": "the name of a scorer",
     "ALIAS": "a name",
     "LANGUAGES": "a language such as `en`",
@@ -49,7 +50,10 @@ KINDS = {
 """What fills a slot; a slot that is not listed takes any expression."""
 
 NAME_SLOTS = frozenset(
-    {"NAME", "ROLE", "DATASET", "SCORER", "ALIAS", "LANGUAGES", "STEP", "TREE", "SUBSETS", "NAMES", "AXIS", "LOCALE"}
+    {
+        *("NAME", "ROLE", "DATASET", "SCENARIO", "SCORER", "ALIAS", "LANGUAGES", "STEP", "TREE", "SUBSETS", "NAMES"),
+        *("AXIS", "LOCALE"),
+    }
 )
 STRING_SLOTS = frozenset({"PATH", "STRING", "VERSION", "COLUMN", "PLACE", "DIGEST"})
 

@@ -61,9 +61,13 @@ def check_learned(program: Program) -> None:
     """Warns of exports whose rows have a question of a scenario."""
     known: dict[tuple[object, ...], list[Found]] = {}
     for name, export in program.exports.items():
-        if not isinstance(export, Pairing) or export.prompt is None or export.dataset not in program.loaded:
+        if not isinstance(export, Pairing) or export.dataset not in program.loaded:
             continue
-        fields = _fields((export.prompt,), export.alias)
+        if export.prompt is None and export.asks is None:
+            continue
+        fields = _fields((export.prompt,) if export.prompt is not None else (), export.alias)
+        if export.asks is not None:
+            fields |= {each.name for each in program.loaded[export.dataset].dataset.fields}
         paths = (path for reply in export.replies for path in paths_in(reply.text))
         fields |= {path[1] for path in paths if path[0] == export.alias and len(path) > 1}
         mends = f"take those rows out of `{export.dataset}`"

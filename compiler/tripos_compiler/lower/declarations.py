@@ -78,7 +78,7 @@ def lower_roles(program: Program) -> None:
     for statement in program.of("role"):
         name = statement.name().text
         kind = "compared" if statement.has("compared") else "panel" if statement.has("panel") else "single"
-        program.roles.setdefault(name, Role(name=name, kind=kind))
+        program.roles.setdefault(name, Role(name=name, kind=kind, default=_default_role(program, statement)))
     benchmarks = program.of("benchmark")
     compared = [statement for statement in program.of("role") if statement.has("compared")]
     if benchmarks and not compared:
@@ -93,6 +93,32 @@ def lower_roles(program: Program) -> None:
         program.diagnostics.error(
             "E0202", message, extra.head, label, help="compare one role, and give the rest models"
         )
+
+
+def _default_role(program: Program, statement: Statement) -> str | None:
+    """The role whose models fill a role that is given none; reports one that cannot."""
+    written = statement.find_name("role")
+    if written is None or not program.is_declared("role", written):
+        return None
+    other = next(each for each in program.of("role") if each.name().text == written.text)
+    name = statement.name().text
+    message = help_ = ""
+    if statement.has("compared"):
+        message = f"`{name}` is compared, and takes no model from another role"
+        help_ = "leave out `defaults to`"
+    elif other.has("compared"):
+        message = f"`{written.text}` is compared, so its models would take the part of `{name}` for each other"
+        help_ = "name a role that is not compared"
+    elif other.find_name("role") is not None:
+        message = f"`{written.text}` takes its models from another role itself"
+        help_ = f"name that role, or `{other.name().text}` without a default"
+    elif other.has("panel") and not statement.has("panel"):
+        message = f"`{written.text}` is a panel, and `{name}` takes one model"
+        help_ = f"declare `role {name} panel defaults to {written.text}`"
+    if not message:
+        return written.text
+    program.diagnostics.error("E0208", message, written.span, help=help_)
+    return None
 
 
 def lower_axes(program: Program) -> None:

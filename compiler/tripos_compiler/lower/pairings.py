@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.diagnostics import Label
 from tripos_compiler.expressions import Elaborator
-from tripos_compiler.lower.loaded import row_binding
+from tripos_compiler.lower.asked_as import lower_asked_as, lower_partner
+from tripos_compiler.lower.loaded import LoadedDataset, row_binding
 from tripos_compiler.lower.splits import Splits
 from tripos_compiler.lower.templates import lower_texts
 from tripos_compiler.plan import (
+    AskedAs,
     BoolType,
     Expr,
     ListType,
@@ -15,6 +18,7 @@ from tripos_compiler.plan import (
     NumberType,
     PairedReply,
     Pairing,
+    Partner,
     RecordType,
     Template,
     TextType,
@@ -25,7 +29,7 @@ from tripos_compiler.scope import Binding, Scope, Typed, record_fields
 from tripos_compiler.syntax.tree import Name, Number, Syntax
 from tripos_compiler.types import fits, shown
 
-ONLY_PAIRED = ("pair_group", "pair_prompt", "pair_reply", "pair_use")
+ONLY_PAIRED = ("pair_group", "pair_prompt", "pair_reply", "pair_use", "asked_as", "partner")
 """What stands only in an export of the rows of a data set."""
 NOT_PAIRED = ("best", "pairs", "rows", "only", "holds", "format")
 """What stands only in an export of replies."""
@@ -64,6 +68,10 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
         return None
     alias = pairs.find_name("alias") or dataset
     scope = {alias.text: row_binding(loaded, alias.text, alias.span)}
+    asked = _asked(program, statement, scope, {alias.text: loaded}, examples)
+    if asked is None:
+        return None
+    asks, beside = asked
     lowering = _Lowering(program, scope)
     where = lowering.value(pairs.find("filter"), None, "a condition", condition=True)
     groups = [lowering.value(each.syntax("value"), TextType(), "a group") for each in statement.of("pair_group")]
@@ -77,10 +85,10 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
         help_ = "say what is answered: `reply d.answer`" if examples else help_
         lacking = statement.block.span if statement.block is not None else None
         program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
-    elif examples and prompt is None:
+    elif examples and prompt is None and asks is None:
         lacking = statement.block.span if statement.block is not None else None
         message = f"export `{name.text}` does not say what is answered"
-        help_ = 'write `prompt "…"`'
+        help_ = 'write `prompt "…"`, or `asks STEP of SCENARIO`'
         program.diagnostics.error("E0206", message, statement.head, help=help_, lacking=lacking)
         return None
     elif not examples and len(replies) == 1 and statement.of("pair_reply")[0].find("list") is None:
@@ -99,9 +107,40 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
         margin=float(margin.value) if isinstance(margin, Number) else 0.0,
         groups=tuple(each for each in groups if each is not None),
         prompt=prompt if isinstance(prompt, Template) else None,
+        asks=asks,
+        beside=beside,
         replies=tuple(each for each in replies if each is not None),
         use=None if use is None else "test" if use.has("test") else "training",
     )
+
+
+def _asked(
+    program: Program, statement: Statement, scope: dict[str, Binding], rows: dict[str, LoadedDataset], examples: bool
+) -> tuple[AskedAs | None, Partner | None] | None:
+    """What a scenario asks in the place of a prompt, and the row beside each, which is put into `scope`; None where
+    either is wrong, which was reported."""
+    asked_as, partner = statement.one_of("asked_as"), statement.one_of("partner")
+    for each in (asked_as, partner):
+        if each is not None and not examples:
+            message = "pairs are of the texts of a row, and this is said of examples"
+            program.diagnostics.error("E0202", message, each.head, help="write `examples from DATASET`")
+            return None
+    beside = None
+    if partner is not None:
+        found = lower_partner(program, partner, scope)
+        if found is None or not _apart(program, found[0].dataset, partner.name("dataset")):
+            return None
+        beside, rows[found[0].alias], scope[found[0].alias] = found
+    if asked_as is None:
+        return None, beside
+    if own := statement.of("pair_prompt"):
+        message = f"export `{statement.name().text}` has a prompt of its own, or asks what a scenario does, not both"
+        program.diagnostics.error(
+            "E0202", message, asked_as.head, Label(own[0].head, "the first"), help="remove one of them"
+        )
+        return None
+    asks = lower_asked_as(program, asked_as, rows)
+    return None if asks is None else (asks, beside)
 
 
 def _apart(program: Program, dataset: str, written: Name) -> bool:

@@ -52,8 +52,10 @@ from tripos_compiler.plan.expressions import (
     Unary,
 )
 from tripos_compiler.plan.pairings import (
+    AskedAs,
     PairedReply,
     Pairing,
+    Partner,
 )
 from tripos_compiler.plan.results import (
     FIXED,
@@ -120,6 +122,7 @@ __all__ = [
     "Arm",
     "ArmValue",
     "Ask",
+    "AskedAs",
     "Axis",
     "AxisValue",
     "Benchmark",
@@ -168,6 +171,7 @@ __all__ = [
     "PairedReply",
     "Pairing",
     "Part",
+    "Partner",
     "Passage",
     "PathType",
     "Plan",

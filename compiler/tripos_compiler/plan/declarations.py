@@ -33,10 +33,12 @@ class Extended(Part):
 
 
 class Role(Part):
-    """Someone who produces text. Several models may fill a `compared` or a `panel` role, one any other."""
+    """Someone who produces text. Several models may fill a `compared` or a `panel` role, one any other. A role that is
+    given no model takes those of its `default`, another role, where it has one."""
 
     name: str
     kind: Literal["single", "compared", "panel"]
+    default: str | None = None
 
 
 class AxisValue(Part):

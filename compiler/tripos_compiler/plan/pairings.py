@@ -21,10 +21,29 @@ class PairedReply(Part):
     when: Expr | None = None
 
 
+class AskedAs(Part):
+    """What the step of a scenario asks, under these arms, about the row known as `about`, in the place of a row of the
+    scenario's own."""
+
+    scenario: str
+    step: str
+    about: str
+    arms: dict[str, str] = {}
+
+
+class Partner(Part):
+    """Another row of a data set, known as `alias`: one of those for which `where` holds, drawn by the row at hand."""
+
+    dataset: str
+    alias: str
+    where: Expr | None = None
+
+
 class Pairing(Part):
     """Training data out: of every two replies of a row, known as `alias`, of which one is worth more by more than
     `margin`, or as much where that is above 0, the better and the worse. Rows that share a value of `groups` belong
-    together. Of the kind `examples` every reply to a row's prompt is one, and nothing is compared."""
+    together. Of the kind `examples` every reply to a row's prompt is one, and nothing is compared; the prompt may be
+    what a scenario `asks`, and a row that finds none `beside` it gives no example."""
 
     name: str
     kind: Literal["paired", "examples"] = "paired"
@@ -34,6 +53,8 @@ class Pairing(Part):
     margin: float = 0.0
     groups: tuple[Expr, ...] = ()
     prompt: Template | None = None
+    asks: AskedAs | None = None
+    beside: Partner | None = None
     replies: tuple[PairedReply, ...]
     use: Literal["training", "test"] | None = None
     """What a training does with the pairs where nothing else is said: it learns all that are for training, or where

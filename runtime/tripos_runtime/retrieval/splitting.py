@@ -31,6 +31,8 @@ class Split:
 
     same: tuple[Same, ...]
     rest: tuple[Expr, ...]
+    fixed: frozenset[int] = frozenset()
+    """The places in `rest` of parts that say nothing of the element: each holds of all elements or of none."""
 
 
 def split(where: Expr | None, alias: str) -> Split:
@@ -46,7 +48,8 @@ def split(where: Expr | None, alias: str) -> Split:
                 same.append(Same(own[0], others[0]))
                 continue
         rest.append(part)
-    return Split(tuple(same), tuple(rest))
+    fixed = frozenset(place for place, part in enumerate(rest) if alias not in names_in(part))
+    return Split(tuple(same), tuple(rest), fixed)
 
 
 def holds(where: Expr, names: Mapping[str, Any]) -> bool:

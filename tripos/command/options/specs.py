@@ -38,6 +38,27 @@ def add_plan(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the plan itself")
 
 
+def add_describe(parser: argparse.ArgumentParser) -> None:
+    """Options of `tripos describe`."""
+    add_spec(parser)
+    help_ = "describe these data sets only (default: all that are read from files)"
+    parser.add_argument("--dataset", metavar="NAME[,NAME]", action="append", default=[], help=help_)
+    parser.add_argument("--together", action="store_true", help="describe the data sets as one")
+    help_ = "describe the rows of each value of a field, or of each combination of several, apart"
+    parser.add_argument("--by", metavar="FIELD[,FIELD]", action="append", default=[], help=help_)
+    help_ = "with --by: count these values under one name; may be repeated"
+    parser.add_argument("--group", metavar="NAME=V[,V]", action="append", default=[], help=help_)
+    help_ = "describe these fields only"
+    parser.add_argument("--field", metavar="NAME[,NAME]", action="append", default=[], help=help_)
+    figures = ("rows", "values", "distinct", "mean", "least", "median", "most")
+    help_ = "with --by: the figure that the table shows of each field (default: mean)"
+    parser.add_argument("--figure", choices=figures, help=help_)
+    help_ = "count the length of texts in these (default: characters)"
+    parser.add_argument("--unit", choices=("characters", "words"), default="characters", help=help_)
+    help_ = "print a table, or all figures as JSON or CSV"
+    parser.add_argument("--format", choices=("table", "json", "csv"), default="table", help=help_)
+
+
 def add_run(parser: argparse.ArgumentParser) -> None:
     """Options of `tripos run`."""
     add_spec(parser, several="run")
