@@ -1,14 +1,14 @@
 """Whether a version number says enough of what changed since an earlier plan of the same benchmark.
 
-`major.minor.patch`: figures of two versions with one `major` may be compared. `changes.py` says which part a change
-raises. Below 1.0.0 the `minor` stands for the `major`.
+`major.minor.patch`: figures of two versions with one `major` may be compared. `semantics/changes.py` says which part a
+change raises. Below 1.0.0 the `minor` stands for the `major`.
 """
 
 from __future__ import annotations
 
-from tripos_compiler.changes import Weight, changes
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.plan import Plan
+from tripos_compiler.semantics.changes import Weight, changes
 from tripos_compiler.semantics.versions import numbers
 from tripos_compiler.source import Span
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from tripos_compiler.plan import Ask, Converse, Judging, Plan, Scenario
-from tripos_runtime.differences import changes, renamed_from
+from tripos_compiler.semantics.changes import renamed_from, reply_changes
 from tripos_runtime.foreseeing import Foreseen
 from tripos_runtime.history import Earlier, History
 from tripos_runtime.units import Call
@@ -234,7 +234,7 @@ class Reasons:
             before = _find(plan, scenario.name, arms, step.name)
             if before is None:
                 continue
-            found = changes(before, step, plan, self.plan)
+            found = reply_changes(before, step, plan, self.plan)
             if found:
                 return Cause(
                     "step_changed", ", ".join(found[:3]) + (f" and {len(found) - 3} more" if found[3:] else "")

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from tripos.command.compare import spec_changes
 from tripos.project import find_spec
-from tripos_compiler.changes import WEIGHTS, changes
 from tripos_compiler.plan import Plan
+from tripos_compiler.semantics.changes import WEIGHTS, changes
 
 COMPAT = Path(__file__).parents[1] / "compat"
 DEMANDED = tomllib.loads((COMPAT / "demanded.toml").read_text("utf-8"))
@@ -43,10 +44,21 @@ def test_no_result_becomes_stale_where_figures_may_be_compared(name: str) -> Non
     assert not [each for each in changes(before, after) if each.stale]
 
 
+@pytest.mark.parametrize("name", DEMANDED)
+def test_a_comparison_of_runs_tells_what_can_change_a_score(name: str) -> None:
+    before, after = plan_in("previous", name), plan_in("current", name)
+    told = [line for line in spec_changes(before, after) if line.where != "version"]
+    match DEMANDED[name]["part"]:
+        case "major":
+            assert told
+        case "patch" | "none":
+            assert not told
+
+
 def test_results_that_count_no_longer_are_no_matter_of_words_whoever_misses_why(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tripos_compiler.changes.step_changes", lambda *plans: iter(()))
+    monkeypatch.setattr("tripos_compiler.semantics.changes.step_changes", lambda *plans: iter(()))
     [found] = changes(plan_in("previous", "temperature"), plan_in("current", "temperature"))
     assert (found.part, found.kind) == ("major", "benchmark")
     assert found.stale

@@ -16,8 +16,8 @@ from tripos.language_server.documents import Documents
 from tripos.project import find_spec
 from tripos.releases.places import pack
 from tripos.releases.verifying import verify
-from tripos_compiler.changes import changes
 from tripos_compiler.plan import Plan
+from tripos_compiler.semantics.changes import changes
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect
 

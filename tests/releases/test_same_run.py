@@ -11,8 +11,8 @@ from pydantic import ValidationError
 from tripos.command.main import run_command
 from tripos.project import find_spec
 from tripos.releases.opening import open_release
-from tripos_compiler.changes import changes
 from tripos_compiler.plan import Plan, RecordType, TextType
+from tripos_compiler.semantics.changes import changes
 from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect
 

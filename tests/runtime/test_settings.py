@@ -12,7 +12,7 @@ from tests.each import each
 from tests.runtime.contract_server import Sent, Server, in_its_form, serving
 from tripos_compiler.constructs.settings import SETTINGS
 from tripos_compiler.plan import Extra, Plan, Settings
-from tripos_runtime.differences import changes
+from tripos_compiler.semantics.changed_steps import reply_changes
 from tripos_runtime.models import Message, Model, Request, open_model
 from tripos_runtime.models.base import refused
 from tripos_runtime.models.litellm_client import LitellmModel
@@ -128,7 +128,7 @@ def test_a_field_that_is_written_is_in_the_plan_and_in_the_name_of_the_reply(nam
     step = {"ask": "reply", "speaker": "talk", "scorer": "rated"}[place]
     [was], [now] = ([each for each in p.scenarios[0].steps if each.name == step] for p in (before, after))
     assert getattr(was, "judgement", was.fingerprint) != getattr(now, "judgement", now.fingerprint)
-    assert f"{name} unset" in str(changes(was, now, before, after))  # type: ignore[arg-type]
+    assert f"{name} unset" in str(reply_changes(was, now, before, after))  # type: ignore[arg-type]
     settings = {
         "ask": lambda: now.settings,  # type: ignore[union-attr]
         "speaker": lambda: now.speakers[0].settings,  # type: ignore[union-attr]

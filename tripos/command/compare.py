@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from contextlib import ExitStack
-from dataclasses import asdict
-from typing import Any
+from typing import Any, NamedTuple
 
 import duckdb
 from rich.cells import cell_len
@@ -15,9 +14,9 @@ from tripos.command.harmless import fold, harmless
 from tripos.command.opening import open_store
 from tripos.command.terminal import columns
 from tripos.failure import GOOD, Failure
-from tripos.spec_changes import Change, spec_changes
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
+from tripos_compiler.semantics.changes import changes
 from tripos_compiler.semantics.versions import comparable
 from tripos_warehouse.comparing import Comparison, Side, check_comparable, compare
 from tripos_warehouse.comparison_text import render, verdicts
@@ -29,7 +28,19 @@ from tripos_warehouse.store import Store
 from tripos_warehouse.views import connect_run
 
 MOST_CHANGES = 12
-"""So many changes of the spec are shown; the rest are counted."""
+"""The number of changes of the spec that are shown; the rest are counted."""
+
+
+class Line(NamedTuple):
+    """A change as it is printed: where, such as `scenario letter`, and what. `scoring`: scores before and after it mean
+    different things."""
+
+    where: str
+    what: str
+    scoring: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
 
 
 def main(options: Namespace) -> int:
@@ -102,11 +113,34 @@ def _model(text: str, run: Run) -> tuple[str, ...]:
     raise StoreError("W0614", f"run `{run.run_id}` has no model `{text}`", hint)
 
 
-def _judges(one: Run, two: Run) -> list[Change]:
+def spec_changes(before: Plan, after: Plan) -> list[Line]:
+    """What changed between two plans and can change a score, or is a new scenario. A change in several scenarios is
+    told with the first that has it and the number of the others."""
+    old, new = before.benchmark.version, after.benchmark.version
+    told: dict[tuple[str, str, bool], dict[str, None]] = {}
+    for each in changes(before, after):
+        if each.step:
+            colon = " " if each.field == "name" else ": "
+            named = "scenario", each.name.removesuffix(f".{each.step}")
+            words = [f"`{each.step}`{colon}{brief}" for brief in each.brief or ()]
+        elif each.can_change_scores or each.kind == "scenario":
+            named, words = (each.kind, each.name), (each.what,) if each.brief is None else each.brief
+        else:
+            continue
+        for what in words:
+            told.setdefault((named[0], what, each.changes_meaning), {})[named[1]] = None
+    found = [Line("version", f"{old} → {new}")] if old != new else []
+    for (kind, what, scoring), names in told.items():
+        others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        found.append(Line(f"{kind} {next(iter(names))}{others}", what, scoring))
+    return found
+
+
+def _judges(one: Run, two: Run) -> list[Line]:
     before, after = one.evaluators, two.evaluators
     names = [name for name in dict.fromkeys((*before, *after)) if set(before.get(name, ())) != set(after.get(name, ()))]
     told = [(name, ", ".join(before.get(name, ())), ", ".join(after.get(name, ()))) for name in names]
-    return [Change(name, f"{was or 'nobody'} → {now or 'nobody'}", True) for name, was, now in told]
+    return [Line(name, f"{was or 'nobody'} → {now or 'nobody'}", True) for name, was, now in told]
 
 
 def _refuse_majors(one: Run, two: Run) -> None:
@@ -116,7 +150,7 @@ def _refuse_majors(one: Run, two: Run) -> None:
         raise StoreError("W0859", message, "see what changed: tripos diff A B; compare all the same with --anyway")
 
 
-def _refuse(changed: list[Change]) -> None:
+def _refuse(changed: list[Line]) -> None:
     scoring = [each for each in changed if each.scoring]
     if scoring:
         more = f", and {len(scoring) - 1} more" if len(scoring) > 1 else ""
@@ -124,7 +158,7 @@ def _refuse(changed: list[Change]) -> None:
         raise StoreError("W0615", message, "run both under one rubric and one judge, or compare with `--anyway`")
 
 
-def _head(one: Side, two: Side, changed: list[Change]) -> list[str]:
+def _head(one: Side, two: Side, changed: list[Line]) -> list[str]:
     lines = [f"{two.run.benchmark} {two.run.version}"]
     for letter, side in (("A", one), ("B", two)):
         lines.append(f"{letter}  {', '.join(side.models)}  ({side.run.run_id})")
@@ -151,14 +185,14 @@ def _fit(line: str) -> list[str]:
     return [" " * start + first, *(" " * (start + 4) + each for each in rest)]
 
 
-def _data(one: Side, two: Side, changed: list[Change], found: Comparison) -> dict[str, Any]:
+def _data(one: Side, two: Side, changed: list[Line], found: Comparison) -> dict[str, Any]:
     return {
         "format": "tripos.comparison/1",
         **{
             name: {"run_id": side.run.run_id, "models": list(side.models), "plan_digest": side.run.plan_digest}
             for name, side in (("a", one), ("b", two))
         },
-        "changes": [asdict(each) for each in changed],
+        "changes": [each._asdict() for each in changed],
         "pairs": found.pairs,
         "items": found.items,
         "only_a": found.only_a,

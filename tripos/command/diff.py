@@ -14,9 +14,9 @@ from tripos.failure import GOOD
 from tripos.releases.revisions import plan_of
 from tripos.releases.staleness import Stale, stale_in
 from tripos.settings import chosen_settings
-from tripos_compiler.changes import WEIGHTS, Change, changes
 from tripos_compiler.diagnostics.wrap import wrap
 from tripos_compiler.plan import Plan
+from tripos_compiler.semantics.changes import WEIGHTS, Change, changes
 from tripos_compiler.semantics.versions import numbers
 from tripos_compiler.versions import least_version
 

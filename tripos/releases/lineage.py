@@ -9,8 +9,8 @@ from tripos.failure import Failure
 from tripos.releases.manifest import Manifest, Parent
 from tripos.releases.opening import Release, open_release
 from tripos.releases.places import is_release
-from tripos_compiler.changes import Change, changes
 from tripos_compiler.plan import Plan
+from tripos_compiler.semantics.changes import Change, changes
 from tripos_compiler.semantics.versions import comparable, numbers, order
 from tripos_compiler.versions import least_version
 

@@ -28,7 +28,7 @@ MOST_WORDS = 20
 
 
 @dataclass(frozen=True)
-class Change:
+class SecretChange:
     """Which secrets are other, and how: all, or those of `cells` and, of rows that roles make, of `made`.
     With `fields`, only fields of these names."""
 
@@ -37,7 +37,7 @@ class Change:
     cells: frozenset[Cell] | None = None
     made: frozenset[Made] | None = None
     fields: frozenset[str] | None = None
-    under: Change | None = None
+    under: SecretChange | None = None
     """How the world is other than the files where this changes nothing."""
 
     def dice(self, *about: object) -> random.Random:
@@ -114,7 +114,7 @@ class Changer:
                 found[key, number].add(cell)
         return found
 
-    def records(self, change: Change) -> Records:
+    def records(self, change: SecretChange) -> Records:
         """The records that a change makes other than they are."""
         found: dict[Key, dict[int, dict[str, Any]]] = defaultdict(dict)
         cells: Collection[Cell] = self.roots if change.cells is None or change.under is not None else change.cells
@@ -132,13 +132,13 @@ class Changer:
                 found[place][at] = with_leaf(before, path, value)
         return found
 
-    def _changes(self, change: Change, cell: Cell, secret: Secret) -> bool:
+    def _changes(self, change: SecretChange, cell: Cell, secret: Secret) -> bool:
         """Whether a change is one of a secret."""
         chosen = change.touches(*cell[:2]) if change.cells is None else cell in change.cells
         spared = len(self.tables.secrets[cell[0]]) > 1 and change.spares(*cell)
         return chosen and change.takes(secret.field) and not spared
 
-    def value(self, change: Change, cell: Cell, old: Any) -> Any:
+    def value(self, change: SecretChange, cell: Cell, old: Any) -> Any:
         """What stands in the place of a secret that is `old`."""
         (key, number, column), secret, records = cell, self.roots[cell], self.tables[cell[0]].records
         dice = change.dice(key, number, column)
@@ -189,7 +189,7 @@ class Changer:
     def _alike(self) -> dict[tuple[Key, str], list[Any]]:
         return {}
 
-    def _gives(self, change: Change, key: Key) -> list[int]:
+    def _gives(self, change: SecretChange, key: Key) -> list[int]:
         """Which row gives its secrets to each row of a file."""
         about = (key, change.seed)
         if about not in self._orders:

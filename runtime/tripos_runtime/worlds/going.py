@@ -25,7 +25,7 @@ from tripos_runtime.pairs import pairs_of
 from tripos_runtime.shared import Shared
 from tripos_runtime.tally import Tally
 from tripos_runtime.units import Names, Unit, Wiring
-from tripos_runtime.worlds.changes import Change
+from tripos_runtime.worlds.changes import SecretChange
 from tripos_runtime.worlds.made_rows import change_made, made_at
 from tripos_runtime.worlds.revealed import Revealing, Shown
 from tripos_runtime.worlds.roles import Script, Vectors, Voice, words_of
@@ -103,7 +103,7 @@ class Going:
 
     world: World
     script: Script
-    change: Change | None
+    change: SecretChange | None
     first: bool
     """Whether it is the first world of a pair, which says what is guessed and revealed."""
     functions: Mapping[str, Callable[..., Any]]

@@ -11,7 +11,7 @@ from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_runtime.making.attempts import Attempts
 from tripos_runtime.making.kept import MadeRow, RowFile
 from tripos_runtime.making.slots import SlotSource
-from tripos_runtime.worlds.changes import Change
+from tripos_runtime.worlds.changes import SecretChange
 from tripos_runtime.worlds.seen import Made
 from tripos_runtime.worlds.values import fresh, permuted
 from tripos_runtime.worlds.world import World
@@ -27,7 +27,7 @@ def made_at(slots: SlotSource, dataset: str, place: int) -> Made:
     return dataset, source, digest(slot.cell), slot.number
 
 
-def change_made(attempts: Attempts, world: World, change: Change) -> None:
+def change_made(attempts: Attempts, world: World, change: SecretChange) -> None:
     """Changes what roles wrote as secrets of the rows that they made. The rows themselves stay: what becomes of a row
     by its own secrets is not told by it."""
     made, kept = attempts.made, world.sources.made.rows
@@ -60,7 +60,7 @@ def _written(made: MadeSet) -> list[DataField]:
     return [each for each in made.fields if each.secret and each.name in written]
 
 
-def _other(each: DataField, number: int, at: Made, rows: Sequence[MadeRow], change: Change, world: World) -> Any:
+def _other(each: DataField, number: int, at: Made, rows: Sequence[MadeRow], change: SecretChange, world: World) -> Any:
     """What stands in the place of a secret that a role wrote."""
     values = [row.values[each.name] for row in rows]
     if change.kind == "alike":

@@ -15,7 +15,7 @@ from functools import cached_property
 from tripos_compiler.plan import Data, Plan, Retrieve, digest
 from tripos_compiler.semantics.names import exprs_of, parts_of
 from tripos_runtime.datasets import DataFolders
-from tripos_runtime.worlds.changes import Change, Changer
+from tripos_runtime.worlds.changes import Changer, SecretChange
 from tripos_runtime.worlds.copies import Copies
 from tripos_runtime.worlds.going import Going, Guesses
 from tripos_runtime.worlds.items import Item, Items
@@ -116,13 +116,13 @@ class _Trying:
     def pair(self, number: int, found: Trial) -> None:
         """Tries one pair, and adds what it finds."""
         kind, moody, guesses, alike = MANNERS[number % len(MANNERS)]
-        under = Change("alike", number) if alike else None
+        under = SecretChange("alike", number) if alike else None
         script = Script(number, moody, guesses)
         known: Guesses = {}
         shown = Shown()
         first = self._going(script, under, known, shown)
         one = first.go(self.plan.scenarios, self.places, self.limit)
-        change = Change(kind, number, under=under)
+        change = SecretChange(kind, number, under=under)
         other = self._going(script, change, known, shown, first).go(self.plan.scenarios, self.places, self.limit)
         found.messages += one.messages + other.messages
         for unit, parts in one.units.items():
@@ -136,7 +136,7 @@ class _Trying:
         found.messages += self._alone(first, one, change, different, items, found)
 
     def _alone(
-        self, first: Going, one: Seen, change: Change, different: list[Difference], items: Items, found: Trial
+        self, first: Going, one: Seen, change: SecretChange, different: list[Difference], items: Items, found: Trial
     ) -> int:
         """Looks at the items at which something differs, with their secrets alone changed: first all of them at once,
         then one by one. How many messages were compared."""
@@ -166,7 +166,7 @@ class _Trying:
         found.undecided -= leaking
         return messages
 
-    def _leak(self, own: Difference, first: Going, one: Seen, change: Change, item: Item, items: Items) -> Leak:
+    def _leak(self, own: Difference, first: Going, one: Seen, change: SecretChange, item: Item, items: Items) -> Leak:
         """What is told of a leak: the fields whose change alone makes it."""
         alone = []
         for name in item.fields if len(item.fields) > 1 else ():
@@ -178,7 +178,7 @@ class _Trying:
                 alone.append(name)
         return Leak(own, item.title, item.fields, tuple(alone) or item.fields, item.copies, change.seed)
 
-    def _again(self, first: Going, change: Change, item: Item, items: Items) -> Seen:
+    def _again(self, first: Going, change: SecretChange, item: Item, items: Items) -> Seen:
         """The first world with the secrets of some items changed, and what is sent about these."""
         roots = {items.root(place) for place in item.places}
         places = {
@@ -192,7 +192,7 @@ class _Trying:
     def _going(
         self,
         script: Script,
-        change: Change | None,
+        change: SecretChange | None,
         known: Guesses,
         shown: Shown,
         first: Going | None = None,

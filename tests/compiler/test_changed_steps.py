@@ -11,7 +11,6 @@ import pytest
 from tests import changed_fields
 from tests.changed_fields import REPLY, STEPS, changed
 from tests.each import each
-from tripos_compiler.changed_steps import step_changes
 from tripos_compiler.plan import (
     Ask,
     Axis,
@@ -37,7 +36,7 @@ from tripos_compiler.plan import (
     Tree,
     Verdict,
 )
-from tripos_runtime.differences import changes
+from tripos_compiler.semantics.changed_steps import reply_changes, step_changes
 
 ASKING = (Ask, Converse, Grade, Verdict, Compare)
 ITEMS = Dataset(name="item", source="i", fields=(), files=(DataFile(path="i.jsonl", sha256="a", rows=1),))
@@ -77,7 +76,7 @@ def named(case: tuple[str, Step, Step]) -> str:
 @each("case", changed(*ASKING))
 def test_a_reason_names_the_field_that_changed(case: tuple[str, Step, Step]) -> None:
     field, before, after = case
-    found = changes(before, after, plan(), plan())
+    found = reply_changes(before, after, plan(), plan())
     assert len(found) == (0 if field in NO_INPUT else 1), found
     assert all(re.search(WORDS.get(field, rf"^{field}\b"), each) for each in found), found
 
@@ -86,7 +85,7 @@ def test_a_reason_names_the_field_that_changed(case: tuple[str, Step, Step]) -> 
 def test_a_reason_names_the_setting_that_changed_and_both_its_values(settings: Settings) -> None:
     [(name, value)] = settings.model_dump().items()
     step = STEPS[0]
-    [reason] = changes(step, step.model_copy(update={"settings": settings}), plan(), plan())
+    [reason] = reply_changes(step, step.model_copy(update={"settings": settings}), plan(), plan())
     assert reason.startswith(f"settings ({name} unset → ")
     assert str(value) in reason or isinstance(value, list | tuple | dict)
 
@@ -94,17 +93,26 @@ def test_a_reason_names_the_setting_that_changed_and_both_its_values(settings: S
 def test_a_text_that_changed_in_one_language_is_named_with_it() -> None:
     step = STEPS[0]
     other = step.model_copy(update={"prompt": changed_fields.texts("Why?", "何时")})
-    assert changes(step, other, plan(), plan()) == ["prompt (zh)"]
+    assert reply_changes(step, other, plan(), plan()) == ["prompt (zh)"]
 
 
 @each("case", changed())
 def test_a_change_of_a_plan_names_the_field_that_changed(case: tuple[str, Step, Step]) -> None:
     field, before, after = case
     sides = [Treatment(steps=(step,)) for step in (before, after)]
-    told = [what for _, _, what, _ in step_changes(*sides, plan(), plan())]
+    told = [change.what for change in step_changes(*sides, plan(), plan())]
     words = {"when": "condition", "value": "expression", "args": "what the scorer is given"}
     names = "|".join(Settings.model_fields) if field == "settings" else words.get(field, field)
     assert len(told) == 1 and re.search(names, told[0]), told
+
+
+@each("case", changed())
+def test_scores_mean_something_else_after_a_change_of_what_they_are_made_by(case: tuple[str, Step, Step]) -> None:
+    field, before, after = case
+    sides = [Treatment(steps=(step,)) for step in (before, after)]
+    [found] = step_changes(*sides, plan(), plan())
+    scored = before.step in ("grade", "verdict", "compare", "score") and field not in ("when", "of")
+    assert found.changes_meaning == scored
 
 
 @pytest.mark.parametrize(
@@ -124,6 +132,6 @@ def test_a_reason_names_the_input_that_changed_where_no_field_did(
     [given] = [each for each in TAKING if each.step == step]
     assert isinstance(given, Ask | Compare)
     old, new = (plan().model_copy(update={field: (each,)}) for each in (part, part.model_copy(update=update)))
-    [reason] = changes(given, given, old, new)
+    [reason] = reply_changes(given, given, old, new)
     assert reason.startswith(words)
-    assert changes(given, given, old, old) == []
+    assert reply_changes(given, given, old, old) == []

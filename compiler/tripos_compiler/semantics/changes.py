@@ -7,45 +7,17 @@ it adds what no earlier figure takes in; `patch` where it is words about the ben
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from dataclasses import replace
+from typing import Any, TypeVar
 
-from tripos_compiler.changed_steps import NEW, step_changes
-from tripos_compiler.plan import Aggregate, Axis, Dataset, Figure, Formula, Measure, Plan, Scenario
+from tripos_compiler.plan import Aggregate, Axis, Dataset, Figure, Formula, Judging, Measure, Plan, Scenario, Step
 from tripos_compiler.plan.base import Named, Part, canonical
+from tripos_compiler.semantics.changed_steps import NEW, WEIGHTS, Change, Weight, reply_changes, step_changes
 from tripos_compiler.semantics.contexts import cells
 
-Weight = Literal["major", "minor", "patch"]
-WEIGHTS: tuple[Weight, ...] = ("major", "minor", "patch")
-"""From the weightiest."""
+__all__ = ["WEIGHTS", "Change", "Weight", "changes", "renamed_from", "reply_changes"]
 
 N = TypeVar("N", bound=Named)
-
-
-@dataclass(frozen=True)
-class Change:
-    """What is different: of what kind of thing, which one, what of it, and the part of the version that it raises.
-    `stale` are the fingerprints whose stored results count no longer."""
-
-    part: Weight
-    kind: str
-    name: str
-    what: str
-    stale: frozenset[str] = frozenset()
-
-    @property
-    def text(self) -> str:
-        """All of it in words.
-
-        >>> Change("minor", "measure", "by_level", "is new").text
-        'measure `by_level`: is new'
-        """
-        return f"{self.kind} `{self.name}`: {self.what}"
-
-    @property
-    def can_change_scores(self) -> bool:
-        """Whether figures before and after it may not be compared."""
-        return self.part == "major"
 
 
 def changes(before: Plan, after: Plan) -> list[Change]:
@@ -159,9 +131,9 @@ def _scenario(old: Scenario, new: Scenario, before: Plan, after: Plan) -> Iterat
     for arms in now.keys() - was.keys():
         yield Change("major", "treatment", f"{new.name} {arms}".strip(), "is new, and counts in its measures")
     for arms in sorted(now.keys() & was.keys()):
-        for kind, name, what, stale in step_changes(was[arms], now[arms], before, after):
-            part: Weight = "minor" if what == NEW and not _counts(kind, name, new, before) else "major"
-            yield Change(part, kind, f"{new.name}.{name}", what, stale - new.fingerprints)
+        for each in step_changes(was[arms], now[arms], before, after):
+            part: Weight = "minor" if each.what == NEW and not _counts(each, new, before) else "major"
+            yield replace(each, part=part, name=f"{new.name}.{each.step}", stale=each.stale - new.fingerprints)
 
 
 def _other_cells(old: Scenario, before: Plan, after: Plan) -> bool:
@@ -177,13 +149,13 @@ def _allowed(axis: Axis) -> dict[str, Any]:
     return {value.name: value.guard for value in axis.values}
 
 
-def _counts(kind: str, name: str, scenario: Scenario, before: Plan) -> bool:
+def _counts(change: Change, scenario: Scenario, before: Plan) -> bool:
     """Whether a step that is new may count in a figure that there was before. What is asked may; a value that is taken
     of what is asked does where an earlier measure names it, or the scorer that it comes from."""
-    if kind not in ("score", "column", "grade", "verdict", "compare"):
+    if change.kind not in ("score", "column", "grade", "verdict", "compare"):
         return True
-    step = next(each for each in scenario.steps if each.name == name)
-    names = {name, getattr(step, "scorer", None), *getattr(step, "metrics", ())}
+    step = next(each for each in scenario.steps if each.name == change.step)
+    names = {step.name, getattr(step, "scorer", None), *getattr(step, "metrics", ())}
     return any(
         names & set(part.values)
         for measure in before.measures
@@ -198,7 +170,10 @@ def _items(before: Plan, after: Plan) -> Iterator[Change]:
         if _content(old) != _content(new):
             was, now = (sum(file.rows for file in each.files) for each in (old, new))
             what = f"has {now:,} rows, and had {was:,}" if was != now else "has other rows, or reads them differently"
-            yield Change("major", "data set", new.name, what)
+            brief = f"{was:,} → {now:,} rows" if was != now else f"other content ({now:,} rows)"
+            if _files(old) == _files(new):
+                brief = "read in another way"
+            yield Change("major", "data set", new.name, what, brief=(brief,))
         elif old.key != new.key:
             yield Change("major", "data set", new.name, "has another key: other rows belong together")
     for made_before, made in _both(before.made, after.made):
@@ -215,7 +190,7 @@ def _metrics(before: Plan, after: Plan) -> Iterator[Change]:
         if old.dimension != new.dimension:
             yield Change("major", "metric", new.name, f"counts in `{new.dimension}`, and did in `{old.dimension}`")
         elif (old.low, old.high, old.asks, old.levels) != (new.low, new.high, new.asks, new.levels):
-            yield Change("major", "metric", new.name, "has another rubric")
+            yield Change("major", "metric", new.name, "has another rubric", brief=())  # its grades say so in few words
         elif old.outside != new.outside:
             yield Change("major", "metric", new.name, f"takes scores outside of its scale by `{new.outside}`")
         elif old.title != new.title:
@@ -328,8 +303,32 @@ def _aggregates(figure: Figure, plan: Plan, seen: tuple[str, ...]) -> Iterator[A
                     yield from _aggregates(each.figure, plan, (*seen, each.name))
 
 
+def renamed_from(scenario: Scenario, before: Plan, after: Plan) -> str | None:
+    """The scenario of an earlier plan that this one, which that plan has not, is by its steps; `None` where there is
+    none, or more than one."""
+    same = [
+        each for each in _gone(before.scenarios, after.scenarios) if _shape(each, before) == _shape(scenario, after)
+    ]
+    return same[0].name if len(same) == 1 else None
+
+
+def _shape(scenario: Scenario, plan: Plan) -> Any:
+    """What a scenario does, whatever its name."""
+
+    def written(step: Step) -> Any:
+        return step.model_dump(mode="json", exclude={"fingerprint", "judgement"})
+
+    judged = {step.scorer for step in scenario.steps if isinstance(step, Judging)}
+    scorers = {name: plan.scorer(name).model_dump(mode="json") for name in judged}
+    return [[[one.arms, [written(step) for step in one.steps]] for one in scenario.treatments], scorers]
+
+
 def _content(dataset: Dataset) -> object:
     return [(file.sha256, file.captures, file.repeats) for file in dataset.files], dataset.fields
+
+
+def _files(dataset: Dataset) -> list[str]:
+    return [file.sha256 for file in dataset.files]
 
 
 def _arms(arms: Mapping[str, str]) -> str:
