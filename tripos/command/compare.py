@@ -122,7 +122,7 @@ def spec_changes(before: Plan, after: Plan) -> list[Line]:
         if each.step:
             colon = " " if each.field == "name" else ": "
             named = "scenario", each.name.removesuffix(f".{each.step}")
-            words = [f"`{each.step}`{colon}{brief}" for brief in each.brief or ()]
+            words = tuple(f"`{each.step}`{colon}{brief}" for brief in each.brief or ())
         elif each.can_change_scores or each.kind == "scenario":
             named, words = (each.kind, each.name), (each.what,) if each.brief is None else each.brief
         else:

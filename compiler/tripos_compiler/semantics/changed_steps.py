@@ -121,8 +121,8 @@ def reply_changes(old: Step, new: Step, before: Plan, after: Plan) -> list[str]:
 def field_changes(old: Step, new: Step, before: Plan, after: Plan) -> Iterator[Change]:
     """The fields of a step that differ, the rubric and the scorer first."""
     if old.step != new.step:
-        what, brief = f"is a {new.step} now, and was a {old.step}", f"{_NOUNS.get(new.step, f'a {new.step}')} now"
-        yield _change(new, new.step, what, (brief,), "step")
+        now = f"{_NOUNS.get(new.step, f'a {new.step}')} now"
+        yield _change(new, new.step, f"is a {new.step} now, and was a {old.step}", (now,), "step")
         return
     if isinstance(old, Grade) and isinstance(new, Grade):
         yield from _rubric(old, new, before, after)
