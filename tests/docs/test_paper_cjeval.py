@@ -112,6 +112,8 @@ def test_the_counts_of_the_tables_are_those_of_the_plan() -> None:
     told = f"{most['candidate']:,} replies, up to {most['judge']:,} verdicts and {most['reviewer']:,} reviews"
     assert told == found["Calls a model"][2]
     assert f"{most['candidate']:,}, and up to {most['judge']:,} and {most['reviewer']:,}" in section("Reproduce")
+    rows_asked = sum(each.row_count for each in plan.scenarios)
+    assert f"| {rows_asked:,}, and up to {most['judge']:,}" in section("Reproduce")  # in one arm each row is asked once
     released = plan_of(SPEC / "released", SHARED_DATA)
     assert f"| {sum(count.most for count in released.calls):,} |" in section("Reproduce")
 
