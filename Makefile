@@ -25,7 +25,7 @@ test: $(VENV)/.installed
 	env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest -n logical --maxprocesses 8 --dist loadfile --no-loadscope-reorder
 
 # What `make test` leaves out too: tests that are marked `long`, and others with all their examples, kills and seeds.
-test-all: export TRIPOS_TESTS = all
+test-all: export TESTS_LENGTH = all
 test-all: test
 
 lint: $(VENV)/.installed

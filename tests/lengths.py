@@ -1,4 +1,4 @@
-"""How much the tests do: `make test` runs their short form, and `make test-all` all of it, with `TRIPOS_TESTS=all`."""
+"""How much the tests do: `make test` runs their short form, and `make test-all` all of it, with `TESTS_LENGTH=all`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TypeVar
 
 Size = TypeVar("Size")
 
-ALL = os.environ.get("TRIPOS_TESTS") == "all"
+ALL = os.environ.get("TESTS_LENGTH") == "all"
 """Whether tests that are marked `long` run, and others at their full size."""
 
 
