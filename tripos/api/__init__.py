@@ -1,0 +1,15 @@
+"""The Python API: compile a spec, plan it, run it, release it; the command line uses the same functions.
+
+| module | holds |
+| --- | --- |
+| `spec` | `compile` and `Spec`, with `plan`, `run` and `run_async` |
+| `run_plan` | `RunPlan`: items, calls, tokens and cost before a run |
+| `run`, `progress` | `Run`: status, report, measures; `Progress`, for a callback |
+| `releasing` | `release` and `verify` |
+| `errors` | `TriposError` and its kinds |
+| `preparation` | settings, models, recordings and releases, wired into a `PreparedRun` of the runtime |
+| `choices`, `denials`, `lockcheck` | the choices of a run, checked: models, cases, warnings that are errors, the lock |
+| `forecasts`, `run_history` | the forecast of a prepared run from the store and the prices |
+
+The public names are those of `tripos`, which imports them when they are first used.
+"""
