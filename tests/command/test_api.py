@@ -287,7 +287,7 @@ def test_mistakes_about_releases_are_release_errors(quiz: Path) -> None:
         tripos.verify("nothing")
     with pytest.raises(tripos.ReleaseError) as caught:
         tripos.verify(quiz, digest="12")
-    assert caught.value.message == "`digest 12` is no SHA-256"
+    assert caught.value.message == '`digest="12"` is no SHA-256'
     with pytest.raises(tripos.SpecError):
         tripos.release("nothing")
 
