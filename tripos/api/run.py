@@ -100,10 +100,13 @@ class Run:
     def report(self) -> Report:
         """Return the report: every measure with its standard error and interval. Raises `StoreError`."""
         if self._report is None:
-            from tripos.results import open as open_results
+            from tripos_warehouse.report import report
+            from tripos_warehouse.runs import get_plan
+            from tripos_warehouse.views import connect_run
 
-            with open_results(self.store) as results:
-                self._report = results.report(self.id)
+            connection, found = connect_run(self.job.store, self.id)
+            with connection:
+                self._report = report(connection, get_plan(connection, found), found)
         return self._report
 
     def results(self) -> Results:
