@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from tripos.api.errors import ReleaseError, RunError, SpecError, TriposError
     from tripos.api.progress import Progress
-    from tripos.api.releasing import Released, release, verify
+    from tripos.api.releasing import Released, release
     from tripos.api.run import Run
     from tripos.api.run_plan import RunPlan
     from tripos.api.spec import Spec, compile  # noqa: A004 - `tripos.compile` is its name
+    from tripos.api.verifying import verify
     from tripos.results import Results, open  # noqa: A004 - `tripos.open` is its name
     from tripos_warehouse.errors import StoreError
 
@@ -37,7 +38,7 @@ _MODULES = {
     "compile": "tripos.api.spec",
     "open": "tripos.results",
     "release": "tripos.api.releasing",
-    "verify": "tripos.api.releasing",
+    "verify": "tripos.api.verifying",
 }
 """The module of every public name. It is imported when the name is first used: the command line needs only the version,
 and at once."""

@@ -8,10 +8,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tripos.api.compiled import CompiledSpec
 from tripos.cassettes import Cassette, find_cassette
 from tripos.config import Config
 from tripos.failure import Failure
 from tripos.releases.artefact_roles import artefact_folders, with_artefacts
+from tripos.releases.thawing import thaw_given
 from tripos.wiring import identified
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan, Subset
@@ -130,6 +132,13 @@ def _role_flags(options: Namespace) -> dict[str, tuple[str, ...]]:
             raise Failure("R0202", f"`--role {text}` names no model", "write --role NAME=PROVIDER/MODEL")
         flags[name] = (*flags.get(name, ()), *_names([models]))
     return flags
+
+
+def select_cases(spec: CompiledSpec, choices: Choices) -> tuple[CaseSource, Selection]:
+    """Open the data of a spec, and select the cases of a run. Raises `Failure`."""
+    source = CaseSource(spec.plan, spec.folders, tuple(each.path for each in spec.compilation.sources))
+    thaw_given(source, spec.path, spec.compilation.releases)
+    return source, with_subset(choices.cases, source, chosen_cases(choices.cases, spec.plan))
 
 
 def chosen_cases(options: Namespace, plan: Plan) -> Selection:

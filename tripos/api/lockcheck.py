@@ -8,8 +8,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tripos.api.addresses import known_addresses
-from tripos.api.forecasts import known_prices
 from tripos.config import Config
 from tripos.failure import Failure
 from tripos_compiler.plan import Plan
@@ -51,6 +49,8 @@ class LockFile:
 
 def lock_now(plan: Plan, binding: Binding, config: Config, *, served: bool = False) -> Lock:
     """Pin a run as it is now; with `served`, the snapshots of models that the store knows too. Raises `Failure`."""
+    from tripos.api.addresses import known_addresses
+    from tripos.api.forecasts import known_prices
     from tripos.releases.locking import lock_of, served_in
 
     addresses = known_addresses(binding.every, config, os.environ)

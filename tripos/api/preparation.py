@@ -3,70 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from tripos.api.choices import (
-    Choices,
-    artefacts_here,
-    check_people,
-    chosen_binding,
-    chosen_cases,
-    with_subset,
-)
+from tripos.api.choices import Choices, artefacts_here, check_people, chosen_binding, select_cases
+from tripos.api.compiled import CompiledSpec
 from tripos.api.lockcheck import LockFile
 from tripos.cassettes import Cassette
 from tripos.config import Config
 from tripos.failure import Failure
 from tripos.releases.artefact_roles import open_artefact
-from tripos.releases.thawing import thaw_given
 from tripos.wiring import endpoints_of, limits_of, prices_of
-from tripos_compiler.compile import Compilation
-from tripos_compiler.diagnostics.deny import EVERY
-from tripos_compiler.plan import Plan
 from tripos_runtime.binding import BindingError
 from tripos_runtime.budget import Budget, BudgetError
-from tripos_runtime.cases import CaseSource, Selection
-from tripos_runtime.datasets import DataFolders
 from tripos_runtime.models import Model, open_model
 from tripos_runtime.models.embeddings import open_embedding
 from tripos_runtime.models.refusing import Refuses, nothing, refusing
 from tripos_runtime.prepared import PreparedRun, Wiring, prepare_run
 from tripos_runtime.retrieval.roles import NoEmbedding
 from tripos_runtime.runnable import NotApproved
-
-
-@dataclass(frozen=True)
-class CompiledSpec:
-    """A spec that compiled: the path that was given, the compilation with its plan, and the folders of its data."""
-
-    path: str
-    compilation: Compilation
-    plan: Plan
-    folders: DataFolders
-
-    @property
-    def main(self) -> Path:
-        """The main file."""
-        return Path(self.compilation.sources[0].path)
-
-
-@dataclass(frozen=True)
-class RunWarning:
-    """A warning about a prepared run: its code, its message, each place where it applies, and a hint that mends it."""
-
-    code: str
-    message: str
-    places: tuple[str, ...]
-    hint: str
-
-
-def select_cases(spec: CompiledSpec, choices: Choices) -> tuple[CaseSource, Selection]:
-    """Open the data of a spec, and select the cases of a run. Raises `Failure`."""
-    source = CaseSource(spec.plan, spec.folders, tuple(each.path for each in spec.compilation.sources))
-    thaw_given(source, spec.path, spec.compilation.releases)
-    return source, with_subset(choices.cases, source, chosen_cases(choices.cases, spec.plan))
 
 
 def prepare(
@@ -138,33 +93,3 @@ def _wiring(
         recorded=recorded,
         close=(lambda: None) if cassette is None else cassette.close,
     )
-
-
-def family_warning(prepared: PreparedRun) -> RunWarning | None:
-    """Warn of judges that would grade their own model family."""
-    return _warning(
-        "R0205",
-        "a judge would grade its own family, which judges favour",
-        [each.shown for each in prepared.judges_of_their_own_family()],
-        "give the role another model: --role NAME=PROVIDER/MODEL",
-    )
-
-
-def settings_warning(prepared: PreparedRun) -> RunWarning | None:
-    """Warn of settings that a model does not take."""
-    return _warning(
-        "R0209",
-        "a model does not take a setting, and is asked without it",
-        [each.shown for each in prepared.settings_not_taken()],
-        "take the setting out of the step, or give the role another model: --role NAME=PROVIDER/MODEL",
-    )
-
-
-def check_denied(warning: RunWarning, denied: Mapping[str, str]) -> None:
-    """Raise `Failure` where the warning counts as an error."""
-    if {warning.code, EVERY} & set(denied):
-        raise Failure(warning.code, warning.message, f"{warning.places[0]}; {warning.hint}")
-
-
-def _warning(code: str, message: str, places: list[str], hint: str) -> RunWarning | None:
-    return RunWarning(code, message, tuple(places), hint) if places else None

@@ -1,17 +1,15 @@
-"""Releases: a benchmark frozen in a folder, and the check of one."""
+"""Releases: a benchmark frozen in a folder."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from tripos.api.compiled import CompiledSpec
 from tripos.api.errors import ReleaseError, raised_as
-from tripos.api.preparation import CompiledSpec
-from tripos.api.spec import Spec, settings_here
-from tripos.api.spec import compile as compile_spec
 from tripos.config import Config
 from tripos.failure import Failure
 from tripos.releases.artefacts import open_roles
@@ -21,9 +19,9 @@ from tripos.releases.manifest import Manifest
 from tripos.releases.opening import open_release
 from tripos.releases.places import find_release, pack
 from tripos.releases.places import push as push_to
-from tripos.releases.signing import signature_checks
-from tripos.releases.verifying import Verified
-from tripos.releases.verifying import verify as verify_folder
+
+if TYPE_CHECKING:
+    from tripos.api.spec import Spec
 
 
 @dataclass(frozen=True)
@@ -63,6 +61,9 @@ def release(
 
     Raises `ReleaseError`; `SpecError` where the spec has mistakes.
     """
+    from tripos.api.spec import Spec
+    from tripos.api.spec import compile as compile_spec
+
     given = spec if isinstance(spec, Spec) else compile_spec(spec)
     config = given.settings.config
     with raised_as(ReleaseError):
@@ -78,27 +79,6 @@ def release(
         copies = copy(made, zip, push)
     roles = open_roles(given.compiled_plan, made.manifest.artefacts)
     return Released(made.path, made.digest, made.manifest, made.was_there, made.private, tuple(copies), tuple(roles))
-
-
-def verify(
-    path: str | Path,
-    *,
-    data: Sequence[str | Path] = (),
-    releases: Sequence[str | Path] = (),
-    artefacts: Mapping[str, str | Path] = {},
-    digest: str | None = None,
-    key: str | None = None,
-) -> Verified:
-    """Check a release: a folder, a zip or a URL. `wrong` of the answer has everything that is not as it was released.
-
-    `data`, `releases` and `artefacts` say where parts are that the release only names; `digest` is the digest that it
-    was cited with, `key` the public key that it must be signed with.
-
-    Raises `ReleaseError` where there is no release.
-    """
-    with raised_as(ReleaseError):
-        named = {role: str(each) for role, each in artefacts.items()}
-        return check(str(path), settings_here().config, [*map(str, data)], [*map(str, releases)], named, digest, key)
 
 
 def make(
@@ -139,28 +119,3 @@ def copy(made: Made, zipped: bool, url: str | None) -> list[str]:
     except OSError as error:
         raise Failure("W0850", f"cannot write the zip: {error.strerror}", "release to another folder") from error
     return copies + ([push_to(made.path, url)] if url is not None else [])
-
-
-def check(
-    path: str,
-    config: Config,
-    data: Sequence[str] = (),
-    releases: Sequence[str] = (),
-    artefacts: Mapping[str, str] = {},
-    digest: str | None = None,
-    key: str | None = None,
-) -> Verified:
-    """Check a release. Raises `Failure`: W0851 where there is none, R0202 for a digest that is none."""
-    folder = find_release(path) or Path(path)
-    if not folder.is_dir():
-        raise Failure("W0851", f"there is no release at `{path}`", "give the folder that `tripos release` wrote")
-    if digest is not None and not re.fullmatch("[0-9a-f]{64}", digest.lower()):
-        raise Failure("R0202", f"`--digest {digest}` is no SHA-256", "it has 64 hexadecimal digits")
-    return verify_folder(
-        folder,
-        [Path(each) for each in (*data, *config.data)],
-        None if digest is None else digest.lower(),
-        signature_checks(folder, key),
-        [Path(each) for each in (*releases, *config.releases)],
-        {role: Path(place).expanduser() for role, place in artefacts.items()},
-    )

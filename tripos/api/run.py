@@ -11,7 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tripos.api.preparation import CompiledSpec, RunWarning, family_warning, settings_warning
+from tripos.api.compiled import CompiledSpec
+from tripos.api.run_warnings import RunWarning, family_warning, settings_warning
 from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.origins import origin_of
 from tripos.running import Around, Ending, Job

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from tripos.api.choices import Choices, has_models
-from tripos.api.forecasts import foresee_run
-from tripos.api.preparation import (
-    CompiledSpec,
-    RunWarning,
-    family_warning,
-    prepare,
-    select_cases,
-    settings_warning,
-)
+from tripos.api.choices import Choices, has_models, select_cases
+from tripos.api.compiled import CompiledSpec
+from tripos.api.run_warnings import RunWarning, family_warning, settings_warning
 from tripos.config import Config
 from tripos_compiler.plan import Plan
 from tripos_runtime.cases import CaseSource, Planned, Selection, planned_steps
 from tripos_runtime.estimates import Span
-from tripos_runtime.forecast import Forecast
-from tripos_runtime.foreseen_table import planned
-from tripos_runtime.prepared import PreparedRun
+
+if TYPE_CHECKING:
+    from tripos_runtime.forecast import Forecast
+    from tripos_runtime.prepared import PreparedRun
 
 
 @dataclass(frozen=True)
@@ -105,15 +99,12 @@ def plan_run(
     if not has_models(choices, config):
         source, selection = select_cases(spec, choices)
         roles, items, slots = _ones(plan), source.counts(selection), source.slot_counts(selection)
-        return RunPlan(
-            plan,
-            source,
-            selection,
-            items,
-            slots,
-            roles,
-            tuple(planned_steps(selection.under(plan), items, roles, slots)),
-        )
+        steps = tuple(planned_steps(selection.under(plan), items, roles, slots))
+        return RunPlan(plan, source, selection, items, slots, roles, steps)
+    from tripos.api.forecasts import foresee_run
+    from tripos.api.preparation import prepare
+    from tripos_runtime.foreseen_table import planned
+
     prepared = prepare(spec, choices, config, approved=False)
     warn(family_warning(prepared))
     warn(settings_warning(prepared))

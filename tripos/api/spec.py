@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from tripos.api.choices import Choices
+from tripos.api.compiled import CompiledSpec
 from tripos.api.denials import denied_codes
 from tripos.api.errors import RunError, SpecError, raised_as
-from tripos.api.preparation import CompiledSpec, RunWarning, check_denied, prepare
+from tripos.api.preparation import prepare
 from tripos.api.progress import Callback, Watcher
 from tripos.api.run import Run, open_run, run_here, store_failure
 from tripos.api.run_plan import RunPlan, plan_run
+from tripos.api.run_warnings import RunWarning, check_denied
 from tripos.config import Config
 from tripos.failure import Failure
 from tripos.project import find_spec
-from tripos.settings import Chosen, load_env, load_settings
+from tripos.settings import Chosen, project_settings
 from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:
@@ -249,7 +250,7 @@ def compile(  # noqa: A001 - `tripos.compile` is its name
     Raises `SpecError`, whose `diagnostics` has every mistake.
     """
     with raised_as(SpecError):
-        chosen = settings_here(profile)
+        chosen = project_settings(Path.cwd(), profile)
         config = chosen.config
         denied = denied_codes(deny, config)
         found = find_spec(str(path), [str(each) for each in data], config.data, [*map(str, releases), *config.releases])
@@ -261,12 +262,6 @@ def compile(  # noqa: A001 - `tripos.compile` is its name
         raise SpecError(errors[0].code, message, f"tripos explain {errors[0].code}", compilation.diagnostics)
     compiled = CompiledSpec(str(path), compilation, plan, found.folders)
     return Spec(str(path), compiled, chosen, denied)
-
-
-def settings_here(profile: str | None = None) -> Chosen:
-    """Read `.env` into the environment, and the settings of the working directory. Raises `Failure`."""
-    load_env(Path.cwd())
-    return load_settings(Path.cwd(), profile=profile, environ=os.environ)
 
 
 def _with_options(config: Config, store: str | Path | None, options: Mapping[str, Any]) -> Config:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tripos.api.choices import choices_of
-from tripos.api.preparation import CompiledSpec
+from tripos.api.compiled import CompiledSpec
 from tripos.api.run_plan import plan_run
 from tripos.command.check import compile_given
 from tripos.command.design import design_lines

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from tripos.api.preparation import CompiledSpec
+from tripos.api.compiled import CompiledSpec
 from tripos.api.releasing import copy, make
 from tripos.command.artefacts import by_role, warn_of_open
 from tripos.command.check import compile_given

@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from tripos.api.choices import choices_of
-from tripos.api.preparation import CompiledSpec, RunWarning, family_warning, prepare, settings_warning
+from tripos.api.compiled import CompiledSpec
+from tripos.api.preparation import prepare
 from tripos.api.run import Run, open_run, store_failure
+from tripos.api.run_warnings import RunWarning, family_warning, settings_warning
 from tripos.command.aside import aside, to_nowhere
 from tripos.command.check import compile_given
 from tripos.command.events import Events

@@ -6,7 +6,7 @@ import sys
 from argparse import Namespace
 from collections.abc import Callable
 
-from tripos.api.preparation import RunWarning, check_denied
+from tripos.api.run_warnings import RunWarning, check_denied
 from tripos.command.denials import chosen_denials
 from tripos.config import Config
 

@@ -6,7 +6,7 @@ import json
 from argparse import Namespace
 from pathlib import Path
 
-from tripos.api.releasing import check
+from tripos.api.verifying import check
 from tripos.command.artefacts import by_role
 from tripos.command.harmless import harmless
 from tripos.config import load_config

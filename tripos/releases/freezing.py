@@ -11,7 +11,6 @@ from pathlib import Path
 
 import orjson
 
-from tripos.committed import Committed
 from tripos.failure import Failure
 from tripos.releases.manifest import ExternalFile
 from tripos.releases.opening import open_release
@@ -76,6 +75,7 @@ def _binding(plan: Plan, roles: str, models: list[str], identities: str | None) 
 
 def _make(plan: Plan, source: CaseSource, binding: Binding, store: Store, releases: Mapping[str, str]) -> None:
     """Goes through what a store has, without asking anybody."""
+    from tripos.committed import Committed
     from tripos_runtime.plugins import PluginError, load_plugins
 
     maker = data_maker(plan, source, Selection(), binding, Committed(store, plan.fingerprints))
