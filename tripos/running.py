@@ -67,7 +67,7 @@ class Job:
 
     def interrupt(self) -> bool:
         """Finishes the calls under way and stops; called again, it stops at once. Whether this was the first time."""
-        if self._engine is None or self._running is None:
+        if self._engine is None or self._running is None or self._running.done():
             return False
         if self._engine.stopping:
             self._running.cancel()

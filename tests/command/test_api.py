@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -232,6 +233,58 @@ def test_a_cancelled_run_is_recorded_and_goes_on_later(quiz: Path, monkeypatch: 
     with tripos.open("results") as results:
         assert [each.run.status for each in results.runs()] == ["interrupted"]
     assert spec.run("mock/careful", roles=JUDGES).status == "finished"
+
+
+def interrupt(progress: tripos.Progress) -> None:
+    """Press Ctrl-C once calls were made."""
+    if progress.asked and not pressed:
+        pressed.append(True)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+
+pressed: list[bool] = []
+
+
+@pytest.mark.parametrize("where", ["script", "notebook"])
+def test_an_interrupt_is_raised_and_the_run_recorded(quiz: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
+    monkeypatch.setattr("tripos.api.progress.LOOK_S", 0)
+    pressed.clear()
+    ask = MockModel.ask
+
+    async def slowly(model: MockModel, request: object) -> object:
+        await asyncio.sleep(0.05)
+        return await ask(model, request)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(MockModel, "ask", slowly)
+    spec = tripos.compile("quiz.tripos")
+
+    async def cell() -> None:
+        spec.run("mock/careful", roles=JUDGES, progress=interrupt, max_connections=1)
+
+    loop = asyncio.new_event_loop()
+    with pytest.raises(KeyboardInterrupt):
+        if where == "script":
+            spec.run("mock/careful", roles=JUDGES, progress=interrupt, max_connections=1)
+        else:
+            loop.run_until_complete(cell())
+    loop.close()
+    with tripos.open("results") as results:
+        assert [each.run.status for each in results.runs()] == ["interrupted"]
+
+
+def test_a_stop_that_comes_after_the_last_call_changes_nothing(quiz: Path) -> None:
+    def stop(progress: tripos.Progress) -> None:
+        if progress.done == progress.total and progress.total:
+            progress.stop()
+
+    assert tripos.compile("quiz.tripos").run("mock/careful", roles=JUDGES, progress=stop).status == "finished"
+
+
+def test_messages_have_no_keys(quiz: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "pass-phrase-of-mine")
+    with pytest.raises(tripos.RunError) as caught:
+        tripos.compile("quiz.tripos").run("mock/careful", roles={"pass-phrase-of-mine": "mock/careful"})
+    assert caught.value.message == "the benchmark has no role `(hidden)`"
 
 
 def test_a_run_that_has_to_stop_raises_and_keeps_what_it_has(quiz: Path) -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tripos.failure import Failure
+from tripos.secrets import key_values, without_keys
 
 if TYPE_CHECKING:
     from tripos.api.run import Run
@@ -66,7 +68,12 @@ def raised_as(kind: type[TriposError]) -> Iterator[None]:
     try:
         yield
     except Failure as failure:
-        raise kind(failure.code, in_python(failure.message), in_python(failure.hint or "")) from failure
+        raise kind(failure.code, for_python(failure.message), for_python(failure.hint or "")) from failure
+
+
+def for_python(text: str) -> str:
+    """Write a message for Python: with parameters instead of options, and without any key."""
+    return in_python(without_keys(text, key_values(os.environ)))
 
 
 _PARAMETERS = {

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
 from tripos.api.run import Run
 from tripos.running import Job
+from tripos.secrets import without_keys
 
 LOOK_S = 0.25
 """The time between two calls of the callback."""
@@ -46,8 +47,9 @@ class Watcher:
     """Calls a callback while a run is under way, and once at its end. An exception of the callback stops the run, and
     is in `error`."""
 
-    def __init__(self, run: Run, callback: Callback | None) -> None:
+    def __init__(self, run: Run, callback: Callback | None, secrets: Sequence[str] = ()) -> None:
         self.run = run
+        self.secrets = secrets
         self.callback = callback
         self.error: Exception | None = None
         self._started = time.monotonic()
@@ -77,7 +79,8 @@ class Watcher:
         if self.callback is None or self.error is not None:
             return
         tally = self.run.job.tally
-        notes, self._noted = tuple(tally.notes[self._noted :]), len(tally.notes)
+        notes = tuple(without_keys(text, self.secrets) for text in tally.notes[self._noted :])
+        self._noted = len(tally.notes)
         now = Progress(
             run=self.run,
             done=tally.done,

@@ -195,6 +195,7 @@ def run_here(make: Callable[[], Coroutine[Any, Any, Value]], stop: Callable[[], 
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(make())
+    over = threading.Event()
     done: list[Value] = []
     errors: list[BaseException] = []
 
@@ -203,14 +204,16 @@ def run_here(make: Callable[[], Coroutine[Any, Any, Value]], stop: Callable[[], 
             done.append(asyncio.run(make()))
         except BaseException as error:
             errors.append(error)
+        finally:
+            over.set()
 
     thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), name="tripos-run")
     thread.start()
     try:
-        thread.join()
+        over.wait()  # not `thread.join()`, which takes a thread for dead once it was interrupted
     except KeyboardInterrupt:
         stop()
-        thread.join()
+        over.wait()
         raise
     if errors:
         raise errors[0]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from tripos.api.choices import Choices
 from tripos.api.compiled import CompiledSpec
 from tripos.api.denials import denied_codes
-from tripos.api.errors import RunError, SpecError, raised_as
+from tripos.api.errors import RunError, SpecError, for_python, raised_as
 from tripos.api.preparation import prepare
 from tripos.api.progress import Callback, Watcher
 from tripos.api.run import Run, open_run, run_here, store_failure
@@ -181,7 +181,7 @@ class Spec:
             run = open_run(self.compiled, prepared, config.store, self._warner(warnings))
         run.warnings = tuple(warnings)
         started.append(run)
-        watcher = Watcher(run, progress)
+        watcher = Watcher(run, progress, self.settings.secrets)
         with raised_as(RunError):
             try:
                 ending = await run.go(watcher.around)
@@ -194,7 +194,7 @@ class Spec:
             raise asyncio.CancelledError
         if ending.failure is not None:
             failure = ending.failure
-            raise RunError(failure.code, failure.message, failure.hint or "", run) from failure
+            raise RunError(failure.code, for_python(failure.message), for_python(failure.hint or ""), run) from failure
         await asyncio.to_thread(run.keep_report)
         with raised_as(RunError):
             run.check_served()
