@@ -235,27 +235,30 @@ def test_a_cancelled_run_is_recorded_and_goes_on_later(quiz: Path, monkeypatch: 
     assert spec.run("mock/careful", roles=JUDGES).status == "finished"
 
 
-def interrupt(progress: tripos.Progress) -> None:
-    """Press Ctrl-C once calls were made."""
-    if progress.asked and not pressed:
-        pressed.append(True)
-        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
-
-
-pressed: list[bool] = []
-
-
 @pytest.mark.parametrize("where", ["script", "notebook"])
 def test_an_interrupt_is_raised_and_the_run_recorded(quiz: Path, monkeypatch: pytest.MonkeyPatch, where: str) -> None:
     monkeypatch.setattr("tripos.api.progress.LOOK_S", 0)
-    pressed.clear()
-    ask = MockModel.ask
+    pressed, stopped = threading.Event(), threading.Event()
+    ask, stop = MockModel.ask, tripos.Run.stop
 
-    async def slowly(model: MockModel, request: object) -> object:
-        await asyncio.sleep(0.05)
+    def interrupt(progress: tripos.Progress) -> None:
+        """Press Ctrl-C once calls were made."""
+        if progress.asked and not pressed.is_set():
+            pressed.set()
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    async def held_up(model: MockModel, request: object) -> object:
+        while pressed.is_set() and not stopped.is_set():
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.01)
         return await ask(model, request)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(MockModel, "ask", slowly)
+    def stop_and_say(run: tripos.Run) -> None:
+        stop(run)
+        stopped.set()
+
+    monkeypatch.setattr(MockModel, "ask", held_up)
+    monkeypatch.setattr(tripos.Run, "stop", stop_and_say)
     spec = tripos.compile("quiz.tripos")
 
     async def cell() -> None:
