@@ -35,7 +35,7 @@ class HeldLock(Protocol):
 
 
 @dataclass(frozen=True)
-class Wiring:
+class RunWiring:
     """The parts of a run that come from outside of the runtime: settings, endpoints, recordings and releases."""
 
     open_model: Callable[[str, bool], Model]
@@ -66,7 +66,7 @@ class PreparedRun:
     source: CaseSource
     selection: Selection
     binding: Binding
-    wiring: Wiring
+    wiring: RunWiring
     budget: Budget | None = None
     lock: HeldLock | None = None
 
@@ -104,7 +104,7 @@ def prepare_run(
     source: CaseSource,
     selection: Selection,
     binding: Binding,
-    wiring: Wiring,
+    wiring: RunWiring,
     *,
     budget: Budget | Collection[str] | None = None,
     lock: HeldLock | None = None,

@@ -45,7 +45,7 @@ def test_a_warning_can_be_denied(quiz: Path) -> None:
     with pytest.raises(tripos.SpecError) as caught:
         tripos.compile("quiz.tripos", deny=["E9999"])
     assert caught.value.message == "deny: there is no code `E9999` of a warning"
-    spec = tripos.compile("quiz.tripos", deny=["R0205"])
+    spec = tripos.compile("quiz.tripos", deny="R0205", data=".")
     with pytest.raises(tripos.RunError) as denied:
         spec.run("mock/careful", roles={"judge": "mock/careful"})
     assert denied.value.code == "R0205" and 'roles={"NAME": "PROVIDER/MODEL"}' in denied.value.hint
@@ -120,8 +120,12 @@ def test_cases_are_chosen_by_keyword(quiz: Path) -> None:
         "`seed` draws items, and nothing says how many",
         "give limit=N too",
     )
+    with pytest.raises(tripos.RunError, match="R0202: `limit` must be at least 1"):
+        spec.plan(limit=0)
     with pytest.raises(TypeError, match="no keyword `limt`; did you mean `limit`"):
         spec.plan(limt=3)  # type: ignore[call-arg]
+    with pytest.raises(TypeError, match="no keyword `locked`"):
+        spec.plan(locked="tripos.lock")  # type: ignore[call-arg]
     with pytest.raises(tripos.RunError, match="R0202: `max_connections` must be at least 1"):
         spec.run("mock/careful", max_connections=0)
 

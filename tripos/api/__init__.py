@@ -6,7 +6,7 @@
 | `run_plan` | `RunPlan`: items, calls, tokens and cost before a run |
 | `run`, `progress` | `Run`: status, report, measures; `Progress`, for a callback |
 | `releasing`, `verifying` | `release` and `verify` |
-| `errors` | `TriposError` and its kinds |
+| `errors`, `paths` | `TriposError` and its kinds; folders that a caller names |
 | `preparation` | settings, models, recordings and releases, wired into a `PreparedRun` of the runtime |
 | `compiled` | a compiled spec with the folders of its data |
 | `choices` | models and cases of a run, checked |

@@ -19,7 +19,7 @@ from tripos_runtime.budget import Budget, BudgetError
 from tripos_runtime.models import Model, open_model
 from tripos_runtime.models.embeddings import open_embedding
 from tripos_runtime.models.refusing import Refuses, nothing, refusing
-from tripos_runtime.prepared import PreparedRun, Wiring, prepare_run
+from tripos_runtime.prepared import PreparedRun, RunWiring, prepare_run
 from tripos_runtime.retrieval.roles import NoEmbedding
 from tripos_runtime.runnable import NotApproved
 
@@ -65,7 +65,7 @@ def _wiring(
     cassette: Cassette | None,
     people: Mapping[str, Model],
     artefacts: Mapping[str, Path],
-) -> Wiring:
+) -> RunWiring:
     endpoints, prices, timeout_s = endpoints_of(config), prices_of(config), config.limits.timeout_s
     recorded = frozenset({*artefacts, *(() if cassette is None else cassette.models)})
 
@@ -84,7 +84,7 @@ def _wiring(
     def refuses(name: str) -> Refuses:
         return nothing if name in recorded else refusing(name, endpoints)
 
-    return Wiring(
+    return RunWiring(
         open_model=opened,
         refused=lambda name, settings: refuses(name)(settings),
         limits=lambda models: limits_of(config, models),

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from pydantic import ValidationError
 
 from tripos.api.choices import Choices
 from tripos.api.compiled import CompiledSpec
 from tripos.api.denials import denied_codes
 from tripos.api.errors import RunError, SpecError, for_python, raised_as
+from tripos.api.paths import Places, paths_of
 from tripos.api.preparation import prepare
 from tripos.api.progress import Callback, Watcher
 from tripos.api.run import Run, open_run, run_here, store_failure
@@ -20,7 +23,8 @@ from tripos.api.run_warnings import RunWarning, check_denied
 from tripos.config import Config
 from tripos.failure import Failure
 from tripos.project import find_spec
-from tripos.settings import Chosen, project_settings
+from tripos.settings import Chosen, in_words, project_settings
+from tripos_compiler.diagnostics import nearest
 from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:
@@ -120,7 +124,7 @@ class Spec:
         """
         warnings: list[RunWarning] = []
         with raised_as(RunError):
-            choices, config = self._chosen(models, roles, store, options)
+            choices, config = self._chosen(models, roles, store, options, CaseOptions.__annotations__)
             found = plan_run(self.compiled, choices, config, self._warner(warnings))
         return replace(found, warnings=tuple(warnings))
 
@@ -176,7 +180,7 @@ class Spec:
     ) -> Run:
         warnings: list[RunWarning] = []
         with raised_as(RunError):
-            choices, config = self._chosen(models, roles, store, options)
+            choices, config = self._chosen(models, roles, store, options, RunOptions.__annotations__)
             prepared = prepare(self.compiled, choices, config, locked=options.get("locked"))
             run = open_run(self.compiled, prepared, config.store, self._warner(warnings))
         run.warnings = tuple(warnings)
@@ -201,16 +205,23 @@ class Spec:
         return run
 
     def _chosen(
-        self, models: Names, roles: Mapping[str, Names], store: str | Path | None, options: Mapping[str, Any]
+        self,
+        models: Names,
+        roles: Mapping[str, Names],
+        store: str | Path | None,
+        options: Mapping[str, Any],
+        known: Collection[str],
     ) -> tuple[Choices, Config]:
-        _check_known(options, RunOptions)
+        _check_known(options, known)
+        if (limit := options.get("limit")) is not None and limit < 1:
+            raise Failure("R0202", "`limit` must be at least 1", "give another limit, or leave it out")
         choices = Choices(
             models=_names(models),
             roles={role: _names(each) for role, each in roles.items()},
             scenario=_names(options.get("scenarios", ())),
             only=tuple(f"{axis}={','.join(_names(each))}" for axis, each in options.get("only", {}).items()),
             subset=options.get("subset"),
-            limit=options.get("limit"),
+            limit=limit,
             seed=options.get("seed"),
         )
         return choices, _with_options(self.settings.config, store, options)
@@ -235,9 +246,9 @@ class Warner:
 def compile(  # noqa: A001 - `tripos.compile` is its name
     path: str | Path,
     *,
-    data: Sequence[str | Path] = (),
-    releases: Sequence[str | Path] = (),
-    deny: Sequence[str] = (),
+    data: Places = (),
+    releases: Places = (),
+    deny: Names = (),
     profile: str | None = None,
 ) -> Spec:
     """Compile a spec: a `.tripos` file, a folder that holds one, a release, or the name of a benchmark that comes with
@@ -252,8 +263,8 @@ def compile(  # noqa: A001 - `tripos.compile` is its name
     with raised_as(SpecError):
         chosen = project_settings(Path.cwd(), profile)
         config = chosen.config
-        denied = denied_codes(deny, config)
-        found = find_spec(str(path), [str(each) for each in data], config.data, [*map(str, releases), *config.releases])
+        denied = denied_codes(_names(deny), config)
+        found = find_spec(str(path), paths_of(data), config.data, [*paths_of(releases), *config.releases])
         compilation = found.compile(denied)
     plan = compilation.plan
     if plan is None:
@@ -273,10 +284,8 @@ def _with_options(config: Config, store: str | Path | None, options: Mapping[str
     }
     try:
         table: dict[str, Any] = {"limits": type(config.limits).model_validate({**config.limits.model_dump(), **limits})}
-    except ValueError as error:
-        from tripos.settings import in_words
-
-        first = error.errors()[0]  # type: ignore[attr-defined]
+    except ValidationError as error:
+        first = error.errors()[0]
         name = str(first["loc"][0])
         raise Failure("R0202", f"`{name}` {in_words(first)}", f"give another {name}") from error
     if store is not None:
@@ -290,12 +299,10 @@ def _names(given: Names) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
-def _check_known(options: Mapping[str, Any], known: type[TypedDict]) -> None:  # type: ignore[valid-type]
-    """Raise `TypeError` for a keyword that is none."""
+def _check_known(options: Mapping[str, Any], known: Collection[str]) -> None:
+    """Raise `TypeError` for a keyword that is not known."""
     for name in options:
-        if name not in known.__annotations__:
-            from tripos_compiler.diagnostics import nearest
-
-            close = nearest(name, known.__annotations__)
+        if name not in known:
+            close = nearest(name, known)
             hint = f"; did you mean `{close}`?" if close else ""
             raise TypeError(f"there is no keyword `{name}`{hint}")

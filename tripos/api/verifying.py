@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tripos.api.errors import ReleaseError, raised_as
+from tripos.api.paths import Places, paths_of
 from tripos.config import Config
 from tripos.failure import Failure
 from tripos.releases.places import find_release
@@ -19,8 +20,8 @@ from tripos.settings import project_settings
 def verify(
     path: str | Path,
     *,
-    data: Sequence[str | Path] = (),
-    releases: Sequence[str | Path] = (),
+    data: Places = (),
+    releases: Places = (),
     artefacts: Mapping[str, str | Path] = {},
     digest: str | None = None,
     key: str | None = None,
@@ -35,7 +36,7 @@ def verify(
     with raised_as(ReleaseError):
         named = {role: str(each) for role, each in artefacts.items()}
         return check(
-            str(path), project_settings(Path.cwd()).config, [*map(str, data)], [*map(str, releases)], named, digest, key
+            str(path), project_settings(Path.cwd()).config, paths_of(data), paths_of(releases), named, digest, key
         )
 
 
