@@ -269,12 +269,14 @@ def test_an_interrupt_is_raised_and_the_run_recorded(quiz: Path, monkeypatch: py
         spec.run("mock/careful", roles=JUDGES, progress=interrupt, max_connections=1)
 
     loop = asyncio.new_event_loop()
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell has background jobs ignore it
     with pytest.raises(KeyboardInterrupt):
         if where == "script":
             spec.run("mock/careful", roles=JUDGES, progress=interrupt, max_connections=1)
         else:
             loop.run_until_complete(cell())
     loop.close()
+    signal.signal(signal.SIGINT, before)
     with tripos.open("results") as results:
         assert [each.run.status for each in results.runs()] == ["interrupted"]
 
