@@ -102,12 +102,12 @@ class Run:
         """Return the report: every measure with its standard error and interval. Raises `StoreError`."""
         if self._report is None:
             from tripos_warehouse.report import report
-            from tripos_warehouse.runs import get_plan
+            from tripos_warehouse.runs import get_selected
             from tripos_warehouse.views import connect_run
 
             connection, found = connect_run(self.job.store, self.id)
             with connection:
-                self._report = report(connection, get_plan(connection, found), found)
+                self._report = report(connection, get_selected(connection, found), found)
         return self._report
 
     def results(self) -> Results:
