@@ -1,30 +1,73 @@
 """Tripos: benchmarks for language models, written as specs, proved before they cost, kept as Parquet, asked in SQL.
 
-`tripos.open("results")` gives the results of a store to Python: see `tripos.results`. The three legs are
-`tripos_compiler`, `tripos_runtime` and `tripos_warehouse`; this package is the front door.
+`tripos.compile("quiz.tripos").run("openai/gpt-4o-mini")` compiles a benchmark and runs it, and `tripos.open("results")`
+gives the results of a store: see `docs/python.md`. The three legs are `tripos_compiler`, `tripos_runtime` and
+`tripos_warehouse`; this package is the front door.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from tripos.api.errors import ReleaseError, RunError, SpecError, TriposError
+    from tripos.api.progress import Progress
+    from tripos.api.releasing import Released, release
+    from tripos.api.run import Run
+    from tripos.api.run_plan import RunPlan
+    from tripos.api.spec import Spec, compile  # noqa: A004 - `tripos.compile` is its name
+    from tripos.api.verifying import verify
     from tripos.results import Results, open  # noqa: A004 - `tripos.open` is its name
     from tripos_warehouse.errors import StoreError
 
-__all__ = ["Results", "StoreError", "__version__", "open"]
-
 __version__ = "0.1.0"
+
+_MODULES = {
+    "Progress": "tripos.api.progress",
+    "ReleaseError": "tripos.api.errors",
+    "Released": "tripos.api.releasing",
+    "Results": "tripos.results",
+    "Run": "tripos.api.run",
+    "RunError": "tripos.api.errors",
+    "RunPlan": "tripos.api.run_plan",
+    "Spec": "tripos.api.spec",
+    "SpecError": "tripos.api.errors",
+    "StoreError": "tripos_warehouse.errors",
+    "TriposError": "tripos.api.errors",
+    "compile": "tripos.api.spec",
+    "open": "tripos.results",
+    "release": "tripos.api.releasing",
+    "verify": "tripos.api.verifying",
+}
+"""The module of every public name. It is imported when the name is first used: the command line needs only the version,
+and at once."""
+
+__all__ = [
+    "Progress",
+    "ReleaseError",
+    "Released",
+    "Results",
+    "Run",
+    "RunError",
+    "RunPlan",
+    "Spec",
+    "SpecError",
+    "StoreError",
+    "TriposError",
+    "__version__",
+    "compile",
+    "open",
+    "release",
+    "verify",
+]
 
 
 def __getattr__(name: str) -> object:
-    # Imported when it is asked for: the command line needs only the version, and at once.
-    if name in ("Results", "open"):
-        from tripos import results
-
-        return getattr(results, name)
-    if name == "StoreError":
-        from tripos_warehouse.errors import StoreError
-
-        return StoreError
+    if name in _MODULES:
+        return getattr(import_module(_MODULES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -67,7 +67,7 @@ class Job:
 
     def interrupt(self) -> bool:
         """Finishes the calls under way and stops; called again, it stops at once. Whether this was the first time."""
-        if self._engine is None or self._running is None:
+        if self._engine is None or self._running is None or self._running.done():
             return False
         if self._engine.stopping:
             self._running.cancel()
@@ -75,7 +75,7 @@ class Job:
         self._engine.stop()
         return True
 
-    async def run(self, models: Mapping[str, Model], around: Callable[[Job], Any]) -> Ending:
+    async def run(self, models: Mapping[str, Model], around: Around) -> Ending:
         """Runs to an ending. `around` gives the context in which calls are made, such as one that shows progress."""
         ledger = open_ledger(self.store, _fingerprints(self.plan), self.origin.release)
         ending: Ending | None = None
@@ -105,7 +105,8 @@ class Job:
             return None
         return said
 
-    async def _call(self, ledger: RunLedger, models: Mapping[str, Model], around: Callable[[Job], Any]) -> Ending:
+    async def _call(self, ledger: RunLedger, models: Mapping[str, Model], around: Around) -> Ending:
+        thresholds = gc.get_threshold()
         try:
             self.callers = open_callers(models, self.limits, self.budget, self.tally.notes.append)
             engine = self._engine = Engine(
@@ -139,6 +140,7 @@ class Job:
             return Ending("interrupted")
         finally:
             gc.unfreeze()
+            gc.set_threshold(*thresholds)
             await asyncio.gather(*(model.close() for model in models.values()), return_exceptions=True)
         return Ending("interrupted" if engine.stopping else "finished")
 
@@ -187,6 +189,10 @@ class Job:
             for name, each in self.functions.items()
             if each.failed
         ]
+
+
+Around = Callable[[Job], contextlib.AbstractAsyncContextManager[None]]
+"""Gives the context in which the calls of a job are made, such as one that shows its progress."""
 
 
 def _failed(error: StoreError) -> Ending:

@@ -77,6 +77,12 @@ def load_env(folder: Path) -> None:
             raise Failure("R0203", f"cannot read {path}: {reason}", "mend the file, or take it away") from error
 
 
+def project_settings(folder: Path, profile: str | None = None) -> Chosen:
+    """Read `.env` into the environment, and the settings that hold in a folder. Raises `Failure`."""
+    load_env(folder)
+    return load_settings(folder, profile=profile, environ=os.environ)
+
+
 def with_options(config: Config, options: Namespace) -> Config:
     """The settings with the options that stand for one."""
     table: dict[str, Any] = {}

@@ -298,7 +298,7 @@ def test_a_store_that_has_no_room_to_be_compacted_is_reported_on_all_the_same(
     def refuse(_: object) -> None:
         raise StoreError("W0102", "cannot write: the disk is full", "free some space")
 
-    monkeypatch.setattr("tripos.command.run.compact_if_needed", refuse)
+    monkeypatch.setattr("tripos.api.run.compact_if_needed", refuse)
     done = tripos("run", "quiz.tripos", *CAREFUL)
     assert done.code == 0
     assert "by_metric" in done.out

@@ -16,8 +16,8 @@ from tripos.annotation.handing import Desk, Hand
 from tripos.annotation.page_file import GradesFile, read_grades
 from tripos.annotation.replies import chosen_role
 from tripos.annotation.taking import Fault, Taken, check
+from tripos.api.choices import chosen_only, chosen_scenarios, chosen_subset
 from tripos.carrying import carry_on
-from tripos.command.choices import chosen_only, chosen_scenarios, chosen_subset
 from tripos.command.harmless import fold, harmless
 from tripos.command.opening import open_store
 from tripos.command.terminal import columns

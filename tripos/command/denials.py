@@ -4,26 +4,11 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from tripos.config import NAME, Config
-from tripos.failure import Failure
-from tripos_compiler.diagnostics import nearest
-from tripos_compiler.diagnostics.codes import CODES
-from tripos_compiler.diagnostics.deny import EVERY
+from tripos.api.denials import denied_codes
+from tripos.config import Config
 
 
 def chosen_denials(options: Namespace, config: Config) -> dict[str, str]:
     """The codes that are denied, or `warnings`, and by what each is. Raises `Failure` for a code that is none."""
     flags = [code.strip() for given in options.deny for code in given.split(",") if code.strip()]
-    by_file = dict.fromkeys(config.check.deny, f"`deny` in {NAME}")
-    return {_known(code, by): by for code, by in (by_file | dict.fromkeys(flags, "--deny")).items()}
-
-
-def _known(code: str, by: str) -> str:
-    """A code as the catalogue has it: a warning of the compiler, or one of judges or settings when a run is bound."""
-    known = {EVERY, "R0205", "R0209", *(each for each in CODES if each.startswith("E"))}
-    found = next((each for each in known if each.casefold() == code.casefold()), None)
-    if found is None:
-        close = nearest(code, known)
-        hint = f"did you mean `{close}`?" if close else f"give codes such as E0309, or `{EVERY}` for all"
-        raise Failure("R0202", f"{by}: there is no code `{code}` of a warning", hint)
-    return found
+    return denied_codes(flags, config, "--deny")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Mapping
 
-from tripos.command.choices import chosen_cases
+from tripos.api.choices import chosen_cases
 from tripos_compiler.plan import Binary, Call, Expr, Items, Literal_, Plan, Ref, Unary
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_warehouse.exports.replies import Keep

@@ -10,7 +10,7 @@ from math import inf
 
 from rich.cells import cell_len, set_cell_size
 
-from tripos.command.forecast_data import of_budget
+from tripos.api.forecast_data import of_budget
 from tripos.command.harmless import harmless
 from tripos_compiler.plan import Plan
 from tripos_runtime.budget import Budget

@@ -2,22 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from argparse import Namespace
-from collections.abc import Mapping
 from pathlib import Path
 
-from tripos.command.addresses import known_addresses
+from tripos.api.choices import choices_of, chosen_binding
+from tripos.api.lockcheck import lock_now
 from tripos.command.check import compile_given
-from tripos.command.choices import chosen_binding
-from tripos.command.forecasts import known_prices
 from tripos.failure import GOOD, USAGE, Failure
-from tripos.releases.locking import Lock, lock_of, served_in
 from tripos.settings import chosen_settings
-from tripos_compiler.plan import Plan
-from tripos_runtime.binding import Binding
-from tripos_runtime.models.base import Price
-from tripos_warehouse.errors import StoreError
 
 
 def main(options: Namespace) -> int:
@@ -27,10 +19,9 @@ def main(options: Namespace) -> int:
     plan = compilation.plan
     if plan is None:
         return USAGE
-    binding, _ = chosen_binding(options, config, plan, compilation.releases)
+    binding, _ = chosen_binding(choices_of(options), options.path, config, plan, compilation.releases)
     path = Path(options.output)
-    addresses = known_addresses(binding.every, config, os.environ)
-    lock = lock_now(plan, binding, known_prices(binding, config), addresses, Path(config.store))
+    lock = lock_now(plan, binding, config, served=True)
     try:
         path.write_text(lock.to_text(), "utf-8")
     except OSError as error:
@@ -44,13 +35,3 @@ def main(options: Namespace) -> int:
         models = "1 model was" if unseen == 1 else f"{unseen:,} models were"
         print(f"  {models} not asked yet: run first, to pin the snapshots that are served")
     return GOOD
-
-
-def lock_now(
-    plan: Plan, binding: Binding, prices: Mapping[str, Price | None], addresses: Mapping[str, str], store: Path
-) -> Lock:
-    """The lock of what there is now. Raises `Failure`."""
-    try:
-        return lock_of(plan, binding, prices, addresses, served_in(store))
-    except StoreError as error:
-        raise Failure(error.code, error.message, error.hint) from error

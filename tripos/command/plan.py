@@ -7,26 +7,24 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tripos.api.choices import choices_of
+from tripos.api.compiled import CompiledSpec
+from tripos.api.run_plan import plan_run
 from tripos.command.check import compile_given
-from tripos.command.choices import chosen_binding, chosen_cases, has_models, warn_of_kin, warn_of_untaken, with_subset
 from tripos.command.design import design_lines
+from tripos.command.run_warnings import warning_printer
 from tripos.command.several import each_of
 from tripos.command.terminal import columns
 from tripos.command.walked import walk_lines
-from tripos.config import Config
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.releases.public_rows import standing
-from tripos.releases.thawing import thaw_given
 from tripos.settings import Chosen, chosen_settings
 from tripos_compiler.compile import Compilation
 from tripos_compiler.plan import Plan, Scenario
 from tripos_compiler.semantics.selection import left_out_of
 from tripos_compiler.semantics.sharing import sharing
-from tripos_runtime.binding import Binding, BindingError
-from tripos_runtime.cases import CaseSource, Planned, Selection, planned_steps
+from tripos_runtime.cases import Planned, Selection
 from tripos_runtime.datasets import DataFolders
-from tripos_runtime.majority import with_majority
-from tripos_runtime.retrieval.roles import NoEmbedding, check_embedding
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -55,53 +53,18 @@ def _plan_compiled(options: Namespace, chosen: Chosen, compilation: Compilation,
     if options.json:
         print(plan.to_json(), end="")
         return GOOD
-    source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
-    thaw_given(source, options.path, compilation.releases)
-    selection = with_subset(options, source, chosen_cases(options, plan))
-    if not has_models(options, config):
-        models, items, slots = _ones(plan), source.counts(selection), source.slot_counts(selection)
-        show_plan(plan, selection, items, models, slots, planned_steps(selection.under(plan), items, models, slots))
-        _show_standing(source, selection)
-        return GOOD
-    binding, cassette = chosen_binding(options, config, plan, compilation.releases)
-    try:
-        check_embedding(selection.chosen(plan), binding.models)
-        binding = with_majority(binding, plan, source, selection)
-    except (BindingError, NoEmbedding) as error:
-        raise Failure(error.code, error.message, error.hint) from error
-    recorded = cassette.models if cassette is not None else frozenset[str]()
-    warn_of_kin(plan, binding, options, config)
-    warn_of_untaken(plan, binding, recorded, options, config)
-    _show_foreseen(plan, source, selection, binding, config, recorded)
-    return GOOD
-
-
-def _show_standing(source: CaseSource, selection: Selection) -> None:
-    """Prints on how many of how many items a run stands, where a release withholds some."""
-    if told := standing(source, selection):
+    spec = CompiledSpec(options.path, compilation, plan, folders)
+    found = plan_run(spec, choices_of(options), config, warning_printer(options, config))
+    items, models, slots = dict(found.items), dict(found.roles), dict(found.slots)
+    show_plan(plan, found.selection, items, models, slots, found.steps)
+    if told := standing(found.source, found.selection):
         print(told)
+    if found.forecast is not None and found.prepared is not None:
+        from tripos.command.forecast_text import lines_of
 
-
-def _show_foreseen(
-    plan: Plan, source: CaseSource, selection: Selection, binding: Binding, config: Config, recorded: frozenset[str]
-) -> None:
-    """Prints the table, with the calls as the forecast has them, and what a run would do."""
-    from tripos.command.forecast_text import lines_of
-    from tripos.command.forecasts import foresee_run
-    from tripos_runtime.foreseen_table import planned
-
-    items, slots = source.counts(selection), source.slot_counts(selection)  # before rows that are kept are gone through
-    found, budget = foresee_run(plan, source, selection, binding, config, recorded)
-    filled = {role: len(names) for role, names in binding.models.items()}
-    show_plan(plan, selection, items, filled, slots, planned(found, selection.under(plan)))
-    _show_standing(source, selection)
-    print()
-    print("\n".join(lines_of(found, plan, columns(), budget)))
-
-
-def _ones(plan: Plan) -> dict[str, int]:
-    """One model for every role."""
-    return {role.name: 1 for role in plan.roles}
+        print()
+        print("\n".join(lines_of(found.forecast, plan, columns(), found.prepared.budget)))
+    return GOOD
 
 
 @dataclass(frozen=True)

@@ -9,15 +9,14 @@ from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from pathlib import Path
 
+from tripos.api.compiled import CompiledSpec
+from tripos.api.releasing import copy, make
 from tripos.command.artefacts import by_role, warn_of_open
 from tripos.command.check import compile_given
 from tripos.failure import GOOD, USAGE, Failure
 from tripos.releases.artefacts import open_roles
-from tripos.releases.lineage import Lineage, check_siblings, find_parent, follow
-from tripos.releases.making import Made, Wanted, make_release
+from tripos.releases.making import Made
 from tripos.releases.names import SIGNATURES
-from tripos.releases.opening import open_release
-from tripos.releases.places import find_release, pack, push
 from tripos.settings import chosen_settings
 
 EPOCH = "SOURCE_DATE_EPOCH"
@@ -31,31 +30,17 @@ def main(options: Namespace) -> int:
     plan = compilation.plan
     if plan is None:
         return USAGE
-    to = Path(options.to)
-    parent = open_release(_given(options.parent)) if options.parent is not None else find_parent(plan, to)
-    lineage = follow(parent, plan) if parent is not None else Lineage()
-    check_siblings(plan, to)
-    wanted = Wanted(
-        compilation,
-        plan,
-        folders,
-        parent=lineage.parent,
-        before=None if parent is None else parent.manifest,
-        changes=tuple(f"{each.text} ({each.part})" for each in lineage.changes),
-        former=lineage.former,
+    made = make(
+        CompiledSpec(options.path, compilation, plan, folders),
+        config,
+        Path(options.to),
+        parent=options.parent,
         day=_day(options.date, os.environ),
-        store=Path(config.store),
         artefacts=by_role(options.artefact),
         sign_key=None if options.sign_key is None else Path(options.sign_key),
     )
-    made = make_release(wanted, to)
     warn_of_open(open_roles(plan, made.manifest.artefacts))
-    elsewhere = []
-    try:
-        elsewhere += [str(pack(made.path))] if options.zip else []
-    except OSError as error:
-        raise Failure("W0850", f"cannot write the zip: {error.strerror}", "release to another folder") from error
-    elsewhere += [push(made.path, options.push)] if options.push is not None else []
+    elsewhere = copy(made, options.zip, options.push)
     if options.json:
         print(json.dumps(_told(made), ensure_ascii=False, indent=2))
         return GOOD
@@ -81,10 +66,6 @@ def main(options: Namespace) -> int:
     signed = [name for name in SIGNATURES if (made.path / name).exists()]
     print(f"  signed  {', '.join(signed) or 'no'}")
     return GOOD
-
-
-def _given(parent: str) -> Path:
-    return find_release(parent) or Path(parent)
 
 
 def _told(made: Made) -> dict[str, object]:

@@ -9,7 +9,7 @@ from argparse import Namespace
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from tripos.command.choices import selected_values
+from tripos.api.choices import selected_values
 from tripos.command.opening import open_store
 from tripos.failure import GOOD, NOT_HELD, SOME_FAILED, USAGE, Failure
 from tripos_compiler.plan import Plan

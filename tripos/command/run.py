@@ -12,56 +12,38 @@ import signal
 import sys
 import time
 from argparse import Namespace
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tripos.cassettes import Cassette
+from tripos.api.choices import choices_of
+from tripos.api.compiled import CompiledSpec
+from tripos.api.preparation import prepare
+from tripos.api.run import Run, open_run, store_failure
+from tripos.api.run_warnings import RunWarning, family_warning, settings_warning
 from tripos.command.aside import aside, to_nowhere
 from tripos.command.check import compile_given
-from tripos.command.choices import (
-    artefacts_here,
-    check_people,
-    chosen_binding,
-    chosen_cases,
-    warn_of_kin,
-    warn_of_untaken,
-    with_subset,
-)
 from tripos.command.events import Events
-from tripos.command.held import check_served_in, locked
 from tripos.command.progress import shown_progress
-from tripos.command.report import make_report, show_report, write_junit
+from tripos.command.report import show_report, write_junit
+from tripos.command.run_warnings import warning_printer
 from tripos.command.summary import Ended, summary, summary_lines, wrapped
+from tripos.command.terminal import columns
+from tripos.config import Config
 from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
-from tripos.releases.artefact_roles import open_artefact
-from tripos.releases.origins import origin_of
 from tripos.releases.public_rows import standing
-from tripos.releases.thawing import thaw_given
 from tripos.running import Ending, Job
 from tripos.secrets import without_keys
 from tripos.settings import Chosen, chosen_settings
-from tripos.wiring import endpoints_of, limits_of, prices_of
 from tripos_compiler.compile import Compilation
-from tripos_compiler.plan import Plan
-from tripos_runtime.binding import Binding, BindingError
-from tripos_runtime.budget import Budget, BudgetError, check_prices
+from tripos_runtime.budget import Budget
 from tripos_runtime.calling import snapshot
-from tripos_runtime.cases import CaseSource
 from tripos_runtime.datasets import DataFolders
-from tripos_runtime.engine import new_run_id
-from tripos_runtime.majority import with_majority
-from tripos_runtime.models import Model, ModelError, open_model
-from tripos_runtime.models.embeddings import open_embedding
-from tripos_runtime.plugins import PluginError, load_plugins
-from tripos_runtime.retrieval.roles import NoEmbedding, check_embedding, embedding_roles
-from tripos_runtime.runnable import NotApproved, check_approved
-from tripos_warehouse.compaction import compact_if_needed
+from tripos_runtime.models import Model
+from tripos_runtime.prepared import PreparedRun
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.report import Report
-from tripos_warehouse.store import Store
 
 
 def main(options: Namespace, people: Mapping[str, Model] = {}) -> int:
@@ -89,82 +71,68 @@ def run_compiled(
     plan = compilation.plan
     if plan is None:
         return USAGE
-    binding, cassette = chosen_binding(options, config, plan, compilation.releases)
-    artefacts = artefacts_here(options, config, plan, compilation.releases)
-    check_people(people.keys(), binding, options)
-    source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
-    thaw_given(source, options.path, compilation.releases)
-    selection = with_subset(options, source, chosen_cases(options, plan))
-    try:
-        check_approved(plan)
-        check_embedding(selection.chosen(plan), binding.models)
-        binding = with_majority(binding, plan, source, selection)
-        if budget is None and config.budget:
-            budget = Budget.parse(config.budget)
-        lock = locked(options, config, plan, binding)
-        recorded = {*artefacts} if cassette is None else {*artefacts, *cassette.models}
-        if options.dry_run:
-            from tripos.command.forecasts import check_names, dry_run
-
-            check_names([name for name in binding.every if name not in recorded], config)
-            warn_of_kin(plan, binding, options, config)
-            warn_of_untaken(plan, binding, recorded, options, config)
-            return dry_run(plan, source, selection, binding, config, options.json, recorded)
-        functions = load_plugins(plan, Path(compilation.sources[0].path).parent, compilation.release_folders)
-        warn_of_kin(plan, binding, options, config)
-        models = _open_models(plan, binding, chosen, cassette, people, artefacts)
-        warn_of_untaken(plan, binding, recorded, options, config)
-        check_prices(models.values(), budget)
-        store = Store.open(Path(config.store), create=True)
-    except (NotApproved, NoEmbedding, PluginError, BudgetError, BindingError, ModelError, StoreError) as error:
-        raise Failure(error.code, error.message, error.hint) from error
-    job = Job(
-        plan=plan,
-        binding=binding,
-        selection=selection,
-        source=source,
-        functions=functions,
-        store=store,
-        run_id=new_run_id(datetime.now(UTC)),
-        limits=limits_of(config, models),
-        budget=budget,
-        origin=origin_of(options.path, Path(compilation.sources[0].path)),
-    )
+    spec, warn = CompiledSpec(options.path, compilation, plan, folders), warning_printer(options, config)
+    prepared = prepare(spec, choices_of(options), config, people=people, budget=budget, locked=options.locked)
+    if options.dry_run:
+        return _dry_run(prepared, options, config, warn)
+    run = open_run(spec, prepared, config.store, warn)
     with contextlib.ExitStack() as stack:
-        if cassette is not None:
-            stack.callback(cassette.close)
+        stack.callback(prepared.wiring.close)
         events = stack.enter_context(Events.open(options.events, chosen.secrets)) if options.events else None
-        code = _Run(job, options, chosen, events, talking=bool(people)).go(models)
-    if lock is not None:
-        check_served_in(lock, store, job.run_id)
+        code = _Run(run, options, chosen, events, talking=bool(people)).go()
+    run.check_served()
     return code
+
+
+def _dry_run(
+    prepared: PreparedRun, options: Namespace, config: Config, warn: Callable[[RunWarning | None], None]
+) -> int:
+    """Prints the forecast of a run, as text or as JSON, and asks no model. A store that is not there is not made.
+    Raises `Failure` where the store or a data file cannot be read."""
+    from tripos.api.forecast_data import to_json
+    from tripos.api.forecasts import check_names, foresee_run
+    from tripos.command.forecast_text import lines_of
+
+    check_names([name for name in prepared.binding.every if name not in prepared.wiring.recorded], config)
+    warn(family_warning(prepared))
+    warn(settings_warning(prepared))
+    found, budget = foresee_run(prepared, config), prepared.budget
+    withheld = prepared.source.withheld_counts(prepared.selection)
+    lines = [] if options.json else lines_of(found, prepared.plan, columns(), budget)
+    print(to_json(found, budget, withheld) if options.json else "\n".join(lines))
+    return GOOD
 
 
 @dataclass(frozen=True)
 class _Run:
     """One run and whom it tells what."""
 
-    job: Job
+    run: Run
     options: Namespace
     chosen: Chosen
     events: Events | None
     talking: bool = False
     """Whether somebody talks in the terminal, where no picture of the run may stand."""
 
-    def go(self, models: Mapping[str, Model]) -> int:
+    @property
+    def job(self) -> Job:
+        """What is run."""
+        return self.run.job
+
+    def go(self) -> int:
         """Runs, tells how it went, and gives the exit code."""
         job, started = self.job, time.monotonic()
         self._header()
         try:
-            ending = asyncio.run(job.run(models, self._shown))
+            ending = asyncio.run(self.run.go(self._shown))
         except StoreError as error:
-            raise _failure(error) from error
+            raise store_failure(error) from error
         report, unreported = None, None
         if ending.failure is None:
             try:
                 report = self._report()
             except StoreError as error:  # what was asked and what it cost is told all the same
-                unreported = _failure(error)
+                unreported = store_failure(error)
         if report is not None and self.options.junit:
             write_junit(report, self.options.junit)
         failure = ending.failure or unreported
@@ -197,14 +165,7 @@ class _Run:
 
     def _report(self) -> Report:
         """The report, whose measures are kept. Raises `StoreError`."""
-        store = self.job.store
-        with contextlib.suppress(StoreError):  # it takes room for a while; a store that has not been compacted is whole
-            compact_if_needed(store)  # first: a report on few parts takes less memory and less time
-        report = make_report(store, self.job.run_id)
-        if report.measures:
-            release = {"release": self.job.origin.release}
-            store.append({"measures": [{**row, **release} for row in report.to_measure_rows()]})
-        return report
+        return self.run.keep_report()
 
     @property
     def _events_on_stdout(self) -> bool:
@@ -272,38 +233,6 @@ def _machines(ended: Ended, report: Report | None) -> dict[str, Any]:
     """What machines are told at the end."""
     gates = [] if report is None else [gate.to_json() for gate in report.gates]
     return {**summary(ended), "expectations": gates}
-
-
-def _open_models(
-    plan: Plan,
-    binding: Binding,
-    chosen: Chosen,
-    cassette: Cassette | None,
-    people: Mapping[str, Model],
-    artefacts: Mapping[str, Path],
-) -> dict[str, Model]:
-    """The models of all roles, those that were recorded from the recording, and those of a release from their folders.
-    Raises `ModelError`."""
-    config = chosen.config
-    endpoints, prices = endpoints_of(config), prices_of(config)
-    embedding = {name for role in embedding_roles(plan.scenarios) for name in binding.of(role)}
-
-    def opened(name: str) -> Model:
-        if name in people:
-            return people[name]
-        if cassette is not None and name in cassette.models:
-            return cassette.open(name)
-        if name in artefacts:
-            return open_artefact(name, artefacts[name])
-        if name in embedding:
-            return open_embedding(name, endpoints, prices=prices, timeout_s=config.limits.timeout_s)
-        return open_model(name, endpoints, prices=prices, timeout_s=config.limits.timeout_s)
-
-    return {name: opened(name) for name in binding.every}
-
-
-def _failure(error: StoreError) -> Failure:
-    return Failure(error.code, error.message, error.hint, SOME_FAILED)
 
 
 def _short(path: Path) -> str:

@@ -75,7 +75,7 @@ def _binding(plan: Plan, roles: str, models: list[str], identities: str | None) 
 
 def _make(plan: Plan, source: CaseSource, binding: Binding, store: Store, releases: Mapping[str, str]) -> None:
     """Goes through what a store has, without asking anybody."""
-    from tripos.command.forecasts import Committed
+    from tripos.committed import Committed
     from tripos_runtime.plugins import PluginError, load_plugins
 
     maker = data_maker(plan, source, Selection(), binding, Committed(store, plan.fingerprints))

@@ -1,47 +1,72 @@
-"""The options that `plan` and `run` share: who fills the roles, and which cases are run."""
+"""The choices of a run: the models of its roles, and its cases."""
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from tripos.api.compiled import CompiledSpec
 from tripos.cassettes import Cassette, find_cassette
-from tripos.command.denials import chosen_denials
 from tripos.config import Config
 from tripos.failure import Failure
 from tripos.releases.artefact_roles import artefact_folders, with_artefacts
-from tripos.wiring import endpoints_of, identified
+from tripos.releases.thawing import thaw_given
+from tripos.wiring import identified
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.diagnostics.deny import EVERY
 from tripos_compiler.plan import Plan, Subset
 from tripos_compiler.releases import FoundRelease
 from tripos_runtime.binding import Binding, BindingError, bind
 from tripos_runtime.cases import CaseSource, Selection
-from tripos_runtime.families import kin
-from tripos_runtime.models.refusing import nothing, refusing
 from tripos_runtime.models.reward_artefact import pinned_name
-from tripos_runtime.untaken import untaken
 
-MOST_SHOWN = 4
-"""So many cases of a warning are named; the rest are counted."""
+
+@dataclass(frozen=True)
+class Choices:
+    """The models that are named for a run, and the cases that it is restricted to."""
+
+    models: tuple[str, ...] = ()
+    roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    scenario: Sequence[str] = ()
+    only: Sequence[str] = ()
+    """Texts such as `tone=warm,plain`."""
+    subset: str | None = None
+    limit: int | None = None
+    seed: int | None = None
+
+    @property
+    def cases(self) -> Namespace:
+        """The choice of cases, as the options of a command have it."""
+        return Namespace(scenario=self.scenario, only=self.only, subset=self.subset, limit=self.limit, seed=self.seed)
+
+
+def choices_of(options: Namespace) -> Choices:
+    """Read the choices from the options of a command. Raises `Failure` for a `--role` that names no model."""
+    return Choices(
+        models=_names(options.model),
+        roles=_role_flags(options),
+        scenario=getattr(options, "scenario", ()),
+        only=getattr(options, "only", ()),
+        subset=getattr(options, "subset", None),
+        limit=getattr(options, "limit", None),
+        seed=getattr(options, "seed", None),
+    )
 
 
 def chosen_binding(
-    options: Namespace, config: Config, plan: Plan, extended: Sequence[FoundRelease] = ()
+    choices: Choices, path: str, config: Config, plan: Plan, extended: Sequence[FoundRelease] = ()
 ) -> tuple[Binding, Cassette | None]:
     """The models of every role, and the recording that they answer from, if any. Flags win over the recording, and that
     over `tripos.toml`; the reward models of a release, and of those that are `extended`, fill theirs. Raises `Failure`
     where a role stays empty."""
-    flags = _role_flags(options)
+    flags = choices.roles
     compared = next(role.name for role in plan.roles if role.kind == "compared")
-    if options.model and compared in flags:
+    if choices.models and compared in flags:
         message = f"`--model` and `--role {compared}=…` fill the same role"
         raise Failure("R0202", message, "give one of them")
-    models = _names(options.model) or flags.get(compared) or config.models or config.roles.get(compared, ())
+    models = choices.models or flags.get(compared) or config.models or config.roles.get(compared, ())
     # A project's file may serve several benchmarks: a role that this one has not is passed over there, not in a flag.
     known = {role.name for role in plan.roles}
     for name in config.roles.keys() - known:
@@ -58,7 +83,7 @@ def chosen_binding(
         models = shared.get(compared, ())
     others = {name: tuple(map(pinned_name, each)) for name, each in {**shared, **others}.items() if name != compared}
     by_hand = flags if cassette is None else others
-    others = with_artefacts(getattr(options, "path", None), plan, extended, others, by_hand)
+    others = with_artefacts(path, plan, extended, others, by_hand)
     try:
         binding = bind(plan, models, others)
     except BindingError as error:
@@ -70,51 +95,19 @@ def chosen_binding(
     return binding, cassette
 
 
-def artefacts_here(options: Namespace, config: Config, plan: Plan, extended: Sequence[FoundRelease]) -> dict[str, Path]:
+def artefacts_here(
+    choices: Choices, path: str, config: Config, plan: Plan, extended: Sequence[FoundRelease]
+) -> dict[str, Path]:
     """Where the models lie that a release names, or one that is extended, by what they are called in its runs."""
-    given = [*_role_flags(options).values(), *config.roles.values()]
+    given = [*choices.roles.values(), *config.roles.values()]
     names = [name for names in given for name in names]
-    return artefact_folders(getattr(options, "path", None), plan, extended, names)
+    return artefact_folders(path, plan, extended, names)
 
 
-def warn_of_kin(plan: Plan, binding: Binding, options: Namespace, config: Config) -> None:
-    """Warns of judges that would grade their own family, on standard error; `--deny R0205` makes it an error."""
-    hint = "give the role another model: --role NAME=PROVIDER/MODEL"
-    message = "a judge would grade its own family, which judges favour"
-    _warn("R0205", message, hint, [each.shown for each in kin(plan, binding)], options, config)
-
-
-def warn_of_untaken(
-    plan: Plan, binding: Binding, recorded: Collection[str], options: Namespace, config: Config
-) -> None:
-    """Warns of settings that a model does not take, on standard error; `--deny R0209` makes it an error. Those that are
-    `recorded` are not asked."""
-    endpoints = endpoints_of(config)
-    refuses = {name: nothing if name in recorded else refusing(name, endpoints) for name in binding.every}
-    found = untaken(plan, binding, lambda name, settings: refuses[name](settings))
-    hint = "take the setting out of the step, or give the role another model: --role NAME=PROVIDER/MODEL"
-    message = "a model does not take a setting, and is asked without it"
-    _warn("R0209", message, hint, [each.shown for each in found], options, config)
-
-
-def _warn(code: str, message: str, hint: str, found: Sequence[str], options: Namespace, config: Config) -> None:
-    """Warns of everything that was found, where anything was. Raises `Failure` where that is denied."""
-    if not found:
-        return
-    if {code, EVERY} & set(chosen_denials(options, config)):
-        raise Failure(code, message, f"{found[0]}; {hint}")
-    print(f"warning[{code}]: {message}", file=sys.stderr)
-    for each in found[:MOST_SHOWN]:
-        print(f"  = {each}", file=sys.stderr)
-    if len(found) > MOST_SHOWN:
-        print(f"  = and {len(found) - MOST_SHOWN} more", file=sys.stderr)
-    print(f"  = help: {hint}", file=sys.stderr)
-
-
-def check_people(people: AbstractSet[str], binding: Binding, options: Namespace) -> None:
+def check_people(people: AbstractSet[str], binding: Binding, choices: Choices) -> None:
     """Raises `Failure` R0201 where a person in the compared role would fill other roles too, as a model would that is
     given alone: whoever tags, writes or grades has seen what is kept from the compared role."""
-    named = set(_role_flags(options))
+    named = set(choices.roles)
     empty = [
         name
         for name, models in binding.models.items()
@@ -126,9 +119,9 @@ def check_people(people: AbstractSet[str], binding: Binding, options: Namespace)
         raise Failure("R0201", told, f"you would see what is kept from you; give {flags}")
 
 
-def has_models(options: Namespace, config: Config) -> bool:
+def has_models(choices: Choices, config: Config) -> bool:
     """Whether anything says which models take part."""
-    return bool(options.model or options.role or config.models or config.roles)
+    return bool(choices.models or choices.roles or config.models or config.roles)
 
 
 def _role_flags(options: Namespace) -> dict[str, tuple[str, ...]]:
@@ -139,6 +132,13 @@ def _role_flags(options: Namespace) -> dict[str, tuple[str, ...]]:
             raise Failure("R0202", f"`--role {text}` names no model", "write --role NAME=PROVIDER/MODEL")
         flags[name] = (*flags.get(name, ()), *_names([models]))
     return flags
+
+
+def select_cases(spec: CompiledSpec, choices: Choices) -> tuple[CaseSource, Selection]:
+    """Open the data of a spec, and select the cases of a run. Raises `Failure`."""
+    source = CaseSource(spec.plan, spec.folders, tuple(each.path for each in spec.compilation.sources))
+    thaw_given(source, spec.path, spec.compilation.releases)
+    return source, with_subset(choices.cases, source, chosen_cases(choices.cases, spec.plan))
 
 
 def chosen_cases(options: Namespace, plan: Plan) -> Selection:
@@ -211,5 +211,5 @@ def selected_values(wanted: Sequence[str], plan: Plan) -> dict[str, tuple[str, .
     return only
 
 
-def _names(values: list[str]) -> tuple[str, ...]:
+def _names(values: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name.strip() for value in values for name in value.split(",") if name.strip()))

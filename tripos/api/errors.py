@@ -1,0 +1,122 @@
+"""The exceptions of the Python API: each has a code, a message, and a hint that mends it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from tripos.failure import Failure
+from tripos.secrets import key_values, without_keys
+
+if TYPE_CHECKING:
+    from tripos.api.run import Run
+    from tripos_compiler.diagnostics import Diagnostic
+
+
+class TriposError(Exception):
+    """A failure that the user can do something about. `tripos explain CODE` says more about its code.
+
+    >>> print(TriposError("R0201", "no model fills the role `judge`", "give one"))
+    R0201: no model fills the role `judge`
+      help: give one
+    """
+
+    def __init__(self, code: str, message: str, hint: str = "") -> None:
+        super().__init__(code, message, hint)
+        self.code = code
+        self.message = message
+        self.hint = hint
+
+    def __str__(self) -> str:
+        text = f"{self.code}: {self.message}"
+        return f"{text}\n  help: {self.hint}" if self.hint else text
+
+
+class SpecError(TriposError):
+    """A spec that cannot be read, or that has mistakes. `diagnostics` has every mistake and warning."""
+
+    def __init__(self, code: str, message: str, hint: str = "", diagnostics: Sequence[Diagnostic] = ()) -> None:
+        super().__init__(code, message, hint)
+        self.diagnostics = tuple(diagnostics)
+
+    def __str__(self) -> str:
+        if not self.diagnostics:
+            return super().__str__()
+        from tripos_compiler.diagnostics.text import render_text
+
+        return f"{self.message}\n\n{render_text(self.diagnostics)}".rstrip()
+
+
+class RunError(TriposError):
+    """A run that cannot start, or that had to stop. `run` is the run that stopped: the store keeps its results."""
+
+    def __init__(self, code: str, message: str, hint: str = "", run: Run | None = None) -> None:
+        super().__init__(code, message, hint)
+        self.run = run
+
+
+class ReleaseError(TriposError):
+    """A release that cannot be made, opened or verified."""
+
+
+@contextlib.contextmanager
+def raised_as(kind: type[TriposError]) -> Iterator[None]:
+    """Raise the failures of the block as exceptions of the API, whose hints name parameters instead of options."""
+    try:
+        yield
+    except Failure as failure:
+        raise kind(failure.code, for_python(failure.message), for_python(failure.hint or "")) from failure
+
+
+def for_python(text: str) -> str:
+    """Write a message for Python: with parameters instead of options, and without any key."""
+    return in_python(without_keys(text, key_values(os.environ)))
+
+
+_PARAMETERS = {
+    "artefact": "artefacts",
+    "model": "models",
+    "patience": "patience_s",
+    "role": "roles",
+    "scenario": "scenarios",
+    "timeout": "timeout_s",
+}
+"""The parameters that are not called like their options."""
+_TABLES = ("artefacts", "only", "roles")
+_NUMBERS = ("limit", "max_connections", "max_retries", "seed")
+_TEXTS = ("budget", "data", "deny", "digest", "key", "locked", "models", "parent", "patience_s", "profile")
+_MORE_TEXTS = ("releases", "scenarios", "sign_key", "store", "subset", "timeout_s", "to")
+_COMMAND = re.compile(r"(`tripos [^`]*`)")
+_OPTION = re.compile(r"--(?P<name>[a-z][a-z-]*)(?:(?P<gap>[ =])(?P<value>[A-Za-z0-9][^\s`;,)[]*)(?:\[[^]]*])?)?")
+
+
+def in_python(text: str) -> str:
+    """Write the options in a message as parameters. Commands such as `tripos check --format json` stay as they are.
+
+    >>> in_python("give one: --role judge=PROVIDER/MODEL, with --limit N too")
+    'give one: roles={"judge": "PROVIDER/MODEL"}, with limit=N too'
+    >>> in_python("`--seed` draws items; see `tripos list --store DIR`")
+    '`seed` draws items; see `tripos list --store DIR`'
+    """
+    parts = _COMMAND.split(text)
+    return "".join(part if place % 2 else _OPTION.sub(_parameter, part) for place, part in enumerate(parts))
+
+
+def _parameter(found: re.Match[str]) -> str:
+    name = _PARAMETERS.get(found["name"], found["name"].replace("-", "_"))
+    value = found["value"]
+    if name not in (*_TABLES, *_NUMBERS, *_TEXTS, *_MORE_TEXTS):
+        return found[0]
+    if value is None:
+        return name
+    if name in _TABLES:
+        key, equals, inner = value.partition("=")
+        return f'{name}={{"{key}": "{inner}"}}' if equals else f"{name}{found['gap']}{value}"
+    if name in _NUMBERS and (value.isdigit() or value == "N"):
+        return f"{name}={value}"
+    if name not in _NUMBERS and (value.isupper() or not value.isalpha()):
+        return f'{name}="{value}"'
+    return f"{name}{found['gap']}{value}"  # a word of the sentence, and no value

@@ -1,0 +1,220 @@
+"""A run: under way, and then its status, its report and its measures."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import contextvars
+import threading
+from collections.abc import Callable, Coroutine, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tripos.api.compiled import CompiledSpec
+from tripos.api.run_warnings import RunWarning, family_warning, settings_warning
+from tripos.failure import SOME_FAILED, Failure
+from tripos.releases.origins import origin_of
+from tripos.running import Around, Ending, Job
+from tripos_runtime.budget import BudgetError
+from tripos_runtime.engine import new_run_id
+from tripos_runtime.models import ModelError
+from tripos_runtime.plugins import PluginError
+from tripos_runtime.prepared import PreparedRun
+from tripos_warehouse.compaction import compact_if_needed
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store import Store
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from tripos.results import Results
+    from tripos_warehouse.report import Report
+
+Value = TypeVar("Value")
+
+
+class Run:
+    """A run of a benchmark. `spec.run(…)` and `spec.run_async(…)` give one that is over."""
+
+    def __init__(self, prepared: PreparedRun, job: Job) -> None:
+        self.prepared = prepared
+        """The plan, the models, the cases and the budget of the run."""
+        self.job = job
+        self.warnings: tuple[RunWarning, ...] = ()
+        """Warnings about the models: judges of their own family, settings that a model does not take."""
+        self._ending: Ending | None = None
+        self._report: Report | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def id(self) -> str:
+        """The name of the run in its store."""
+        return self.job.run_id
+
+    @property
+    def status(self) -> str:
+        """`running`, or how the run ended: `finished`, `interrupted`, `stopped` or `failed`."""
+        return "running" if self._ending is None else self._ending.status
+
+    @property
+    def models(self) -> Mapping[str, tuple[str, ...]]:
+        """The models of every role."""
+        return self.prepared.binding.models
+
+    @property
+    def store(self) -> Path:
+        """The folder of the store that keeps the results."""
+        return self.job.store.root
+
+    @property
+    def asked(self) -> int:
+        """The number of calls that models answered in this run."""
+        return self.job.tally.asked.total()
+
+    @property
+    def reused(self) -> int:
+        """The number of calls that an earlier run made."""
+        return self.job.tally.reused.total()
+
+    @property
+    def failed(self) -> int:
+        """The number of calls that failed. The same run again asks them again, and nothing else."""
+        return self.job.tally.failed.total()
+
+    @property
+    def cost_usd(self) -> float | None:
+        """The cost of this run's calls in USD; `None` where the price of a model is not known."""
+        return None if self.job.tally.cost_unknown else self.job.tally.cost_usd
+
+    @property
+    def measures(self) -> duckdb.DuckDBPyRelation:
+        """The measures as a table, one row for each value: a relation of DuckDB, as `Results.sql` gives.
+
+        Its columns are `measure`, `model`, a column for each dimension of any measure, `value`, `standard_error`,
+        `low` and `high` (the 95 % interval), `items`, `n`, `total`, `coverage`, `method` and `reason`.
+        """
+        from tripos.api.measures import measure_table
+
+        return measure_table(self.report())
+
+    def report(self) -> Report:
+        """Return the report: every measure with its standard error and interval. Raises `StoreError`."""
+        if self._report is None:
+            from tripos_warehouse.report import report
+            from tripos_warehouse.runs import get_selected
+            from tripos_warehouse.views import connect_run
+
+            connection, found = connect_run(self.job.store, self.id)
+            with connection:
+                self._report = report(connection, get_selected(connection, found), found)
+        return self._report
+
+    def results(self) -> Results:
+        """Open the store of the run, as `tripos.open` does. Raises `StoreError`."""
+        from tripos.results import open as open_results
+
+        return open_results(self.store)
+
+    def stop(self) -> None:
+        """Finish the calls under way and stop. May be called from another thread, or from a progress callback."""
+        if self._loop is not None and self._ending is None:
+            self._loop.call_soon_threadsafe(self.job.interrupt)
+
+    async def go(self, around: Around) -> Ending:
+        """Make the calls, in the context that `around` gives, and commit how the run ended. Raises `StoreError`."""
+        self._loop = asyncio.get_running_loop()
+        try:
+            self._ending = await self.job.run(self.prepared.models, around)
+        finally:
+            self.prepared.wiring.close()
+        return self._ending
+
+    def keep_report(self) -> Report:
+        """Make the report, and keep its measures in the store. Raises `StoreError`."""
+        store = self.job.store
+        with contextlib.suppress(StoreError):  # it takes room for a while; a store that has not been compacted is whole
+            compact_if_needed(store)  # first: a report on few parts takes less memory and less time
+        self._report = None
+        report = self.report()
+        if report.measures:
+            release = {"release": self.job.origin.release}
+            store.append({"measures": [{**row, **release} for row in report.to_measure_rows()]})
+        return report
+
+    def check_served(self) -> None:
+        """Raise `Failure` R0261 where the run is held to a lock, and its replies came from other models."""
+        if self.prepared.lock is not None:
+            self.prepared.lock.check_served(self.id)
+
+    def __repr__(self) -> str:
+        benchmark = self.prepared.plan.benchmark
+        counts = f"{self.asked:,} asked, {self.reused:,} reused, {self.failed:,} failed"
+        return f"<Run {self.id} of {benchmark.name} {benchmark.version}: {self.status}, {counts}>"
+
+
+def open_run(
+    spec: CompiledSpec, prepared: PreparedRun, store: str | Path, warn: Callable[[RunWarning | None], None]
+) -> Run:
+    """Open everything that a prepared run needs: functions, models and the store. `warn` is told the warnings about the
+    models. Raises `Failure`."""
+    try:
+        functions = prepared.functions
+        warn(family_warning(prepared))
+        limits = prepared.limits
+        warn(settings_warning(prepared))
+        prepared.check_prices()
+        opened = Store.open(Path(store), create=True)
+    except (PluginError, BudgetError, ModelError, StoreError) as error:
+        prepared.wiring.close()
+        raise Failure(error.code, error.message, error.hint) from error
+    job = Job(
+        plan=prepared.plan,
+        binding=prepared.binding,
+        selection=prepared.selection,
+        source=prepared.source,
+        functions=functions,
+        store=opened,
+        run_id=new_run_id(datetime.now(UTC)),
+        limits=limits,
+        budget=prepared.budget,
+        origin=origin_of(spec.path, spec.main),
+    )
+    return Run(prepared, job)
+
+
+def store_failure(error: StoreError) -> Failure:
+    """Return the failure of a run whose store cannot be read or written."""
+    return Failure(error.code, error.message, error.hint, SOME_FAILED)
+
+
+def run_here(make: Callable[[], Coroutine[Any, Any, Value]], stop: Callable[[], None]) -> Value:
+    """Run a coroutine to its end, also where this thread has a running event loop, as a notebook has: then in a thread
+    of its own, while this one waits. `stop` is called where Ctrl-C, or a notebook's interrupt, ends the wait."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(make())
+    over = threading.Event()
+    done: list[Value] = []
+    errors: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            done.append(asyncio.run(make()))
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            over.set()
+
+    thread = threading.Thread(target=contextvars.copy_context().run, args=(work,), name="tripos-run")
+    thread.start()
+    try:
+        over.wait()  # not `thread.join()`, which takes a thread for dead once it was interrupted
+    except KeyboardInterrupt:
+        stop()
+        over.wait()
+        raise
+    if errors:
+        raise errors[0]
+    return done[0]

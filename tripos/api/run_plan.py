@@ -1,0 +1,126 @@
+"""The plan of a run: its items, its model calls, and their cost, before any call is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tripos.api.choices import Choices, has_models, select_cases
+from tripos.api.compiled import CompiledSpec
+from tripos.api.run_warnings import RunWarning, family_warning, settings_warning
+from tripos.config import Config
+from tripos_compiler.plan import Plan
+from tripos_runtime.cases import CaseSource, Planned, Selection, planned_steps
+from tripos_runtime.estimates import Span
+
+if TYPE_CHECKING:
+    from tripos_runtime.forecast import Forecast
+    from tripos_runtime.prepared import PreparedRun
+
+
+@dataclass(frozen=True)
+class RunPlan:
+    """The items and model calls of a run. `calls`, `tokens_in`, `tokens_out` and `cost_usd` have `low`, `expected` and
+    `high`: a run never makes more calls than `calls.high`."""
+
+    plan: Plan
+    source: CaseSource
+    selection: Selection
+    items: Mapping[str, int]
+    """The number of items of every scenario that is run."""
+    slots: Mapping[str, int]
+    """The number of rows of every data set that models write, at the most."""
+    roles: Mapping[str, int]
+    """The number of models of every role."""
+    steps: tuple[Planned, ...]
+    """The calls of every step: `place` is its scenario or data set, and `least` to `most` bound its calls."""
+    prepared: PreparedRun | None = None
+    forecast: Forecast | None = None
+    """The forecast from the store and the prices; `None` where no models are named."""
+    warnings: tuple[RunWarning, ...] = ()
+
+    @property
+    def calls(self) -> Span:
+        """The calls that the run makes; those that the store has are not made again."""
+        if self.forecast is not None:
+            return self.forecast.total.calls
+        least, expected, most = (sum(getattr(each, name) for each in self.steps) for name in ("least", "calls", "most"))
+        return Span(least, expected, most)
+
+    @property
+    def reused(self) -> int:
+        """The calls that the store has already."""
+        return 0 if self.forecast is None else self.forecast.reused
+
+    @property
+    def tokens_in(self) -> Span | None:
+        """The tokens that are sent; `None` where no models are named."""
+        return None if self.forecast is None else self.forecast.total.tokens_in
+
+    @property
+    def tokens_out(self) -> Span | None:
+        """The tokens that are received; `None` where no models are named."""
+        return None if self.forecast is None else self.forecast.total.tokens_out
+
+    @property
+    def cost_usd(self) -> Span | None:
+        """The cost in USD; `None` where no models are named, or the price of one is not known: see `unpriced`."""
+        return None if self.forecast is None else self.forecast.total.cost_usd
+
+    @property
+    def unpriced(self) -> tuple[str, ...]:
+        """The models whose price is not known."""
+        return () if self.forecast is None else self.forecast.unpriced
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the plan as JSON values: what `tripos run --dry-run --json` prints, where models are named."""
+        if self.forecast is None or self.prepared is None:
+            return {"items": dict(self.items), "calls": [_step(each) for each in self.steps]}
+        from tripos.api.forecast_data import to_data
+
+        withheld = self.source.withheld_counts(self.selection)
+        return {**to_data(self.forecast, self.prepared.budget), "items_withheld": dict(withheld)}
+
+    def __repr__(self) -> str:
+        benchmark, calls, cost = self.plan.benchmark, self.calls, self.cost_usd
+        told = f"{sum(self.items.values()):,} items, {calls.low:,.0f} to {calls.high:,.0f} calls"
+        if self.forecast is not None:
+            told += ", cost unknown" if cost is None else f", {cost.low:.4f} to {cost.high:.4f} USD"
+        return f"<RunPlan of {benchmark.name} {benchmark.version}: {told}>"
+
+
+def plan_run(
+    spec: CompiledSpec, choices: Choices, config: Config, warn: Callable[[RunWarning | None], None]
+) -> RunPlan:
+    """Plan a run; of one model in each role where nothing names models. `warn` is told the warnings about the models.
+    Raises `Failure`."""
+    plan = spec.plan
+    if not has_models(choices, config):
+        source, selection = select_cases(spec, choices)
+        roles, items, slots = _ones(plan), source.counts(selection), source.slot_counts(selection)
+        steps = tuple(planned_steps(selection.under(plan), items, roles, slots))
+        return RunPlan(plan, source, selection, items, slots, roles, steps)
+    from tripos.api.forecasts import foresee_run
+    from tripos.api.preparation import prepare
+    from tripos_runtime.foreseen_table import planned
+
+    prepared = prepare(spec, choices, config, approved=False)
+    warn(family_warning(prepared))
+    warn(settings_warning(prepared))
+    source, selection = prepared.source, prepared.selection
+    items, slots = source.counts(selection), source.slot_counts(selection)  # before rows that are kept are gone through
+    found = foresee_run(prepared, config)
+    roles = {role: len(names) for role, names in prepared.binding.models.items()}
+    return RunPlan(
+        plan, source, selection, items, slots, roles, tuple(planned(found, selection.under(plan))), prepared, found
+    )
+
+
+def _ones(plan: Plan) -> dict[str, int]:
+    """One model for every role."""
+    return {role.name: 1 for role in plan.roles}
+
+
+def _step(step: Planned) -> dict[str, Any]:
+    return {"place": step.place, "step": step.step, "role": step.role, "at_least": step.least, "at_most": step.most}

@@ -1,0 +1,308 @@
+"""A compiled spec, and its plans and runs."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+
+from pydantic import ValidationError
+
+from tripos.api.choices import Choices
+from tripos.api.compiled import CompiledSpec
+from tripos.api.denials import denied_codes
+from tripos.api.errors import RunError, SpecError, for_python, raised_as
+from tripos.api.paths import Places, paths_of
+from tripos.api.preparation import prepare
+from tripos.api.progress import Callback, Watcher
+from tripos.api.run import Run, open_run, run_here, store_failure
+from tripos.api.run_plan import RunPlan, plan_run
+from tripos.api.run_warnings import RunWarning, check_denied
+from tripos.config import Config
+from tripos.failure import Failure
+from tripos.project import find_spec
+from tripos.settings import Chosen, in_words, project_settings
+from tripos_compiler.diagnostics import nearest
+from tripos_warehouse.errors import StoreError
+
+if TYPE_CHECKING:
+    from tripos_compiler.diagnostics import Diagnostic
+    from tripos_compiler.plan import Plan
+
+Names = str | Sequence[str]
+"""One name, or several."""
+
+
+class CaseOptions(TypedDict, total=False):
+    """The cases of a run: all of them where nothing is given."""
+
+    scenarios: Names
+    only: Mapping[str, Names]
+    """Values of axes, such as `{"tone": ["warm", "plain"]}`."""
+    subset: str | None
+    limit: int | None
+    """The number of items of each scenario, at the most: the first ones, or drawn with `seed`."""
+    seed: int | None
+    budget: Names
+    """The most that the run may spend: `"5usd"`, `"200000tokens"`, `"1000calls"`."""
+
+
+class RunOptions(CaseOptions, total=False):
+    """The cases of a run, and how its calls are made."""
+
+    max_connections: int
+    max_retries: int
+    timeout_s: float
+    patience_s: float
+    locked: str | Path | None
+    """The lock file that the run is held to."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A benchmark that compiled without a mistake."""
+
+    path: str
+    """The path that was given: a file, a folder, or a release."""
+    compiled: CompiledSpec = field(repr=False)
+    """The compilation, and the folders of its data."""
+    settings: Chosen = field(repr=False)
+    """The settings that hold: `tripos.toml`, its profile, and the environment."""
+    denied: Mapping[str, str] = field(repr=False)
+    """The codes of warnings that count as errors."""
+
+    @property
+    def compiled_plan(self) -> Plan:
+        """The plan that the spec compiled to: everything that it says, with its digest."""
+        return self.compiled.plan
+
+    @property
+    def warnings(self) -> tuple[Diagnostic, ...]:
+        """The compiler's warnings."""
+        return self.compiled.compilation.diagnostics
+
+    @property
+    def name(self) -> str:
+        """The name of the benchmark."""
+        return self.compiled_plan.benchmark.name
+
+    @property
+    def version(self) -> str:
+        """The version of the benchmark."""
+        return self.compiled_plan.benchmark.version
+
+    @property
+    def digest(self) -> str:
+        """The SHA-256 of the plan: two specs with one digest are the same benchmark."""
+        return self.compiled_plan.digest
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The names of the roles that models fill; the compared role is among them."""
+        return tuple(role.name for role in self.compiled_plan.roles)
+
+    @property
+    def scenarios(self) -> tuple[str, ...]:
+        """The names of the scenarios."""
+        return tuple(scenario.name for scenario in self.compiled_plan.scenarios)
+
+    def plan(
+        self,
+        models: Names = (),
+        *,
+        roles: Mapping[str, Names] = {},
+        store: str | Path | None = None,
+        **options: Unpack[CaseOptions],
+    ) -> RunPlan:
+        """Plan a run: its items, its calls, its tokens and its cost. No model is called, and no key is needed.
+
+        The parameters are those of `run`. Without models the plan has one model in each role, and no cost.
+
+        Raises `RunError`.
+        """
+        warnings: list[RunWarning] = []
+        with raised_as(RunError):
+            choices, config = self._chosen(models, roles, store, options, CaseOptions.__annotations__)
+            found = plan_run(self.compiled, choices, config, self._warner(warnings))
+        return replace(found, warnings=tuple(warnings))
+
+    def run(
+        self,
+        models: Names = (),
+        *,
+        roles: Mapping[str, Names] = {},
+        store: str | Path | None = None,
+        progress: Callback | None = None,
+        **options: Unpack[RunOptions],
+    ) -> Run:
+        """Run the benchmark, keep every result in the store, and return the run with its report.
+
+        `models` fill the compared role, `roles` the others by name; what is not given comes from `tripos.toml`. Calls
+        that the store has already are not made again. `progress` is called a few times a second with a `Progress`.
+        Further keywords are those of `RunOptions`.
+
+        In a notebook, whose thread has a running event loop, the run gets its own thread, and the cell waits for it.
+        `await spec.run_async(…)` does not block the notebook.
+
+        Raises `RunError`, whose `run` is the run where it had to stop; `StoreError` where the report cannot be made.
+        """
+        started: list[Run] = []
+
+        def stop() -> None:
+            for run in started:
+                run.stop()
+
+        return run_here(lambda: self._run(started, models, roles, store, progress, options), stop)
+
+    async def run_async(
+        self,
+        models: Names = (),
+        *,
+        roles: Mapping[str, Names] = {},
+        store: str | Path | None = None,
+        progress: Callback | None = None,
+        **options: Unpack[RunOptions],
+    ) -> Run:
+        """Run the benchmark in the running event loop: see `run`. Where the task is cancelled, the calls under way are
+        given up, and everything before them is kept."""
+        return await self._run([], models, roles, store, progress, options)
+
+    async def _run(
+        self,
+        started: list[Run],
+        models: Names,
+        roles: Mapping[str, Names],
+        store: str | Path | None,
+        progress: Callback | None,
+        options: RunOptions,
+    ) -> Run:
+        warnings: list[RunWarning] = []
+        with raised_as(RunError):
+            choices, config = self._chosen(models, roles, store, options, RunOptions.__annotations__)
+            prepared = prepare(self.compiled, choices, config, locked=options.get("locked"))
+            run = open_run(self.compiled, prepared, config.store, self._warner(warnings))
+        run.warnings = tuple(warnings)
+        started.append(run)
+        watcher = Watcher(run, progress, self.settings.secrets)
+        with raised_as(RunError):
+            try:
+                ending = await run.go(watcher.around)
+            except StoreError as error:
+                raise store_failure(error) from error
+        if watcher.error is not None:
+            raise watcher.error
+        task = asyncio.current_task()
+        if task is not None and task.cancelling():
+            raise asyncio.CancelledError
+        if ending.failure is not None:
+            failure = ending.failure
+            raise RunError(failure.code, for_python(failure.message), for_python(failure.hint or ""), run) from failure
+        await asyncio.to_thread(run.keep_report)
+        with raised_as(RunError):
+            run.check_served()
+        return run
+
+    def _chosen(
+        self,
+        models: Names,
+        roles: Mapping[str, Names],
+        store: str | Path | None,
+        options: Mapping[str, Any],
+        known: Collection[str],
+    ) -> tuple[Choices, Config]:
+        _check_known(options, known)
+        if (limit := options.get("limit")) is not None and limit < 1:
+            raise Failure("R0202", "`limit` must be at least 1", "give another limit, or leave it out")
+        choices = Choices(
+            models=_names(models),
+            roles={role: _names(each) for role, each in roles.items()},
+            scenario=_names(options.get("scenarios", ())),
+            only=tuple(f"{axis}={','.join(_names(each))}" for axis, each in options.get("only", {}).items()),
+            subset=options.get("subset"),
+            limit=limit,
+            seed=options.get("seed"),
+        )
+        return choices, _with_options(self.settings.config, store, options)
+
+    def _warner(self, warnings: list[RunWarning]) -> Warner:
+        return Warner(self.denied, warnings)
+
+
+@dataclass(frozen=True)
+class Warner:
+    """Collects warnings. Raises `Failure` for one that counts as an error."""
+
+    denied: Mapping[str, str]
+    warnings: list[RunWarning]
+
+    def __call__(self, warning: RunWarning | None) -> None:
+        if warning is not None:
+            check_denied(warning, self.denied)
+            self.warnings.append(warning)
+
+
+def compile(  # noqa: A001 - `tripos.compile` is its name
+    path: str | Path,
+    *,
+    data: Places = (),
+    releases: Places = (),
+    deny: Names = (),
+    profile: str | None = None,
+) -> Spec:
+    """Compile a spec: a `.tripos` file, a folder that holds one, a release, or the name of a benchmark that comes with
+    Tripos.
+
+    `data` and `releases` are further folders for data files and for releases that the spec extends; `deny` has the
+    codes of warnings that count as errors; `profile` is a profile of `tripos.toml`. Settings are read as the command
+    line reads them: `tripos.toml` of the working directory or above it, `.env`, and the environment.
+
+    Raises `SpecError`, whose `diagnostics` has every mistake.
+    """
+    with raised_as(SpecError):
+        chosen = project_settings(Path.cwd(), profile)
+        config = chosen.config
+        denied = denied_codes(_names(deny), config)
+        found = find_spec(str(path), paths_of(data), config.data, [*paths_of(releases), *config.releases])
+        compilation = found.compile(denied)
+    plan = compilation.plan
+    if plan is None:
+        errors = [each for each in compilation.diagnostics if each.severity == "error"]
+        message = f"`{path}` has {len(errors):,} mistake{'' if len(errors) == 1 else 's'}: {errors[0].message}"
+        raise SpecError(errors[0].code, message, f"tripos explain {errors[0].code}", compilation.diagnostics)
+    compiled = CompiledSpec(str(path), compilation, plan, found.folders)
+    return Spec(str(path), compiled, chosen, denied)
+
+
+def _with_options(config: Config, store: str | Path | None, options: Mapping[str, Any]) -> Config:
+    """The settings, with the keywords that stand for one."""
+    limits = {
+        name: options[name]
+        for name in ("max_connections", "max_retries", "timeout_s", "patience_s")
+        if options.get(name) is not None
+    }
+    try:
+        table: dict[str, Any] = {"limits": type(config.limits).model_validate({**config.limits.model_dump(), **limits})}
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = str(first["loc"][0])
+        raise Failure("R0202", f"`{name}` {in_words(first)}", f"give another {name}") from error
+    if store is not None:
+        table["store"] = str(store)
+    if options.get("budget"):
+        table["budget"] = _names(options["budget"])
+    return config.model_copy(update=table)
+
+
+def _names(given: Names) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def _check_known(options: Mapping[str, Any], known: Collection[str]) -> None:
+    """Raise `TypeError` for a keyword that is not known."""
+    for name in options:
+        if name not in known:
+            close = nearest(name, known)
+            hint = f"; did you mean `{close}`?" if close else ""
+            raise TypeError(f"there is no keyword `{name}`{hint}")
