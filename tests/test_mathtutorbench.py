@@ -117,6 +117,29 @@ def test_only_the_pedagogical_arm_is_told_how_to_teach() -> None:
     assert told == {"plain": False, "pedagogical": True}
 
 
+def test_both_arms_of_teaching_are_given_the_same_length() -> None:
+    _, source = compiled()
+    assert {messages[0].content.count("two sentences at most") for _, _, messages in sent(source, "scaffolding")} == {1}
+    told = next(each for each in sent(source, "scaffolding") if each[0]["instruction"] == "pedagogical")[2][0].content
+    assert "one question a turn" in told
+    assert "bring the talk to an end" in told
+
+
+@pytest.mark.parametrize("data", [(), pytest.param((SHARED_DATA,), marks=needs_data)])
+def test_nobody_who_corrects_a_mistake_is_told_that_there_is_one(data: tuple[Path, ...]) -> None:
+    _, source = compiled(*data)
+    found = sent(source, "mistake_correction")
+    own = [each[0].content.split("problem:")[0] + each[-1].content.rpartition("\n\n")[2] for _, _, each in found]
+    assert len(set(own)) == 1  # what the spec says itself is the same for all
+    assert not [word for word in ("mistake", "wrong", "incorrect", "error", "correct the") if word in own[0]]
+    # What the teacher said to the wrong solution, which often tells that it is wrong, is not shown.
+    (scenario,) = [each for each in source.plan.scenarios if each.name == "mistake_correction"]
+    for case, (_, _, messages) in zip(source.of(scenario, Selection()), found, strict=True):
+        assert case.fields["history"][-1]["speaker"] == "Teacher"
+        assert case.fields["history"][-2]["speaker"] == "Student"
+        assert messages[-1].content.startswith(case.fields["history"][-2]["text"])
+
+
 def test_the_students_solution_is_shown_as_numbered_steps() -> None:
     _, source = compiled()
     _, _, messages = next(each for each in sent(source, "mistake_location") if each[0]["solution"] == "wrong")
