@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import SHARED_DATA, Command
+from tripos.command.train_reward import pairings_of
 from tripos.project import find_spec
+from tripos.training.reward.pairing import pairs_of
 from tripos_compiler.plan import Ask, Plan
 from tripos_runtime.asking import Question, text_reader
 from tripos_runtime.binding import bind
 from tripos_runtime.cases import CaseSource, Selection
 from tripos_runtime.lookup import wirings
 from tripos_runtime.models.base import Message
+from tripos_runtime.models.rewards import as_text, before_and_reply
 from tripos_runtime.prompting import ask_messages, grade_messages
 from tripos_runtime.units import Names, Unit
 
@@ -150,25 +154,61 @@ def test_the_reference_solution_is_told_to_the_critic_and_to_nobody_else() -> No
     plan, source = compiled()
     reference = "7 x 8 = 56 crayons are in the boxes."
     assert not [1 for _, _, messages in sent(source, "scaffolding") for each in messages if reference in each.content]
-    assert reference in critic_reads(plan, source, 0)
+    assert reference in as_text(critic_reads(plan, source, 0))
 
 
-def critic_reads(plan: Plan, source: CaseSource, row: int) -> str:
+def critic_reads(plan: Plan, source: CaseSource, row: int) -> tuple[Message, ...]:
     """What the critic is sent about the teacher's own turn in a row."""
     (scenario,) = [each for each in plan.scenarios if each.name == "scaffolding"]
     case = list(source.of(scenario, Selection()))[row]
     step = next(step for step in scenario.treatments[0].steps if step.step == "verdict" and not step.needs)
     scorer = plan.scorer(step.scorer)
-    question = Question(scorer.system, scorer.prompt, scorer.settings, None, text_reader)
-    (message,) = grade_messages(step, question, case, Names(case.names).values, source.sources, ())
-    return message.content
+    question = Question(scorer.system, scorer.prompt, scorer.settings, None, text_reader, scorer.chat)
+    return grade_messages(step, question, case, Names(case.names).values, source.sources, ())
+
+
+def test_the_critic_is_sent_a_chat_that_ends_with_the_turn_that_is_judged() -> None:
+    plan, source = compiled()
+    system, about, *turns = critic_reads(plan, source, 0)
+    assert (system.role, about.role) == ("system", "user")
+    assert about.content.startswith("Problem: ") and "Reference solution: " in about.content
+    (scenario,) = [each for each in plan.scenarios if each.name == "scaffolding"]
+    history = next(iter(source.of(scenario, Selection()))).fields["history"]
+    roles = {"Teacher": "assistant", "Student": "user"}
+    assert [(each.role, each.content) for each in turns] == [(roles[each["speaker"]], each["text"]) for each in history]
 
 
 def test_a_reference_that_is_not_known_is_not_shown_to_the_critic_and_the_dialogue_is_run_all_the_same() -> None:
     plan, source = compiled()
-    text = critic_reads(plan, source, 5)
+    text = as_text(critic_reads(plan, source, 5))
     assert "N/A" not in text and "Problem:" not in text
     assert text.endswith("Count them in your picture.")
+
+
+LAYOUT = re.compile(
+    r"(Problem: [^\n].*?)?(\n\n)?(Reference solution: [^\n].*?)?(\n\n)?((Teacher|Student): .*)?", re.DOTALL
+)
+"""What stands before a reply, in training as in use."""
+
+
+@pytest.mark.parametrize("data", [(), pytest.param((SHARED_DATA,), marks=needs_data)])
+def test_what_stands_before_a_reply_is_laid_out_in_training_as_it_is_in_use(data: tuple[Path, ...]) -> None:
+    plan, source = compiled(*data)
+    used = before_and_reply(critic_reads(plan, source, 0))
+    assert used is not None
+    problem, reference, talk = used[0].split("\n\n")
+    assert (problem[:9], reference[:20], talk[:9]) == ("Problem: ", "Reference solution: ", "Teacher: ")
+    found = find_spec(str(SPEC / "reward"), [str(each) for each in data])
+    compilation = found.compile()
+    assert compilation.plan is not None
+    rows = CaseSource(compilation.plan, found.folders, tuple(each.path for each in compilation.sources))
+    for pairing in pairings_of(compilation.plan):
+        prompts = {pair.prompt for pair in pairs_of(compilation.plan, pairing, rows)[0]}
+        assert prompts
+        assert not [prompt for prompt in prompts if not LAYOUT.fullmatch(prompt)]
+        assert not [prompt for prompt in prompts if re.search(r"^(tutor|student|Tutor):", prompt, re.MULTILINE)]
+        talks = pairing.name != "gsm8k_pairs"  # which has no student
+        assert all(("\nStudent: " in f"\n{prompt}" or "\nTeacher: " in f"\n{prompt}") == talks for prompt in prompts)
 
 
 @needs_data

@@ -11,10 +11,10 @@ from typing import Any
 
 import orjson
 
-from tripos_compiler.plan import Settings, Texts
+from tripos_compiler.plan import Expr, Settings, Texts
 from tripos_compiler.plan.base import canonical
 from tripos_runtime.calling import Called, Caller
-from tripos_runtime.models.base import Message, ModelError, Reply, Request
+from tripos_runtime.models.base import Message, ModelError, Reply, Request, Turn
 from tripos_runtime.reading import format_note
 from tripos_runtime.statuses import OK, REFUSED, status_of_text
 
@@ -65,11 +65,14 @@ class Question:
     settings: Settings
     schema: dict[str, Any] | None
     reader: Reader
+    chat: Expr | None = None
+    """Of a reward model: the dialogue that it judges."""
 
     def digest(self, identity: str, sent: Sequence[Message], number: int = 0) -> str:
         """The digest of a request that has these messages, to the model of that identity. The number of a sample is not
         in it but for the seed that it has; the schema is, whether or not the model is held to it."""
-        text = dumps([[message.role, message.content] for message in sent])
+        told = ([each.speaker] if isinstance(each, Turn) else [] for each in sent)
+        text = dumps([[each.role, each.content, *more] for each, more in zip(sent, told, strict=True)])
         about = self._told if self.settings.seed is None else self._about(self.settings.of_sample(number))
         told = b"\0".join((identity.encode(), about, text.encode("utf-8", "replace")))
         return blake2b(told, digest_size=16).hexdigest()

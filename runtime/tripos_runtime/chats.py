@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from tripos_runtime.models.base import Message
+from tripos_runtime.models.base import Message, Turn
 
 ASSISTANTS = frozenset(("assistant", "gpt", "model"))
 """What data sets of chats call the side that is asked."""
@@ -31,6 +31,19 @@ def chat_messages(turns: Sequence[Mapping[str, str]], role: str) -> list[Message
             text = f"{turn['speaker']}: {turn['text']}" if len(others) > 1 else turn["text"]
             said.append(Message("user", text))
     return joined(said)
+
+
+def judged_messages(turns: Sequence[Mapping[str, str]]) -> list[Turn]:
+    """The turns of a dialogue whose last one is judged: those of whoever spoke last as replies, all others as messages
+    of the user, each on its own and with the name of its speaker.
+
+    >>> talk = [{"speaker": "Ann", "text": "It is 18."}, {"speaker": "Teacher", "text": "Why?"}]
+    >>> [(each.role, each.content, each.speaker) for each in judged_messages(talk)]
+    [('user', 'It is 18.', 'Ann'), ('assistant', 'Why?', 'Teacher')]
+    """
+    last = turns[-1]["speaker"] if turns else None
+    roles = ["assistant" if each["speaker"] == last else "user" for each in turns]
+    return [Turn(role, each["text"], each["speaker"]) for role, each in zip(roles, turns, strict=True)]
 
 
 def own_speaker(turns: Sequence[Mapping[str, str]], role: str) -> str | None:

@@ -14,7 +14,7 @@ from tripos_compiler.semantics.library import json
 from tripos_compiler.semantics.library.kinds import Dialogue
 from tripos_runtime.asking import Question
 from tripos_runtime.cases import Case
-from tripos_runtime.chats import chat_messages
+from tripos_runtime.chats import chat_messages, judged_messages
 from tripos_runtime.conversing import said_to, systems
 from tripos_runtime.foreseen_talks import awaited, whole
 from tripos_runtime.models.base import Message
@@ -77,9 +77,11 @@ class PromptSizes:
                 seen[param] = Missing(reason.step, PENDING)
                 waits |= outline.expression(expr).waits
         inner = Outline(seen, case.language, self.sources.axes, known, step.args, names)
-        return self._texts(self.questions.of(step, case.language), inner, case, self.questions.metrics(step)) + Size(
-            waits=waits
-        )
+        question = self.questions.of(step, case.language)
+        size = self._texts(question, inner, case, self.questions.metrics(step)) + Size(waits=waits)
+        if question.chat is not None:
+            size += self._said(lambda chat: judged_messages(evaluate(chat, seen)), question.chat, inner)
+        return size
 
     def _asked(self, step: Ask, names: Mapping[str, Any], case: Case, known: Known) -> Size:
         """The size of what is sent for an ask but for what is not there yet."""

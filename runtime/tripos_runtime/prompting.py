@@ -12,7 +12,7 @@ from tripos_compiler.semantics.names import names_in
 from tripos_compiler.semantics.render import render
 from tripos_runtime.asking import Question
 from tripos_runtime.cases import Case
-from tripos_runtime.chats import chat_messages, joined
+from tripos_runtime.chats import chat_messages, joined, judged_messages
 from tripos_runtime.models.base import Message
 from tripos_runtime.shots import shot_messages
 from tripos_runtime.sources import Sources
@@ -65,7 +65,9 @@ def grade_messages(
     args = {param: evaluate(expr, names) for param, expr in step.args.items()}
     replies = names.get(REPLIES, frozenset())
     told = {param for param, expr in step.args.items() if not replies.isdisjoint(names_in(expr))}
-    return messages(question, {**sources.names, **args, REPLIES: told}, case.language, sources.axes, metrics)
+    names = {**sources.names, **args, REPLIES: told}
+    judged = [] if question.chat is None else judged_messages(evaluate(question.chat, names))
+    return messages(question, names, case.language, sources.axes, metrics, judged=judged)
 
 
 def messages(
@@ -75,18 +77,19 @@ def messages(
     axes: Mapping[str, Axis],
     metrics: Sequence[Metric] = (),
     before: tuple[Sequence[Message], Sequence[Message]] = ((), ()),
+    judged: Sequence[Message] = (),
 ) -> tuple[Message, ...]:
     """The messages of a question in a language, with the note on the reply's format at the end. `before` the prompt
-    stand shots and the turns of a chat; where nothing but the system message is there, it is sent as the user's, since
-    somebody has to begin."""
+    stand shots and the turns of a chat, behind it those of a dialogue that is `judged`; where nothing but the system
+    message is there, it is sent as the user's, since somebody has to begin."""
     shots, chat = before
     system = "" if question.system is None else render(question.system[language], names, language, axes, metrics)
     asked = "" if question.prompt is None else render(question.prompt[language], names, language, axes, metrics)
-    last = [asked] if question.prompt is not None else []
+    last = [asked] if question.prompt is not None and (asked.strip() or not judged) else []
     if question.schema is not None:
         last.append(question.note(language))
     prompt = [Message("user", "\n\n".join(last))] if last else []
-    said = [*shots, *joined([*chat, *prompt])]
+    said = [*shots, *joined([*chat, *prompt]), *judged]
     if not system:  # no condition of its texts may hold
         return tuple(said)
     return (Message("system", system), *said) if said else (Message("user", system),)

@@ -42,7 +42,8 @@ class Questions:
     def _judged(self, step: Judging, locale: str) -> Question:
         scorer, metrics = self.plan.scorer(step.scorer), self.metrics(step)
         reader = verdict_reader(scorer) if isinstance(step, Compare) else grade_reader(scorer, metrics, locale)
-        return Question(scorer.system, scorer.prompt, scorer.settings, grade_schema(scorer, metrics), reader)
+        schema = grade_schema(scorer, metrics)
+        return Question(scorer.system, scorer.prompt, scorer.settings, schema, reader, scorer.chat)
 
 
 def reply_reader(returns: Type | None, axes: Sequence[Axis], locale: str) -> Reader:

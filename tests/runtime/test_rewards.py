@@ -20,7 +20,7 @@ from tripos.project import find_spec
 from tripos.wiring import limits_of
 from tripos_runtime.binding import BindingError, bind
 from tripos_runtime.models import Endpoint, Message, Model, ModelError, Price, Reply, Request, open_model
-from tripos_runtime.models.base import FREE
+from tripos_runtime.models.base import FREE, Turn
 from tripos_runtime.models.reward_artefact import open_reward
 from tripos_runtime.models.rewards import FULL, BatchedReward, Chat
 
@@ -184,6 +184,39 @@ def test_of_a_reward_for_each_token_the_last_counts() -> None:
         "vllm-pooling/tutor", lambda sent: {"data": [{"index": 0, "data": [[0.5], [-1.25]]}]}, user("a")
     )
     assert texts_of(replies) == ["-1.25"]
+
+
+def test_vllm_pools_each_dialogue_as_messages_in_a_request_of_its_own() -> None:
+    chats: list[Chat] = [
+        (Message("system", "judge"), Turn("user", "12?", "Student"), Turn("assistant", said, "Teacher"))
+        for said in ("Why?", "No, it is 13.")
+    ]
+
+    def number(sent: Sent) -> Any:
+        return {"data": [{"index": 0, "data": [[9.0], [float(len(sent.body["messages"][-1]["content"]))]]}]}
+
+    replies, sent = served("vllm-pooling/tutor", number, chats)
+    assert texts_of(replies) == ["4.0", "13.0"]
+    assert {each.path for each in sent} == {"/pooling"}
+    bodies = sorted((each.body for each in sent), key=lambda body: len(body["messages"][-1]["content"]))
+    assert bodies[0] == {
+        "model": "tutor",
+        "messages": [
+            {"role": "system", "content": "judge"},
+            {"role": "user", "content": "12?"},
+            {"role": "assistant", "content": "Why?"},
+        ],
+        "add_generation_prompt": False,
+        "use_activation": False,
+    }
+
+
+def test_servers_of_texts_are_sent_a_dialogue_as_a_transcript() -> None:
+    chat = (Message("user", "2 × 6?"), Turn("user", "12?", "Ann"), Turn("assistant", "Why?", "Teacher"))
+    _, sent = served("tei/tutor", tei, [chat])
+    assert sent[0].body["inputs"] == [["2 × 6?\n\nAnn: 12?\nTeacher: Why?"]]
+    _, sent = served("vllm-score/tutor", vllm_score, [chat])
+    assert (sent[0].body["text_1"], sent[0].body["text_2"]) == (["2 × 6?\n\nAnn: 12?"], ["Why?"])
 
 
 def test_vllm_scores_what_comes_before_with_the_last_message() -> None:

@@ -266,6 +266,8 @@ def printed(scorer: Scorer, language: str) -> list[str]:
             for inner in part.parts if isinstance(part, Passage) else (part,):
                 if isinstance(inner, Hole):
                     found |= dict.fromkeys(name for name in _roots(inner.expr.model_dump()) if name in scorer.params)
+    if scorer.chat is not None:
+        found |= dict.fromkeys(name for name in _roots(scorer.chat.model_dump()) if name in scorer.params)
     return list(found)
 
 

@@ -196,7 +196,13 @@ CONSTRUCTS: tuple[Construct, ...] = (
     ),
     Construct("shot_prompt", ("shots",), "prompt LABELS", "the question of a worked example", keyword="prompt"),
     Construct("reply", ("shots",), "reply LABELS", "the answer of a worked example"),
-    Construct("chat", ("ask",), "chat VALUE", "a dialogue that comes before the prompt, as messages", once=True),
+    Construct(
+        "chat",
+        ("ask", "scorer"),
+        "chat VALUE",
+        "a dialogue as messages: before the prompt of an `ask`, behind that of a reward model",
+        once=True,
+    ),
     Construct("continue", ("ask",), "continue STEP", "goes on where a conversation ended", once=True),
     Construct(
         "shots",

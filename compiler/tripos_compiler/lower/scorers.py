@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.expressions import Elaborator
 from tripos_compiler.lower.formulas import late_formulas, lower_formula, lower_formulas
 from tripos_compiler.lower.functions import free_name, lower_python_scorer
 from tripos_compiler.lower.locale import numbers_of
@@ -13,10 +14,10 @@ from tripos_compiler.lower.parameters import Parameters, lower_parameters
 from tripos_compiler.lower.settings import lower_settings
 from tripos_compiler.lower.templates import FilledHole, Localised, lower_texts
 from tripos_compiler.lower.treatments import template_exprs
-from tripos_compiler.plan import MetricsType, NumberType, Scorer, Settings, Type
+from tripos_compiler.plan import DialogueType, Expr, MetricsType, NumberType, Scorer, Settings, Type
 from tripos_compiler.program import KINDS, FormulaScorer, Program
 from tripos_compiler.resolve import scorer_name
-from tripos_compiler.scope import Binding
+from tripos_compiler.scope import Binding, Scope
 from tripos_compiler.semantics.library import shown
 from tripos_compiler.semantics.names import names_in
 from tripos_compiler.source import Span
@@ -123,14 +124,16 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
     if lost_part(program, statement):
         forget(program, mark, "E0402")  # what was left out may be the text in the other language
     settings = lower_settings(program, statement)
-    if prompt is None or given is None or not fair or (systems and system is None):
+    chat = _chat(program, scope, statement, given)
+    if prompt is None or given is None or not fair or (systems and system is None) or chat is False:
         return
     if given.type is None and not _mentions_metrics(prompt.holes, system.holes if system else {}):
         help_ = "put `{{ metrics }}` where the rubric belongs"
         message = f"scorer `{name.text}` gives metrics, and no text tells the judge which"
         program.diagnostics.error("E0701", message, prompts[0].head, help=help_)
         return
-    _check_arguments_shown(program, name, parameters, prompt, system)
+    history = None if isinstance(chat, bool) else chat
+    _check_arguments_shown(program, name, parameters, prompt, system, history)
     program.index.define("scorer", name.text, name.span, detail=f"{parameters.shown(name.text)} -> {given.shown}")
     scorer = Scorer(
         name=name.text,
@@ -138,6 +141,7 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
         params=parameters.types,
         system=system.texts if system else None,
         prompt=prompt.texts,
+        chat=history,
         gives=given.type,
         reward=given.reward,
         settings=settings,
@@ -147,12 +151,33 @@ def _judge(program: Program, statement: Statement, name: Name, parameters: Param
     program.scorers.setdefault(name.text, scorer)
 
 
+def _chat(program: Program, scope: Scope, statement: Statement, gives: Gives | None) -> Expr | bool | None:
+    """The dialogue that a reward model judges; None where there is none, False where it is wrong."""
+    written = statement.one_of("chat")
+    if written is None:
+        return None
+    if gives is not None and not gives.reward:
+        help_ = "put it into the prompt: `{{ transcript(…) }}`"
+        message = "a judge that writes is sent no dialogue as messages: it would go on with it"
+        program.diagnostics.error("E0705", message, written.head, help=help_)
+        return False
+    typed = Elaborator(program, scope).expression(written.syntax("value"), DialogueType(), "what is chatted")
+    return False if typed is None else typed.expr
+
+
 def _check_arguments_shown(
-    program: Program, name: Name, parameters: Parameters, prompt: Localised, system: Localised | None
+    program: Program,
+    name: Name,
+    parameters: Parameters,
+    prompt: Localised,
+    system: Localised | None,
+    chat: Expr | None,
 ) -> None:
     """A judge that is not shown what it is given grades something else, such as a question without its reply."""
     texts = [prompt.texts, *([system.texts] if system is not None else [])]
     for parameter, binding in parameters.scope.items():
+        if chat is not None and parameter in names_in(chat):
+            continue
         silent = [
             language
             for language in program.languages

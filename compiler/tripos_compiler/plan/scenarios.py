@@ -79,6 +79,8 @@ class Scorer(Part):
     params: dict[str, Type]
     system: Texts | None = None
     prompt: Texts
+    chat: Expr | None = None
+    """Of a reward model: the dialogue that it judges, sent as messages behind the prompt. Who spoke last is judged."""
     gives: Type | None
     """`None`: the metrics that the allocation table gives the scenario."""
     reward: bool = False

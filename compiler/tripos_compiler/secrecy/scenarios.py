@@ -378,6 +378,9 @@ class Following:
         known: set[int] = set()
         for texts in (scorer.system, scorer.prompt):
             told += self._texts(texts, own, statement.head, known)
+        if scorer.chat is not None:
+            known.add(id(scorer.chat))
+            told.append(Told(own.all(scorer.chat), place, f"`{step.scorer}` tells"))
         if step.when is not None:
             whether = f"whether `{step.scorer}` is asked tells"
             told.append(Told(flows.all(step.when), place, whether))

@@ -19,6 +19,14 @@ class Message:
 
 
 @dataclass(frozen=True)
+class Turn(Message):
+    """A message that is a turn of a dialogue which is judged. A model that reads messages is not told `speaker`; one
+    that reads a text is."""
+
+    speaker: str = ""
+
+
+@dataclass(frozen=True)
 class Request:
     """Everything that is sent.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import orjson
 
-from tripos_runtime.models.base import Message
+from tripos_runtime.models.base import Message, Turn
 from tripos_runtime.models.replies import whole
 
 
@@ -15,7 +15,9 @@ def as_json(messages: tuple[Message, ...]) -> bytes:
     b'[{"role":"user","content":"hi"}]'
     """
     try:
-        return orjson.dumps(messages)
+        if not messages or not isinstance(messages[-1], Turn):
+            return orjson.dumps(messages)
+        return orjson.dumps([{"role": message.role, "content": message.content} for message in messages])
     except TypeError:  # half a surrogate pair is no text that JSON can hold
         return orjson.dumps([{"role": message.role, "content": whole(message.content)} for message in messages])
 

@@ -52,6 +52,6 @@ def _check_reward(name: str) -> None:
 
         open_mock_reward(name)
     elif name.startswith("reward/"):
-        from tripos_runtime.models.reward_artefact import manifest_at
+        from tripos_runtime.models.reward_artefact import check_reward
 
-        manifest_at(name.removeprefix("reward/"))
+        check_reward(name.removeprefix("reward/"))

@@ -1,6 +1,7 @@
-"""Reward models that Tripos trained: a folder with a manifest, whose weights are named by their digest.
+"""Reward models on this machine: a folder with a manifest, which Tripos trained; a folder with a sequence classifier
+of transformers; or the name of such a one on the Hugging Face Hub. All are named by the digest of their weights.
 
-`open_reward` is the one place where such a folder becomes a model. What loads weights comes in there, and nothing else
+`open_reward` is the one place where such a name becomes a model. What loads weights comes in there, and nothing else
 of the runtime has to change.
 """
 
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tripos_runtime.models.base import ModelError
+from tripos_runtime.models.classifier_reward import HUB, folder_name, hub_name, is_classifier, open_classifier, open_hub
 from tripos_runtime.models.rewards import RewardModel
 from tripos_runtime.models.trained_reward import KIND, open_trained
 
@@ -32,7 +34,7 @@ class Manifest:
 
 def read_manifest(path: Path) -> Manifest:
     """The manifest of a folder. Raises `ModelError` R0234 where there is none, or it lacks what it must say."""
-    train = "`reward/PATH` names the folder of a trained reward model, which holds its manifest"
+    train = "`reward/PATH` names the folder of a trained reward model, or of a sequence classifier of transformers"
     try:
         said = json.loads((path / MANIFEST).read_text("utf-8"))
     except FileNotFoundError as error:
@@ -55,9 +57,15 @@ def pinned_name(name: str) -> str:
     """
     if not name.startswith("reward/"):
         return name
+    if name.startswith(f"reward/{HUB}"):
+        return hub_name(name.removeprefix(f"reward/{HUB}"))
     path, pinned = _parted(name.removeprefix("reward/"))
+    folder = Path(path).expanduser()
+    if _holds_classifier(folder):
+        found = folder_name(folder, path)
+        return found if pinned is None or found.rpartition("@")[2].startswith(pinned[:SHORT]) else name
     try:
-        manifest = read_manifest(Path(path).expanduser())
+        manifest = read_manifest(folder)
     except ModelError:
         return name
     if pinned is not None and not manifest.digest.startswith(pinned):
@@ -71,13 +79,25 @@ def _parted(path: str) -> tuple[str, str | None]:
     return (folder, pinned) if found and PINNED.fullmatch(pinned) else (path, None)
 
 
+def _holds_classifier(folder: Path) -> bool:
+    return not (folder / MANIFEST).exists() and is_classifier(folder)
+
+
 def manifest_at(path: str) -> Manifest:
     """The manifest of the folder that `FOLDER` or `FOLDER@DIGEST` names. Raises `ModelError` R0234."""
     return read_manifest(Path(_parted(path)[0]).expanduser())
 
 
+def check_reward(path: str) -> None:
+    """Raises `ModelError` R0234 where a name cannot be that of a reward model: a folder that holds none. What lies on
+    the Hub is looked at when it is opened."""
+    if not path.startswith(HUB) and not _holds_classifier(Path(_parted(path)[0]).expanduser()):
+        manifest_at(path)
+
+
 def open_reward(path: str) -> RewardModel:
-    """The reward model in a folder, ready to score; the beginning of its digest may follow, `FOLDER@DIGEST`.
+    """The reward model in a folder, ready to score; the beginning of its digest may follow, `FOLDER@DIGEST`. So is one
+    of the Hub, `hf:OWNER/NAME` or `hf:OWNER/NAME@REVISION`.
 
     Raises `ModelError` R0234 where the folder holds none, R0235 where this version has no engine for its kind, R0237
     where it is another than its digest says, and R0238 where the libraries are lacking.
@@ -86,7 +106,13 @@ def open_reward(path: str) -> RewardModel:
     Traceback (most recent call last):
     tripos_runtime.models.base.ModelError: there is no reward model in `no/such/folder`
     """
-    manifest, pinned = manifest_at(path), _parted(path)[1]
+    if path.startswith(HUB):
+        return open_hub(path.removeprefix(HUB))
+    written, pinned = _parted(path)
+    folder = Path(written).expanduser()
+    if _holds_classifier(folder):
+        return open_classifier(folder, written, pinned)
+    manifest = manifest_at(path)
     if manifest.kind == KIND:
         return open_trained(manifest.path, manifest.digest, pinned)
     message = f"this version has no engine for reward models of the kind `{manifest.kind}`"

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from tripos_runtime.models.base import FREE, Message, ModelError, Price, Reply, Request
+from tripos_runtime.models.base import FREE, Message, ModelError, Price, Reply, Request, Turn
 
 Chat = tuple[Message, ...]
 
@@ -68,12 +68,29 @@ def is_reward(name: str) -> bool:
 
 
 def as_text(chat: Chat) -> str:
-    """A chat as one text, for models that take no messages.
+    """A chat as one text, for models that take no messages; the turns of a dialogue are a transcript.
 
     >>> as_text((Message("system", "You grade."), Message("user", "2 + 2 = 5")))
     'You grade.\\n\\n2 + 2 = 5'
+    >>> as_text((Message("user", "2 + 2?"), Turn("user", "5", "Ann"), Turn("assistant", "Why?", "Teacher")))
+    '2 + 2?\\n\\nAnn: 5\\nTeacher: Why?'
     """
-    return "\n\n".join(message.content for message in chat)
+    turns = "\n".join(f"{message.speaker}: {message.content}" for message in chat if isinstance(message, Turn))
+    return "\n\n".join(
+        [*(message.content for message in chat if not isinstance(message, Turn)), *([turns] if turns else [])]
+    )
+
+
+def before_and_reply(chat: Chat) -> tuple[str, str] | None:
+    """What stands before the reply that is judged, without the system message, and the reply; None of a chat that has
+    no dialogue.
+
+    >>> before_and_reply((Message("system", "Judge."), Turn("user", "5", "Ann"), Turn("assistant", "Why?", "T")))
+    ('Ann: 5', 'Why?')
+    """
+    if not chat or not isinstance(chat[-1], Turn):
+        return None
+    return as_text(tuple(each for each in chat[:-1] if each.role != "system")), chat[-1].content
 
 
 @dataclass

@@ -3,12 +3,14 @@
 | name | sends | reads |
 | --- | --- | --- |
 | `vllm-pooling/NAME` | `POST /pooling`, `{"model", "input": [texts]}` | `data[i].data`: a number, or one for each token, of which the last counts |
+| | for a dialogue that is judged `POST /pooling`, `{"model", "messages": [messages], "use_activation": false}`, one request for each | the same |
 | `vllm-score/NAME` | `POST /score`, `{"model", "text_1": [texts], "text_2": [texts]}`: all but the last message, and the last | `data[i].score` |
 | `tei/NAME` | `POST /predict`, `{"inputs": [[text], …], "raw_scores": true}` | the score of the one label |
 """  # noqa: E501 - the forms of requests are told from each other in one glance
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +18,7 @@ from typing import Any
 import aiohttp
 import orjson
 
-from tripos_runtime.models.base import FREE, Endpoint, ModelError, Price
+from tripos_runtime.models.base import FREE, Endpoint, ModelError, Price, Turn
 from tripos_runtime.models.connections import Line, headers_of
 from tripos_runtime.models.direct import base_url_of, key_of, openai_headers
 from tripos_runtime.models.litellm_errors import Place, answer_error, model_error
@@ -38,6 +40,8 @@ class _Form:
     most: int
     body: Callable[[str, Sequence[Chat]], Mapping[str, Any]]
     values: Callable[[Any], list[float]]
+    dialogue: Callable[[str, Chat], Mapping[str, Any]] | None = None
+    """The request of one dialogue that is judged, where it is not sent as a text."""
 
 
 class ServedReward:
@@ -64,9 +68,16 @@ class ServedReward:
         self._line = Line(f"{base_url}{self._form.path}", headers, timeout_s, (key,))
 
     async def score(self, chats: Sequence[Chat]) -> Sequence[float]:
-        """The rewards of some chats, from one request. Raises `ModelError`."""
+        """The rewards of some chats, from one request, or of dialogues from one each. Raises `ModelError`."""
+        alone = self._form.dialogue
+        if alone is None or not all(isinstance(chat[-1], Turn) for chat in chats):
+            return await self._asked(self._form.body(self._model, chats))
+        found = await asyncio.gather(*(self._asked(alone(self._model, chat)) for chat in chats))
+        return [reward for each in found for reward in each]
+
+    async def _asked(self, body: Mapping[str, Any]) -> list[float]:
         try:
-            answer = await self._line.post(orjson.dumps(self._form.body(self._model, chats)))
+            answer = await self._line.post(orjson.dumps(body))
         except (aiohttp.ClientError, OSError) as error:
             raise model_error(error, self.name, self._place.address, self._place.key_variables) from error
         if answer.status != 200:
@@ -85,6 +96,13 @@ class ServedReward:
 
 def _pooling_body(model: str, chats: Sequence[Chat]) -> Mapping[str, Any]:
     return {"model": model, "input": [as_text(chat) for chat in chats]}
+
+
+def _dialogue_body(model: str, chat: Chat) -> Mapping[str, Any]:
+    """The server puts the messages into the model's chat template. A reward is the number itself: a server that applies
+    an activation would make all high ones equal."""
+    messages = [{"role": message.role, "content": message.content} for message in chat]
+    return {"model": model, "messages": messages, "add_generation_prompt": False, "use_activation": False}
 
 
 def _score_body(model: str, chats: Sequence[Chat]) -> Mapping[str, Any]:
@@ -148,7 +166,7 @@ _VLLM = Provider(None, ("VLLM_API_KEY",), ("VLLM_BASE_URL",), key_unset=NO_KEY)
 _TEI = Provider(None, ("TEI_API_KEY",), ("TEI_BASE_URL",), key_unset=NO_KEY)
 
 FORMS: Mapping[str, _Form] = {
-    "vllm-pooling": _Form(_VLLM, "/pooling", 64, _pooling_body, _pooled),
+    "vllm-pooling": _Form(_VLLM, "/pooling", 64, _pooling_body, _pooled, _dialogue_body),
     "vllm-score": _Form(_VLLM, "/score", 64, _score_body, _scored),
     "tei": _Form(_TEI, "/predict", 32, _predict_body, _predicted),
 }

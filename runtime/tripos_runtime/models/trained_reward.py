@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tripos_runtime.models.base import FREE, ModelError, Price
 from tripos_runtime.models.reward_network import RewardNetwork, packed, parted, read_network
-from tripos_runtime.models.rewards import Chat, as_text
+from tripos_runtime.models.rewards import Chat, as_text, before_and_reply
 
 KIND = "tripos.reward/1"
 """The kind of a manifest that this loads."""
@@ -40,18 +40,17 @@ class TrainedReward:
 
     async def score(self, chats: Sequence[Chat]) -> Sequence[float]:
         """The rewards. Raises `ModelError` R0239 where the weights cannot be loaded."""
-        texts = [as_text(chat) for chat in chats]
-        return await asyncio.get_running_loop().run_in_executor(self._thread, self._score, texts)
+        return await asyncio.get_running_loop().run_in_executor(self._thread, self._score, chats)
 
     async def close(self) -> None:
         """Ends the thread."""
         self._thread.shutdown()
 
-    def _score(self, texts: Sequence[str]) -> list[float]:
+    def _score(self, chats: Sequence[Chat]) -> list[float]:
         if self._network is None:
             self._network = _loaded(self.name, self.folder)
         marker = self._network.shape.marker
-        return self._network.rewards([parted(text, marker) for text in texts])
+        return self._network.rewards([before_and_reply(chat) or parted(as_text(chat), marker) for chat in chats])
 
 
 def open_trained(folder: Path, digest: str, pinned: str | None) -> TrainedReward:
@@ -65,7 +64,7 @@ def open_trained(folder: Path, digest: str, pinned: str | None) -> TrainedReward
     if digest_of(folder) != digest:
         message = f"the files in `{folder}` are not those that its manifest names"
         raise ModelError("R0237", message, "copy the folder again, or train again", fatal=True)
-    _need()
+    need_libraries("a trained reward model")
     return TrainedReward(f"reward/{folder}@{digest[:12]}", folder)
 
 
@@ -93,23 +92,29 @@ def model_files(folder: Path) -> list[Path]:
     return found
 
 
-def _need() -> None:
+def need_libraries(what: str) -> None:
+    """Raises `ModelError` R0238 where torch or transformers is not installed; `what` needs them."""
     import importlib.util
 
     lacking = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
     if lacking:
         some = " and ".join(f"`{name}`" for name in lacking)
-        raise ModelError("R0238", f"a trained reward model needs {some}", "pip install 'tripos[train]'", fatal=True)
+        raise ModelError("R0238", f"{what} needs {some}", "pip install 'tripos[train]'", fatal=True)
 
 
-def _loaded(name: str, folder: Path) -> RewardNetwork:
+def quieten() -> None:
+    """Keeps transformers silent, and its threads from taking the cores of the run that goes on beside them."""
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    # Threads that spin while they wait for each other take the cores from the run that goes on beside them.
+    # Threads that spin while they wait for each other take cores for nothing.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     import transformers
 
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()
+
+
+def _loaded(name: str, folder: Path) -> RewardNetwork:
+    quieten()
     try:
         return packed(read_network(folder))
     except Exception as error:  # of whatever kind, from the libraries

@@ -23,6 +23,25 @@ def speaker_turns(dialogue: Dialogue, speaker: str) -> Dialogue:
     return [turn for turn in dialogue if turn["speaker"].casefold() == speaker.casefold()]
 
 
+def with_turn(dialogue: Dialogue, speaker: str, text: str) -> Dialogue:
+    """A dialogue with one more turn at its end.
+
+    >>> with_turn([{"speaker": "student", "text": "It is 18."}], "teacher", "Why?")[-1]
+    {'speaker': 'teacher', 'text': 'Why?'}
+    """
+    return [*dialogue, {"speaker": speaker, "text": text}]
+
+
+def renamed(dialogue: Dialogue, speaker: str, name: str) -> Dialogue:
+    """A dialogue in which a speaker has another name; the old one is compared in capitals or not.
+
+    >>> renamed([{"speaker": "tutor", "text": "Why?"}, {"speaker": "student", "text": "Because."}], "Tutor", "Teacher")
+    [{'speaker': 'Teacher', 'text': 'Why?'}, {'speaker': 'student', 'text': 'Because.'}]
+    """
+    old = speaker.casefold()
+    return [{**turn, "speaker": name} if turn["speaker"].casefold() == old else turn for turn in dialogue]
+
+
 def transcript(dialogue: Dialogue) -> str:
     """A dialogue with a line for each turn, the speaker first.
 

@@ -117,6 +117,8 @@ GROUPS: dict[str, tuple[Function, ...]] = {
     "Dialogues": (
         define(dialogues.turns),
         define(dialogues.speaker_turns),
+        define(dialogues.with_turn),
+        define(dialogues.renamed),
         define(dialogues.transcript),
     ),
     "Trees": (
