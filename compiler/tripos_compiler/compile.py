@@ -11,7 +11,7 @@ from tripos_compiler.diagnostics.silence import Silenced, silence
 from tripos_compiler.index import Index
 from tripos_compiler.lower.allocation import lower_allocation
 from tripos_compiler.lower.calls import embedded_once
-from tripos_compiler.lower.contamination import check_learned
+from tripos_compiler.lower.contamination import check_kept_out, check_learned
 from tripos_compiler.lower.datasets import lower_datasets
 from tripos_compiler.lower.declarations import (
     lower_arms,
@@ -110,6 +110,7 @@ def compile_spec(
         if secrecy:
             prove(program)
         check_learned(program)
+        check_kept_out(program)
         check_marks(program)
         check_released(program)
         unused_declarations(program)

@@ -18,8 +18,8 @@ SPECS = Path(__file__).parents[2] / "specs"
     ("name", "release", "shared"),
     [
         ("cjeval", "cjeval-2.0.0", {"choices", "judging"}),
-        ("mathtutorbench", "mathtutorbench-1.0.0", {"transcripts"}),
-        ("mathtutorbench/reward", "tutor_reward-1.0.0", {"judging", "transcripts"}),
+        ("mathtutorbench", "mathtutorbench-2.0.0", {"transcripts"}),
+        ("mathtutorbench/reward", "tutor_reward-2.0.0", {"judging", "transcripts"}),
     ],
 )
 def test_a_release_holds_what_its_benchmark_uses_of_the_shared_files_and_is_verified(

@@ -64,7 +64,7 @@ def train(folder: Path, encoder: Path, **more: Any) -> dict[str, Any]:
 @pytest.fixture(scope="session")
 def trained(tmp_path_factory: pytest.TempPathFactory, encoder: Path) -> Path:
     folder = tmp_path_factory.mktemp("trained") / "critic"
-    train(folder, encoder)
+    train(folder, encoder, context=0)
     return folder
 
 
@@ -112,7 +112,7 @@ def test_one_step_with_all_weights_changes_the_base_and_prefers_the_better(tmp_p
 
 
 def test_the_same_recipe_makes_the_same_model(tmp_path: Path, encoder: Path, trained: Path) -> None:
-    again = train(tmp_path / "critic", encoder)["model_sha256"]
+    again = train(tmp_path / "critic", encoder, context=0)["model_sha256"]
     assert again == json.loads((trained / "manifest.json").read_text("utf-8"))["digest"]
 
 
@@ -126,6 +126,14 @@ def test_a_reward_depends_neither_on_its_batch_nor_on_its_place_in_it(trained: P
 def test_what_stands_before_the_reply_is_not_read_without_context(trained: Path) -> None:
     one, two = rewards(open_reward(str(trained)), f"Student: yes\nTeacher: {GOOD}", f"Student: no\nTeacher: {GOOD}")
     assert one == two
+
+
+def test_what_stands_before_the_reply_is_read_as_far_as_the_base_reads(tmp_path: Path, encoder: Path) -> None:
+    report = train(tmp_path / "critic", encoder)
+    assert report["recipe"]["context"] == 64 - 32 - 3
+    critic = str(tmp_path / "critic")
+    one, two = rewards(open_reward(critic), f"Student: yes\nTeacher: {GOOD}", f"Student: no\nTeacher: {GOOD}")
+    assert one != two
 
 
 def test_a_folder_whose_weights_were_changed_is_refused(tmp_path: Path, encoder: Path) -> None:

@@ -17,10 +17,11 @@ import orjson
 
 from tripos.failure import Failure
 from tripos.training.asked import Asking, Beside, Messages
-from tripos.training.reward.pairing import FORMAT, prompt_of, replies_of
+from tripos.training.reward.pairing import FORMAT, KEPT_OUT, kept_out_of, prompt_of, replies_of
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Pairing, Plan
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.learned_texts import learned_texts
 from tripos_compiler.semantics.near import ALIKE, NearTexts, what_counts
 from tripos_runtime.cases import CaseSource
 from tripos_runtime.sources import SourceRow
@@ -109,12 +110,16 @@ def _examples(
     """The examples of one export; `left_out` and `near` take what is none."""
     asking = None if export.asks is None else Asking(plan, source, export.asks)
     besides = None if export.beside is None else Beside(plan, source, export.beside)
+    kept_out = kept_out_of(plan, export, source)
     for number, row in enumerate(source.sources.stream(plan.dataset(export.dataset)), 1):
         rows = {export.alias: row}
         names = {export.alias: row.values, **source.sources.names}
         try:
             if export.where is not None and not evaluate(export.where, names):
                 left_out["filtered"] += 1
+                continue
+            if kept_out is not None and kept_out.find(learned_texts(export, names)) is not None:
+                left_out[KEPT_OUT] += 1
                 continue
             if export.beside is not None and besides is not None:
                 other = besides.of(export.dataset, row, names)

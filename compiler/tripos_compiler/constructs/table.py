@@ -348,7 +348,11 @@ CONSTRUCTS: tuple[Construct, ...] = (
     Construct("rows", ("export",), "rows STEP", "whose replies are exported", once=True),
     Construct("only", ("export",), "where FILTER", "which replies are exported", once=True, keyword="where"),
     Construct(
-        "holds", ("export",), "holds out SUBSETS...", "whose items are left out (default: all subsets)", once=True
+        "holds",
+        ("export",),
+        "holds out SUBSETS...",
+        "whose items are left out (default: all subsets); of rows of data, data sets whose texts are",
+        once=True,
     ),
     Construct("format", ("export",), "format chat|completion", "how a line is written", once=True),
 )

@@ -14,6 +14,7 @@ from tripos_compiler.lower.treatments import template_exprs
 from tripos_compiler.plan import Ask, Data, Expr, Pairing, Retrieve, Template
 from tripos_compiler.program import Program
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.learned_texts import KeptOut, learned_texts
 from tripos_compiler.semantics.names import parts_of, paths_in
 from tripos_compiler.semantics.near_copies import NearCopies
 from tripos_compiler.source import Span
@@ -91,6 +92,55 @@ def check_learned(program: Program) -> None:
             if found:
                 _warn(program, source, found, f"scenario `{scenario.name}`", where)
                 break
+
+
+def check_kept_out(program: Program) -> None:
+    """Warns of exports whose rows have a text of rows that are asked about, or that the export names as kept out,
+    whatever the fields are called."""
+    known: dict[tuple[str, str], KeptOut[LoadedRow]] = {}
+    for name, export in program.exports.items():
+        if not isinstance(export, Pairing) or export.use == "test" or export.dataset not in program.loaded:
+            continue
+        learned = program.loaded[export.dataset]
+        asked = {
+            each.rows.dataset: (f"which scenario `{each.name}` asks about", each.rows)
+            for each in program.scenarios.values()
+            if each.rows is not None and each.rows.dataset in program.loaded and each.rows.dataset != export.dataset
+        }
+        apart = [(held, "which is held out", None) for held in export.holds_out if held in program.loaded]
+        apart += [(held, why, rows) for held, (why, rows) in asked.items() if held not in export.holds_out]
+        outside = {dataset: [row.values for row in loaded.rows] for dataset, loaded in program.loaded.items()}
+        kept = [row for row in learned.rows[:MOST_ROWS] if _holds(export.where, {**outside, export.alias: row.values})]
+        texts = [learned_texts(export, {**outside, export.alias: row.values}) for row in kept]
+        for held, why, rows in apart:
+            where = None if rows is None else rows.where
+            if (held, str(where)) not in known:
+                copies = known[held, str(where)] = KeptOut()
+                for row in program.loaded[held].rows[:MOST_ROWS]:
+                    if rows is None or _holds(where, {**outside, rows.alias: row.values}):
+                        copies.add(row, row.values)
+            hits = [found for each in texts if (found := known[held, str(where)].text_of(each)) is not None]
+            if hits:
+                _warn_kept_out(program, name, export, held, why, hits)
+
+
+def _warn_kept_out(
+    program: Program, name: str, export: Pairing, held: str, why: str, hits: Sequence[tuple[LoadedRow, str]]
+) -> None:
+    row, text = hits[0]
+    left_out = held in export.holds_out
+    some = f"{len(hits):,} row{'' if len(hits) == 1 else 's'} of `{export.dataset}`"
+    one = len(hits) == 1
+    does = f"{'it is' if one else 'they are'} {'left out' if left_out else 'learned'}"
+    message = f"{some} {'has' if one else 'have'} a text of `{held}`, {why}: {does}"
+    mends = "give other rows, such as another split" if left_out else f"write `holds out {held}` in the export"
+    notes = [f"row {row.number} of {row.path}: “{_brief(text)}”"]
+    program.diagnostics.warning("E1008", message, program.declared["export"][name].span, help=mends, notes=notes)
+
+
+def _brief(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= SHOWN else f"{text[: SHOWN - 1]}…"
 
 
 def _sources(program: Program, step: object) -> Iterator[Source]:
@@ -184,10 +234,8 @@ def _value(expr: Expr, row: Mapping[str, Any]) -> Any:
 def _warn(program: Program, source: Source, found: Sequence[Found], where: str, span: Span) -> None:
     name, first = source.loaded.dataset.name, found[0]
     more = f", and of {len(found) - 1} more" if len(found) > 1 else ""
-    question = " ".join(first.question.split())
-    question = question if len(question) <= SHOWN else f"{question[: SHOWN - 1]}…"
     message = f"`{name}` has the question of row {first.number} of {where}{more}: {source.does}"
-    notes = [f"row {first.row.number} of {first.row.path}: “{question}”"]
+    notes = [f"row {first.row.number} of {first.row.path}: “{_brief(first.question)}”"]
     program.diagnostics.warning("E1008", message, span, help=source.mends, notes=notes)
 
 

@@ -6,6 +6,7 @@ from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.expressions import Elaborator
 from tripos_compiler.lower.asked_as import lower_asked_as, lower_partner
+from tripos_compiler.lower.dims import own_line
 from tripos_compiler.lower.loaded import LoadedDataset, row_binding
 from tripos_compiler.lower.splits import Splits
 from tripos_compiler.lower.templates import lower_texts
@@ -31,7 +32,7 @@ from tripos_compiler.types import fits, shown
 
 ONLY_PAIRED = ("pair_group", "pair_prompt", "pair_reply", "pair_use", "asked_as", "partner")
 """What stands only in an export of the rows of a data set."""
-NOT_PAIRED = ("best", "pairs", "rows", "only", "holds", "format")
+NOT_PAIRED = ("best", "pairs", "rows", "only", "format")
 """What stands only in an export of replies."""
 TURN = RecordType(fields={"speaker": TextType(), "text": TextType()})
 
@@ -77,6 +78,7 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
     groups = [lowering.value(each.syntax("value"), TextType(), "a group") for each in statement.of("pair_group")]
     prompt = _prompt(program, scope, statement)
     replies = [lowering.reply(each) for each in statement.of("pair_reply")]
+    held = _held_out(program, statement)
     margin = pairs.find("number")
     use = statement.one_of("pair_use")
     if not replies:
@@ -96,7 +98,7 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
         help_ = "write another `reply`, or take one `from` a list"
         program.diagnostics.error("E0206", "one reply makes no pair", head, help=help_)
         return None
-    if not lowering.good or prompt is False or not replies:
+    if not lowering.good or prompt is False or not replies or held is None:
         return None
     return Pairing(
         name=name.text,
@@ -110,6 +112,7 @@ def lower_pairing(program: Program, statement: Statement, pairs: Statement) -> P
         asks=asks,
         beside=beside,
         replies=tuple(each for each in replies if each is not None),
+        holds_out=held,
         use=None if use is None else "test" if use.has("test") else "training",
     )
 
@@ -141,6 +144,29 @@ def _asked(
         return None
     asks = lower_asked_as(program, asked_as, rows)
     return None if asks is None else (asks, beside)
+
+
+def _held_out(program: Program, statement: Statement) -> tuple[str, ...] | None:
+    """The data sets whose texts are kept out; None where one is none that is read from a file."""
+    holds = statement.one_of("holds")
+    if holds is None:
+        return ()
+    names = holds.many("subsets")
+    if not own_line(program, names, ("pairs", "examples", "for", "group", "prompt", "reply")):
+        return None
+    found = []
+    for name in names:
+        if not isinstance(name, Name) or not program.is_declared("dataset", name):
+            if not isinstance(name, Name):
+                program.diagnostics.error("E0106", "name a data set", name.span, help="`holds out DATASET`")
+            return None
+        loaded = program.loaded.get(name.text)
+        if loaded is None:
+            message = f"`{name.text}` is made by a run, and its texts are not known yet"
+            program.diagnostics.error("E0301", message, name.span, help="name a data set that is read from a file")
+            return None
+        found.append(name.text)
+    return tuple(found)
 
 
 def _apart(program: Program, dataset: str, written: Name) -> bool:

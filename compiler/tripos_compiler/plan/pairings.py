@@ -56,6 +56,8 @@ class Pairing(Part):
     asks: AskedAs | None = None
     beside: Partner | None = None
     replies: tuple[PairedReply, ...]
+    holds_out: tuple[str, ...] = ()
+    """The data sets whose texts are kept out: a row that has one of them, nearly word for word, is left out."""
     use: Literal["training", "test"] | None = None
     """What a training does with the pairs where nothing else is said: it learns all that are for training, or where
     none is, all that are not for a test."""

@@ -39,8 +39,8 @@ def _add_reward(actions: argparse._SubParsersAction[Parser]) -> None:
     help_ = "with --tune all: pairs in a step (default: 16)"
     reward.add_argument("--batch", type=positive, default=16, metavar="N", help=help_)
     reward.add_argument("--at-once", type=positive, metavar="N", help="replies that are read together (default: 32)")
-    help_ = "tokens before a reply that are read with it (default: 0)"
-    reward.add_argument("--context", type=count, default=0, metavar="N", help=help_)
+    help_ = "tokens before a reply that are read with it (default: as many as the base reads, up to 512)"
+    reward.add_argument("--context", type=count, metavar="N", help=help_)
     reward.add_argument("--max-tokens", type=positive, default=256, metavar="N", help="of a reply (default: 256)")
     help_ = "what stands before the reply in a text that is scored (default: Teacher:)"
     reward.add_argument("--marker", metavar="TEXT", default="Teacher:", help=help_)

@@ -8,7 +8,7 @@ from typing import Any
 
 from tripos.failure import Failure
 from tripos.training.report import digest_of
-from tripos.training.reward.recipe import ENCODER, PACKAGE, RewardRecipe
+from tripos.training.reward.recipe import AROUND, ENCODER, PACKAGE, RewardRecipe
 from tripos_runtime.models.reward_network import RewardNetwork, load_base
 
 
@@ -35,13 +35,14 @@ def open_base(recipe: RewardRecipe) -> RewardNetwork:
     try:
         config = AutoConfig.from_pretrained(where, local_files_only=Path(where).exists())
         causal = any("CausalLM" in each for each in config.architectures or ())
+        most = getattr(config, "max_position_embeddings", None)
+        recipe = recipe.settled(most)
         network = load_base(where, recipe.shape(causal=causal))
     except (OSError, ValueError, KeyError, RuntimeError, ImportError) as error:
         told = (str(error).strip().splitlines() or [type(error).__name__])[0]
         hint = "a model in the form of transformers: a folder, or a name of the Hub"
         raise Failure("W0814", f"cannot load `{recipe.model}`: {told}", hint) from error
-    most = getattr(config, "max_position_embeddings", None)
-    if most is not None and recipe.context + recipe.max_tokens + 3 > most:
+    if most is not None and (recipe.context or 0) + recipe.max_tokens + AROUND > most:
         hint = f"it reads {most:,} tokens: give a lower `--max-tokens` or `--context`"
         raise Failure("W0814", f"`{recipe.model}` cannot read as many tokens as the recipe wants", hint)
     return network

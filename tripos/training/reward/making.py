@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -62,6 +62,7 @@ def train_reward(
     started = clock()
     learned, test = _sides(learned, tested, recipe.seed)
     network = open_base(recipe)
+    recipe = replace(recipe, context=network.shape.context)
     tell(
         f"{len(learned):,} pairs of {_count(learned)} topics to learn, {len(test.preferences):,} of "
         f"{_count(test.preferences)} to test, on {device.kind} ({device.name})"

@@ -15,11 +15,14 @@ import orjson
 from tripos.failure import Failure
 from tripos_compiler.plan import PairedReply, Pairing, Plan
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.learned_texts import KeptOut, learned_texts
 from tripos_compiler.semantics.render import render
 from tripos_runtime.cases import CaseSource
 from tripos_warehouse.exports.files import beside, write_lines
 
 FORMAT = "tripos.training/2"
+KEPT_OUT = "rows with a text that is kept out"
+"""Why a row is left out."""
 
 
 @dataclass(frozen=True)
@@ -56,11 +59,15 @@ def pairs_of(plan: Plan, pairing: Pairing, source: CaseSource) -> tuple[list[Pai
     dataset = plan.dataset(pairing.dataset)
     made: list[Pair] = []
     left_out: Counter[str] = Counter()
+    kept_out = kept_out_of(plan, pairing, source)
     for number, row in enumerate(source.sources.stream(dataset), 1):
         names = {pairing.alias: row.values, **source.sources.names}
         try:
             if pairing.where is not None and not evaluate(pairing.where, names):
                 left_out["filtered"] += 1
+                continue
+            if kept_out is not None and kept_out.find(learned_texts(pairing, names)) is not None:
+                left_out[KEPT_OUT] += 1
                 continue
             prompt = "" if pairing.prompt is None else prompt_of(plan, pairing, source, names)
             replies = [told for reply in pairing.replies for told in replies_of(reply, names)]
@@ -81,6 +88,17 @@ def pairs_of(plan: Plan, pairing: Pairing, source: CaseSource) -> tuple[list[Pai
                 better, worse = (one, two) if apart > 0 else (two, one)
                 made.append(Pair(prompt, better, worse, row.item_id, groups))
     return made, left_out
+
+
+def kept_out_of(plan: Plan, pairing: Pairing, source: CaseSource) -> KeptOut[str] | None:
+    """The texts of the data sets that an export holds out; None where it names none."""
+    if not pairing.holds_out:
+        return None
+    found: KeptOut[str] = KeptOut()
+    for name in pairing.holds_out:
+        for row in source.sources.stream(plan.dataset(name)):
+            found.add(row.item_id, row.values)
+    return found
 
 
 def prompt_of(plan: Plan, pairing: Pairing, source: CaseSource, names: Mapping[str, Any]) -> str:

