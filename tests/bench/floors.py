@@ -26,14 +26,17 @@ class Solution:
     half: int
 
 
-def solutions(data: Path) -> list[Solution]:
-    """Every problem's wrong solution and its reference, as numbered steps."""
+def solutions(data: Path, *, chat: bool = False) -> list[Solution]:
+    """Every problem's wrong solution and a right one: as numbered steps, or as the student tells it in a chat."""
     rows = json.loads((data / "stepverify" / "dataset.json").read_text("utf-8"))
     found = []
     for row in rows:
         half = hashlib.sha256(row["problem"].encode()).digest()[0] % 2
-        found.append(Solution(_numbered(row["student_incorrect_solution"]), True, half))
-        found.append(Solution(_numbered(row["reference_solution"].splitlines()), False, half))
+        wrong, right = _numbered(row["student_incorrect_solution"]), _numbered(row["reference_solution"].splitlines())
+        if chat:
+            wrong = next(turn["text"] for turn in row["dialog_history"] if turn["user"] == "Student")
+            right = row["student_correct_response"]
+        found += [Solution(wrong, True, half), Solution(right, False, half)]
     return found
 
 
@@ -78,9 +81,9 @@ def words(learned: Sequence[Solution], tested: Sequence[Solution]) -> float:
     return balanced(told, [each.wrong for each in tested])
 
 
-def floors(data: Path) -> dict[str, float]:
+def floors(data: Path, *, chat: bool = False) -> dict[str, float]:
     """The balanced accuracy of every rule and of the words, the mean of both ways to part the problems."""
-    found = solutions(data)
+    found = solutions(data, chat=chat)
     halves = [[each for each in found if each.half == half] for half in (0, 1)]
     ways = [(halves[0], halves[1]), (halves[1], halves[0])]
     told = {name: float(np.mean([rule(measure, *way) for way in ways])) for name, measure in RULES.items()}
@@ -90,5 +93,7 @@ def floors(data: Path) -> dict[str, float]:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    for name, value in floors(parser.parse_args().data).items():
-        print(f"{name:20} {value:.3f}")
+    data = parser.parse_args().data
+    told = floors(data, chat=True)
+    for name, value in floors(data).items():
+        print(f"{name:20} {value:.3f} {told[name]:.3f}")
