@@ -113,6 +113,15 @@ def test_classifiers_tell_which_criteria_are_met_and_their_sum_which_reply_is_be
     assert accuracy(found.rewards(features), pairs) > 0.95
 
 
+def test_each_criterion_alone_tells_as_much_as_it_says_of_which_reply_is_better() -> None:
+    pairs, features = ticked()
+    made = learner(pairs, features)
+    alone = made.by_criterion(made.fit(pairs, 0), pairs)
+    assert len(alone) == 3
+    assert alone[0] > 0.95 and alone[2] > 0.95
+    assert alone[1] < 0.5  # it is met by the worse reply always, and by the better one sometimes
+
+
 def test_the_sum_of_chances_is_the_expected_number_of_criteria() -> None:
     pairs, features = ticked()
     found = learner(pairs, features).fit(pairs, 0)
@@ -186,6 +195,8 @@ def test_a_trained_sum_of_classifiers_scores_as_it_was_trained(tmp_path: Path, e
         pairs, None, recipe, Wanted(2, 2), Device("cpu", "test", bf16=False), tmp_path / "critic", lambda line: None
     )
     assert report["accuracy"]["mean"] == 1.0
+    assert report["average_margin"] > 0
+    assert len(report["by_criterion"]) == len(next(met for met in pairs.criteria if met is not None))
     rewards = read_network(tmp_path / "critic").rewards([("", "why is that ?"), ("", "no . try again")])
     assert 3 > rewards[0] > rewards[1] > 0
 

@@ -136,6 +136,12 @@ def test_what_stands_before_the_reply_is_read_as_far_as_the_base_reads(tmp_path:
     assert one != two
 
 
+def test_without_margins_the_better_reply_is_less_far_ahead(tmp_path: Path, encoder: Path) -> None:
+    with_, without = (train(tmp_path / str(margins), encoder, margins=margins) for margins in (True, False))
+    assert 0 < without["average_margin"] < with_["average_margin"]
+    assert without["recipe"]["margins"] is False
+
+
 def test_a_folder_whose_weights_were_changed_is_refused(tmp_path: Path, encoder: Path) -> None:
     train(tmp_path / "critic", encoder)
     head = tmp_path / "critic" / "head.safetensors"

@@ -80,6 +80,7 @@ def _recipe(options: Namespace) -> RewardRecipe:
         context=options.context,
         max_tokens=options.max_tokens,
         marker=options.marker,
+        margins=not options.no_margin,
         held_out=options.held_out,
     )
 

@@ -44,6 +44,7 @@ def _add_reward(actions: argparse._SubParsersAction[Parser]) -> None:
     reward.add_argument("--max-tokens", type=positive, default=256, metavar="N", help="of a reply (default: 256)")
     help_ = "what stands before the reply in a text that is scored (default: Teacher:)"
     reward.add_argument("--marker", metavar="TEXT", default="Teacher:", help=help_)
+    reward.add_argument("--no-margin", action="store_true", help="do not count by how much a reply is better")
     help_ = "share of the topics by which the recipe is chosen (default: 0.1)"
     reward.add_argument("--held-out", type=share, default=0.1, metavar="SHARE", help=help_)
     help_ = "trainings of each variant in the audit (default: 5)"

@@ -12,7 +12,7 @@ import numpy as np
 
 from tripos.failure import Failure
 from tripos.training.reward.heads import PENALTIES, STEPS
-from tripos.training.reward.learning import Reward
+from tripos.training.reward.learning import Reward, accuracy
 from tripos.training.reward.pairs import Numbers, Preferences
 from tripos.training.splits import split_by_group
 
@@ -33,6 +33,11 @@ class Classifiers:
     def rewards(self, features: Numbers) -> Numbers:
         """How many criteria each row of features is expected to meet."""
         return np.asarray(chances(self.logits(features)).sum(1))
+
+    def accuracies(self, features: Numbers, pairs: Preferences) -> list[float]:
+        """The share of the pairs that each criterion alone tells right; `features` are those of the pairs' texts."""
+        logits = self.logits(features)
+        return [accuracy(logits[:, place], pairs) for place in range(logits.shape[1])]
 
     def logits(self, features: Numbers) -> Numbers:
         """The log odds that a row meets a criterion, of shape `[rows, criteria]`."""
@@ -77,6 +82,10 @@ class CriteriaLearner:
                 best = Classifiers(start[:-1], start[-1], mean, scale, penalty, told)
         assert best is not None, "there is a penalty"
         return best
+
+    def by_criterion(self, found: Classifiers, pairs: Preferences) -> list[float]:
+        """The share of the pairs that each criterion alone tells right, in the order of the export."""
+        return found.accuracies(self._rows(pairs), pairs)
 
     def _rows(self, pairs: Preferences) -> Numbers:
         return self.features[[self.places[text] for text in pairs.texts]]

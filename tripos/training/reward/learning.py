@@ -51,6 +51,22 @@ def accuracy(rewards: Numbers, pairs: Preferences) -> float:
     return float(won(rewards, pairs).mean())
 
 
+def average_margin(rewards: Numbers, pairs: Preferences) -> float:
+    """By how much the better reply's reward is above the other's, on average.
+
+    >>> pairs = Preferences((("", "a"), ("", "b")), np.array([0]), np.array([1]), np.array([1.0]), ("g",),
+    ...     (("", ""),), (frozenset("g"),), {})
+    >>> average_margin(np.array([2.5, 1.0]), pairs)
+    1.5
+    """
+    return float(np.mean(rewards[pairs.better] - rewards[pairs.worse]))
+
+
+def without_margins(pairs: Preferences) -> Preferences:
+    """The same pairs, of which it is not said by how much one reply is better."""
+    return replace(pairs, margins=np.zeros_like(pairs.margins))
+
+
 def shuffled(pairs: Preferences, seed: int) -> Preferences:
     """The same pairs with the replies to each prompt drawn anew among their places: what annotators gave to one reply
     is now said of another to the same prompt. How many pairs a prompt has, and by how much they differ, stays."""

@@ -19,6 +19,7 @@ from tripos.training.reward.audit import audit
 from tripos.training.reward.bases import open_base, told_base
 from tripos.training.reward.criteria import CriteriaLearner, known, need_criteria
 from tripos.training.reward.heads import HeadLearner
+from tripos.training.reward.learning import average_margin, without_margins
 from tripos.training.reward.pairs import Numbers, Preferences
 from tripos.training.reward.recipe import RewardRecipe
 from tripos.training.reward.sides import Tested, apart
@@ -60,7 +61,7 @@ def train_reward(
     epoch are chosen on topics that are held out of what is learned. Raises `Failure` W0814 to W0817 and W0822.
     """
     started = clock()
-    learned, test = _sides(learned, tested, recipe.seed)
+    learned, test = _sides(learned if recipe.margins else without_margins(learned), tested, recipe.seed)
     network = open_base(recipe)
     recipe = replace(recipe, context=network.shape.context)
     tell(
@@ -109,6 +110,7 @@ def train_reward(
         criteria=criteria,
     )
     audited_s = clock() - began
+    alone = learner if isinstance(learner, CriteriaLearner) else criteria
     report = {
         "format": KIND,
         "kind": "reward",
@@ -127,6 +129,8 @@ def train_reward(
         "recipe": recipe.to_json(),
         "chosen": chosen,
         "accuracy": audited.variants[0].model.to_json(),
+        "average_margin": average_margin(reward(test.preferences), test.preferences),
+        "by_criterion": _by_criterion(alone, learned, test.preferences, recipe.seed),
         "audit": audited.to_json(),
         "device": {"kind": device.kind, "name": device.name},
         "seconds": {
@@ -138,6 +142,13 @@ def train_reward(
     }
     write_report(folder, report)
     return report
+
+
+def _by_criterion(
+    learner: CriteriaLearner | None, learned: Preferences, tested: Preferences, seed: int
+) -> list[float] | None:
+    """The share of the tested pairs that each criterion alone tells right; None where no criteria are known."""
+    return None if learner is None else learner.by_criterion(learner.fit(learned, seed), tested)
 
 
 def _sides(learned: Preferences, tested: Preferences | None, seed: int) -> tuple[Preferences, Tested]:

@@ -32,6 +32,8 @@ class RewardRecipe:
     """Tokens before a reply that are read with it; without a number as many as the base reads, up to `MOST_CONTEXT`."""
     max_tokens: int = 256
     marker: str = "Teacher:"
+    margins: bool = True
+    """Whether it counts by how much a reply is better."""
     held_out: float = 0.1
     warmup: float = 0.1
     max_norm: float = 1.0

@@ -39,6 +39,10 @@ def told(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
     seeds = len(audit["variants"][0]["model"]["values"])
     if seeds > 1:
         yield f"the intervals come of {seeds} seeds, each of which holds out other topics"
+    yield f"the better reply is ahead by {report['average_margin']:.2f} on average"
+    if report["by_criterion"] is not None:
+        alone = " ".join(f"{value:.2f}" for value in report["by_criterion"])
+        yield f"right by each criterion alone: {alone}"
     error = audit["standard_error_of_topics"]
     if error is not None:
         yield f"which topics are tested moves the figure by {error:.3f} (standard error)"
