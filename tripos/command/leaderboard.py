@@ -13,6 +13,7 @@ from rich.cells import cell_len
 
 from tripos.command.harmless import fold, harmless
 from tripos.command.opening import open_store
+from tripos.command.published_figures import MARK, Published, on_board, read_published, sources_of
 from tripos.command.terminal import columns
 from tripos.failure import GOOD, Failure
 from tripos_compiler.semantics.versions import comparable
@@ -43,6 +44,7 @@ def main(options: Namespace) -> int:
             message = f"`--measure {text}` does not say which measure of which benchmark"
             raise Failure("R0202", message, "write --measure BENCHMARK=MEASURE")
         wanted[benchmark].append(measure)
+    published = read_published(options.published)
     try:
         with connect(open_store(options)) as connection:
             runs = all_runs(connection)
@@ -52,25 +54,31 @@ def main(options: Namespace) -> int:
         raise Failure(error.code, error.message, error.hint) from error
     form = "json" if options.json else options.format
     if form == "json":
-        data = {"format": "tripos.leaderboard/1", "boards": [board.to_json() for board in boards]}
+        shown = [
+            {**board.to_json(), **({"published": [each.to_json() for each in beside]} if beside else {})}
+            for board in boards
+            for beside in [on_board(published, board)]
+        ]
+        data = {"format": "tripos.leaderboard/1", "boards": shown}
         print(json.dumps(data, ensure_ascii=False, indent=2))
     elif form == "csv":
-        print(_csv(boards), end="")
+        print(_csv(boards, published), end="")
     elif form == "markdown":
-        print("\n".join(_markdown(boards)))
+        print("\n".join(_markdown(boards, published)))
     else:
-        print("\n".join(line.rstrip() for line in _text(boards, columns())))
+        print("\n".join(line.rstrip() for line in _text(boards, columns(), published)))
     return GOOD
 
 
-def _text(boards: Sequence[Board], width: int) -> list[str]:
+def _text(boards: Sequence[Board], width: int, published: Sequence[Published]) -> list[str]:
     lines: list[str] = []
     if any(each.model.startswith(PROVING) for board in boards for each in board.standings):
         lines += [*fold(CAUTION, width), ""]
     for board in boards:
-        lines += [*fold(_title(board), width), *_table(_rows(board)), ""]
-        lines += [part for note in _notes(board) for part in _note(note, width)]
-        lines += [""] if _notes(board) else []
+        lines += [*fold(_title(board), width), *_table(_rows(board, published)), ""]
+        notes = _notes(board, published)
+        lines += [part for note in notes for part in _note(note, width)]
+        lines += [""] if notes else []
     if len(boards) > 1:
         lines += [*_side_by_side(boards, width), ""]
     lines += fold(LETTERS, width)
@@ -87,9 +95,12 @@ def _title(board: Board) -> str:
     return harmless(f"{board.benchmark} {board.version}: {board.measure.name}{turned}")
 
 
-def _rows(board: Board) -> list[list[str]]:
+def _rows(board: Board, published: Sequence[Published]) -> list[list[str]]:
     head = ["rank", "model", "value", "95 % interval", "items", "group"]
-    return [head, *([_rank(each), each.model, *_figures(board, each), each.letters] for each in board.standings)]
+    show = _shower(board)
+    beside = [[NOTHING, each.model, show(each.value), NOTHING, NOTHING, MARK] for each in on_board(published, board)]
+    ranked = [[_rank(each), each.model, *_figures(board, each), each.letters] for each in board.standings]
+    return [head, *ranked, *beside]
 
 
 def _figures(board: Board, each: Standing) -> list[str]:
@@ -115,8 +126,10 @@ def _shower(board: Board) -> Callable[[float], str]:
     return "{:.3f}".format if narrow else "{:.2f}".format
 
 
-def _notes(board: Board) -> list[str]:
+def _notes(board: Board, published: Sequence[Published]) -> list[str]:
     notes = []
+    if beside := on_board(published, board):
+        notes.append(f"published: {sources_of(beside)}; what was not run here is not ranked")
     if not board.standings:
         notes.append("no model has a value")
     if board.graded_by_others:
@@ -208,7 +221,7 @@ def _side_by_side(boards: Sequence[Board], width: int) -> list[str]:
     return lines
 
 
-def _csv(boards: Sequence[Board]) -> str:
+def _csv(boards: Sequence[Board], published: Sequence[Published]) -> str:
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(HEAD)
@@ -218,16 +231,21 @@ def _csv(boards: Sequence[Board]) -> str:
             figures = [each.value, each.low, each.high, each.items, each.n, each.total, each.coverage]
             lower = str(board.measure.lower_is_better).lower()
             writer.writerow([board.benchmark, board.version, board.measure.name, *place, *figures, lower])
+        for beside in on_board(published, board):
+            lower = str(board.measure.lower_is_better).lower()
+            place = ["", "", MARK, beside.model, beside.value]
+            writer.writerow([board.benchmark, board.version, board.measure.name, *place, *[""] * 6, lower])
     return out.getvalue()
 
 
-def _markdown(boards: Sequence[Board]) -> list[str]:
+def _markdown(boards: Sequence[Board], published: Sequence[Published]) -> list[str]:
     lines: list[str] = []
     for board in boards:
-        head, *rows = _rows(board)
+        head, *rows = _rows(board, published)
+        notes = _notes(board, published)
         lines += [f"### {_title(board)}", "", _piped(head), "| --: | :-- | --: | --: | --: | :-- |"]
-        lines += [*map(_piped, rows), "", *(f"- {harmless(note)}" for note in _notes(board))]
-        lines += [""] if _notes(board) else []
+        lines += [*map(_piped, rows), "", *(f"- {harmless(note)}" for note in notes)]
+        lines += [""] if notes else []
     return lines[:-1]
 
 

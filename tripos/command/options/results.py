@@ -41,6 +41,8 @@ def add_leaderboard(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("benchmarks", metavar="BENCHMARK", nargs="*", help="these benchmarks (default: all)")
     help_ = "take this measure of a benchmark in place of the one that stands for it; may be repeated"
     parser.add_argument("--measure", metavar="BENCHMARK=NAME", action="append", default=[], help=help_)
+    help_ = "show the figures of this CSV file beside the models, marked and unranked; may be repeated"
+    parser.add_argument("--published", metavar="FILE", action="append", default=[], help=help_)
     formats = ("text", "markdown", "csv", "json")
     parser.add_argument("--format", choices=formats, default="text", help="how it is shown")
     add_store(parser)
