@@ -71,8 +71,8 @@ class Question:
     def digest(self, identity: str, sent: Sequence[Message], number: int = 0) -> str:
         """The digest of a request that has these messages, to the model of that identity. The number of a sample is not
         in it but for the seed that it has; the schema is, whether or not the model is held to it."""
-        told = ([each.speaker] if isinstance(each, Turn) else [] for each in sent)
-        text = dumps([[each.role, each.content, *more] for each, more in zip(sent, told, strict=True)])
+        spoken = ([each.speaker] if isinstance(each, Turn) else [] for each in sent)
+        text = dumps([[each.role, each.content, *more] for each, more in zip(sent, spoken, strict=True)])
         about = self._told if self.settings.seed is None else self._about(self.settings.of_sample(number))
         told = b"\0".join((identity.encode(), about, text.encode("utf-8", "replace")))
         return blake2b(told, digest_size=16).hexdigest()

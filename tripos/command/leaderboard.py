@@ -128,8 +128,8 @@ def _shower(board: Board) -> Callable[[float], str]:
 
 def _notes(board: Board, published: Sequence[Published]) -> list[str]:
     notes = []
-    if beside := on_board(published, board):
-        notes.append(f"published: {sources_of(beside)}; what was not run here is not ranked")
+    if figures := on_board(published, board):
+        notes.append(f"published: {sources_of(figures)}; what was not run here is not ranked")
     if not board.standings:
         notes.append("no model has a value")
     if board.graded_by_others:

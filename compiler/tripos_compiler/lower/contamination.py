@@ -11,7 +11,7 @@ from tripos_compiler.lower.context import Cases
 from tripos_compiler.lower.loaded import LoadedDataset, LoadedRow
 from tripos_compiler.lower.steps import Steps
 from tripos_compiler.lower.treatments import template_exprs
-from tripos_compiler.plan import Ask, Data, Expr, Pairing, Retrieve, Template
+from tripos_compiler.plan import Ask, Data, Expr, Pairing, Retrieve, Rows, Template
 from tripos_compiler.program import Program
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_compiler.semantics.learned_texts import KeptOut, learned_texts
@@ -106,9 +106,14 @@ def check_kept_out(program: Program) -> None:
             each.rows.dataset: (f"which scenario `{each.name}` asks about", each.rows)
             for each in program.scenarios.values()
             if each.rows is not None and each.rows.dataset in program.loaded and each.rows.dataset != export.dataset
+            if export.kind == "paired"  # of examples, the fields are compared above
         }
-        apart = [(held, "which is held out", None) for held in export.holds_out if held in program.loaded]
+        apart: list[tuple[str, str, Rows | None]] = [
+            (held, "which is held out", None) for held in export.holds_out if held in program.loaded
+        ]
         apart += [(held, why, rows) for held, (why, rows) in asked.items() if held not in export.holds_out]
+        if not apart:
+            continue
         outside = {dataset: [row.values for row in loaded.rows] for dataset, loaded in program.loaded.items()}
         kept = [row for row in learned.rows[:MOST_ROWS] if _holds(export.where, {**outside, export.alias: row.values})]
         texts = [learned_texts(export, {**outside, export.alias: row.values}) for row in kept]

@@ -188,6 +188,7 @@ def commit_of(owner_name: str, revision: str) -> str | None:
     if len(begun) == 1:
         return begun[0]
     try:
-        return HfApi().model_info(owner_name, revision=revision, timeout=10).sha
+        sha: str | None = HfApi().model_info(owner_name, revision=revision, timeout=10).sha
     except Exception:  # no network, or no such model, which is told when it is loaded
         return None
+    return sha
