@@ -26,6 +26,12 @@ ALLOCATION = {
     "question_generation": QUESTION_GENERATION,
     "teaching_material": f"{QUESTION_GENERATION} RTC",
 }
+HIGHER = """
+    mathematical_sciences physical_sciences chemical_sciences biological_sciences astronomy computer_science automation
+    aerospace aquaculture crop_science applied_economics theoretical_economics general_pedagogy physical_education
+    business_administration public_administration basic_medicine clinical_medicine sociology psychology
+    historical_studies law management linguistics journalism music_theory military_science
+"""
 FULL = ROOT / "specs/edubench"
 SHIPPED, PUBLISHED = FULL / "shipped.tripos", FULL / "published.tripos"
 QUESTIONS = ("question_answering", "error_correction", "idea_provision", "question_generation", "grading")
@@ -72,27 +78,45 @@ def test_twelve_metrics_in_three_dimensions_with_five_levels_in_both_languages(p
 def test_subjects_have_two_tiers(plan: Plan) -> None:
     groups = Counter(value.group for value in plan.axis("subject").values)
     assert groups.pop("k12") == 8
-    assert (len(groups), sum(groups.values())) == (10, 26)
+    assert (len(groups), sum(groups.values())) == (10, 27)
     assert {axis.name for axis in plan.axes} >= {"stage", "subject", "difficulty", "question_type", "anxiety"}
 
 
+def test_the_subjects_of_higher_education_are_those_of_the_papers_appendix(plan: Plan) -> None:
+    subjects = plan.axis("subject").values
+    assert {each.name for each in subjects if each.group != "k12"} == set(HIGHER.split())
+
+
+def test_conversations_are_about_every_subject_of_every_stage(plan: Plan) -> None:
+    rows = (FULL / "studies.csv").read_text("utf-8").split()[1:]
+    school, higher = ("primary", "middle", "high"), ("bachelor", "master", "doctor")
+    pairs = {
+        f"{stage},{each.name}"
+        for each in plan.axis("subject").values
+        for stage in (school if each.group == "k12" else higher)
+    }
+    assert len(rows) == 105
+    assert set(rows) == pairs
+
+
 def test_the_contexts_are_counted_exactly(plan: Plan) -> None:
-    pairs = 3 * 8 + 3 * 26  # of stage and subject
+    pairs = 3 * 8 + 3 * 27  # of stage and subject
     cells = {scenario.name: scenario.cells for scenario in plan.scenarios}
     for name in (*QUESTIONS, "teaching_material"):
         assert cells[name] == 2 * 3 * pairs  # language, difficulty
     assert cells["personalised_support"] == cells["personalised_content"] == 2 * pairs
     assert cells["emotional_support"] == 2 * 6 * 4
-    assert sum(cells.values()) == 4128
+    assert sum(cells.values()) == 4248
 
 
 def test_the_author_writes_two_items_in_every_context_and_of_every_type_of_question(plan: Plan) -> None:
     rows = {made.name: made.rows for made in plan.made}
     for scenario in plan.scenarios:
         assert scenario.rows is not None
-        types = 3 if scenario.name in QUESTIONS else 1
-        assert rows[scenario.rows.dataset] == 2 * types * scenario.cells
-    assert sum(rows.values()) == 20_496
+        types = 3 if scenario.name in (*QUESTIONS, "teaching_material") else 1
+        cells = 2 * 105 * 4 if scenario.name == "emotional_support" else scenario.cells
+        assert rows[scenario.rows.dataset] == 2 * types * cells
+    assert sum(rows.values()) == 25_200
 
 
 def test_shipped_and_written_items_are_asked_the_same() -> None:
@@ -158,14 +182,15 @@ def test_the_subset_for_people_is_eleven_of_each_scenario_and_language_in_eleven
     done = tripos("run", str(FULL), "--subset", "human_eval", "--model", "mock/careful", *roles, "--json")
     assert done.code == 0
     counted = asked(
-        "select scenario, language, count(*) as n, count(distinct stage) as stages, count(distinct subject) as subjects"
+        "select scenario, language, count(*) as n, count(distinct stage) as stages,"
+        " count(distinct coalesce(subject, fields ->> '$.subject')) as subjects"
         " from edubench.items group by all",
         tripos,
     )
     assert len(counted) == 18
     for row in counted:
         assert (row["n"], row["stages"]) == (11, 6)
-        assert row["subjects"] == (0 if row["scenario"] == "emotional_support" else 11)
+        assert row["subjects"] == 11
 
 
 def test_a_panel_of_known_bias_comes_out_as_planted(

@@ -98,3 +98,14 @@ def test_a_dimension_that_a_scenario_lacks_is_one_value_there() -> None:
     items = [Placed("x", str(n), {"scenario": "x", "level": n % 3, "topic": None}) for n in range(30)]
     few = Subset(name="few", take=6, per=("scenario",), spread=("level", "topic"), seed=7)
     assert set(Counter(int(name) % 3 for _, name in draw(few, items)).values()) == {2}
+
+
+def test_an_axis_that_is_a_field_of_the_rows_is_spread_over_though_no_context_has_it() -> None:
+    spread = Subset(name="few", take=6, per=("scenario",), spread=("level", "subject"), seed=1)
+    items = [
+        Placed("s", f"{level}{subject}{number}", {"scenario": "s", "level": level, "subject": subject})
+        for level, subject, number in product("abc", "uvwxyz", range(3))
+    ]
+    found = draw(spread, items, [{"scenario": "s", "level": level} for level in "abc"])
+    assert Counter(name[0] for _, name in found) == {"a": 2, "b": 2, "c": 2}
+    assert len({name[1] for _, name in found}) == 6

@@ -123,9 +123,12 @@ class _Drawing:
 
 
 def _turns(subset: Subset, stratum: str, known: set[Parts], there: Iterable[Parts]) -> list[Parts]:
-    """The cells that are there, in the order of their turns."""
-    first = {cell: turn for turn, cell in enumerate(_balanced(subset, stratum, known))}
-    return sorted(there, key=lambda cell: (first.get(cell, subset.take), _chance(subset, stratum, cell)))
+    """The cells that are there, in the order of their turns. Where an axis is a field of the rows and not of the
+    context, no item lies in a cell that the contexts know, and the cells of the items are balanced instead."""
+    own = set(there)
+    balanced = _balanced(subset, stratum, own if known and known.isdisjoint(own) else known)
+    first = {cell: turn for turn, cell in enumerate(balanced)}
+    return sorted(own, key=lambda cell: (first.get(cell, subset.take), _chance(subset, stratum, cell)))
 
 
 def _balanced(subset: Subset, stratum: str, known: set[Parts]) -> list[Parts]:
