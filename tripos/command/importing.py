@@ -24,6 +24,14 @@ if TYPE_CHECKING:
     from tripos_warehouse.given_scores import GivenScore
     from tripos_warehouse.store import Store
 
+COUNTS = {
+    "new": "new",
+    "changed": "changed",
+    "same": "in the store already",
+    "repeated": "given again by other rows about the same reply, with the same value: counted once",
+    "blank": "blank",
+}
+"""The counts of an import, in the order in which they are told, with their words."""
 MOST_NAMES = 3
 MOST_CHANGED = 20
 
@@ -69,6 +77,7 @@ def _bring_in(options: Namespace, store: Store, run_id: str, table: Table, found
         "replies": len({score.sample["sample_id"] for score in found.scores}),
         "evaluators": sorted({score.evaluator for score in found.scores}),
         "blank": found.blank,
+        "repeated": found.repeated,
         "unused_columns": list(found.unused),
         "new": len(change.new),
         "changed": len(change.changed),
@@ -163,7 +172,7 @@ class _Telling:
 
 
 def _print_counts(told: Mapping[str, Any], noun: str, dry_run: bool) -> None:
-    for name, words in (("new", "new"), ("changed", "changed"), ("same", "in the store already"), ("blank", "blank")):
+    for name, words in COUNTS.items():
         if told.get(name):
             print(f"{told[name]:>8,} {words}")
     if told["unused_columns"]:

@@ -82,6 +82,16 @@ class Items:
 
     def find(self, record: Record) -> Item:
         """The one item that a row is about. Raises `Misfit` where there is none, or where it could be several."""
+        found, field, value = self.candidates(record)
+        return _only(found, field, value)
+
+    def candidates(self, record: Record) -> tuple[list[Item], str, Any]:
+        """The items that a row could be about, with the field that says it and its value. Raises `Misfit` where there
+        is none."""
+        found, field, value = self._candidates(record)
+        return found or [_only(found, field, value)], field, value
+
+    def _candidates(self, record: Record) -> tuple[list[Item], str, Any]:
         scenario = self.scenario(record)
         within = [each.name for each in self.plan.scenarios if scenario is None or each is scenario]
         if (said := record.text("item")) is not None:
@@ -90,15 +100,15 @@ class Items:
                 fields = dict.fromkeys(each.name for name in within for each in self._fields(self.plan_scenario(name)))
                 told = f"; a column may say it by what it holds: {', '.join([*fields][:4])}" if fields else ""
                 raise Misfit("item", said, f"no item of the benchmark has this id{told}")
-            return _only(known, "item", said)
+            return known, "item", said
         if (place := whole(record.get("position"), "position")) is not None:
             if scenario is None:
                 raise Misfit("position", place, "a position counts the items of a scenario, and no scenario is named")
             found = self.by_place.get((scenario.name, place))
-            return _only([] if found is None else [found], "position", place)
+            return [] if found is None else [found], "position", place
         return self._by_what_it_says(record, within)
 
-    def _by_what_it_says(self, record: Record, within: Iterable[str]) -> Item:
+    def _by_what_it_says(self, record: Record, within: Iterable[str]) -> tuple[list[Item], str, Any]:
         found: list[Item] = []
         tried: dict[str, Any] = {}
         for name in within:
@@ -109,7 +119,7 @@ class Items:
         if not tried:
             raise Misfit("item", None, "nothing says which item it is about: no item_id, position, or field of an item")
         names = ", ".join(tried)
-        return _only(found, names, next(iter(tried.values())) if len(tried) == 1 else None)
+        return found, names, next(iter(tried.values())) if len(tried) == 1 else None
 
     def plan_scenario(self, name: str) -> Scenario:
         """The scenario of that name."""
@@ -166,6 +176,7 @@ def _key(said: Mapping[str, Any]) -> bytes:
 
 
 def _only(found: Sequence[Item], field: str, value: Any) -> Item:
+    """The one item that was found. Raises `Misfit` for none and for several."""
     if len(found) == 1:
         return found[0]
     if not found:

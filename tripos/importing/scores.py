@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +25,7 @@ from tripos_warehouse.given_scores import GivenScore, imported_score
 from tripos_warehouse.runs import Run
 
 OWN = ("scenario", "item", "position", "sample_id", "model", "sample", "step", "scorer", "metric", "value",
-       "evaluator", "round", "rationale")  # fmt: skip
+       "evaluator", "round", "rationale", "reply")  # fmt: skip
 """The fields of a row of scores, beside the fields of the items, the axes and the arms."""
 RATIONALE = ("{} rationale", "{}_rationale", "{} reason", "{}_reason")
 """What the column of a metric's rationale is called where every metric has a column of its own."""
@@ -39,17 +40,21 @@ class Reply:
     step: str
     place: Place
     arms: tuple[Mapping[str, str | None], ...]
+    text: str
 
 
 @dataclass(frozen=True)
 class Read:
-    """What a file says: scores that fit, rows that do not, and how many cells are blank."""
+    """What a file says: scores that fit, rows that do not, and how many cells are blank. `repeated` scores stand in the
+    file once more with the same value, in so many `repeating` rows, and count once."""
 
     scores: tuple[GivenScore, ...]
     rejected: tuple[Rejection, ...]
     blank: int
     unused: tuple[str, ...]
     """The columns that say nothing here."""
+    repeated: int = 0
+    repeating: int = 0
 
 
 def read_scores(table: Table, plan: Plan, run: Run, connection: duckdb.DuckDBPyConnection) -> Read:
@@ -78,6 +83,9 @@ class _Reader:
         for reply in self.replies:
             self.by_item.setdefault((reply.sample["scenario"], reply.sample["item_id"]), []).append(reply)
         self.items = Items(plan, _items(connection, schema, plan), OWN)
+        self.own = OWN if "reply" not in self.items.field_names else OWN[: OWN.index("reply")]
+        self.items.own = self.own
+        self.turns: Counter[tuple[Any, ...]] = Counter()
         self.wide = self._columns_of_metrics()
         self.bindings = given_bindings(plan, Binding(run.roles, run.compared_role, run.identities))
         self.judges = _judges_of_runs(connection, run.benchmark)
@@ -86,6 +94,7 @@ class _Reader:
     def read(self) -> Read:
         found: dict[str, tuple[GivenScore, Record]] = {}
         rejected: list[Rejection] = []
+        repeated: Counter[str] = Counter()
         for record in self.table.records:
             wrong: list[Rejection] = []
             try:
@@ -95,15 +104,20 @@ class _Reader:
                     continue
                 for score in scores:
                     before = found.setdefault(score.score_id, (score, record))
+                    if before[0] is score:
+                        continue
                     if (before[0].value, before[0].rationale) != (score.value, score.rationale):
                         earlier = self._cell(before[1], score.metric)
                         reason = f"{before[1].place} gives the same evaluator's score of it as {earlier}: say the round"
                         rejected.append(Rejection(record, score.metric, self._cell(record, score.metric), reason))
+                    else:
+                        repeated[f"{record.file} {record.place}"] += 1
             except Misfit as misfit:
                 rejected.append(misfit.at(record))
         wide = {column for pair in self.wide.values() for column in pair if column is not None}
-        unused = self.table.unused((*OWN, *self.arms), self.items.columns | wide)
-        return Read(tuple(score for score, _ in found.values()), tuple(rejected), self.blank, unused)
+        unused = self.table.unused((*self.own, *self.arms), self.items.columns | wide)
+        scores = tuple(score for score, _ in found.values())
+        return Read(scores, tuple(rejected), self.blank, unused, repeated.total(), len(repeated))
 
     def _columns_of_metrics(self) -> dict[str, tuple[str, str | None]]:
         """Where every metric has a column: that column and the one of its rationale, by metric; empty for a file with a
@@ -135,12 +149,14 @@ class _Reader:
 
     def _check_names(self, *told: Mapping[str, object]) -> None:
         """Raises `Failure` W0502 for a field that nothing has."""
-        known = {*OWN, *self.items.field_names, *self.arms}
+        known = {*self.own, *self.items.field_names, *self.arms}
         for name in (name for names in told for name in names):
             if name not in known and folded(name) not in self.words:
                 close = nearest(name, [*known, *self.words.values()])
                 hint = (
-                    f"did you mean `{close}`?" if close else f"its fields are {', '.join(OWN)}, and those of the items"
+                    f"did you mean `{close}`?"
+                    if close
+                    else f"its fields are {', '.join(self.own)}, and those of the items"
                 )
                 raise Failure("W0502", f"a score has no field `{name}`", hint)
 
@@ -216,19 +232,34 @@ class _Reader:
             if said not in self.by_id:
                 raise Misfit("sample_id", said, "the run has no such reply that is graded")
             return self.by_id[said]
-        item = self.items.find(record)
-        found = self.by_item.get((item.scenario, item.item_id), [])
+        said = record.get("reply") if "reply" in self.own else None
+        items = [self.items.find(record)] if said is None else self.items.candidates(record)[0]
+        found = [reply for item in items for reply in self.by_item.get((item.scenario, item.item_id), ())]
         if not found:
-            raise Misfit("item", item.item_id, "the run has no reply to this item that is graded")
-        found = _with(found, "model", record.text("model"), lambda reply: {reply.sample["model"]})
+            raise Misfit("item", items[0].item_id, "the run has no reply to this item that is graded")
+        model = record.text("model")
+        if said is not None:
+            found = _saying(found, said, model)
+        found = _with(found, "model", model, lambda reply: {reply.sample["model"]})
         found = _with(found, "sample", _shown(whole(record.get("sample"), "sample")), lambda reply: {str(reply.number)})
         found = _with(found, "step", record.text("step"), lambda reply: {reply.step})
         for arm in self.arms:
             found = _with(found, arm, record.text(arm), lambda reply, arm=arm: {one[arm] for one in reply.arms})
+        if len(found) > 1 and said is not None:
+            found = [self._next(found, record)]
         if len(found) > 1:
             differs = next(name for name, of in _TELLING.items() if len({of(reply) for reply in found}) > 1)
             raise Misfit(differs, None, f"{len(found)} replies to the item could be meant: name the {differs}")
         return found[0]
+
+    def _next(self, alike: Sequence[Reply], record: Record) -> Reply:
+        """Of replies of one text the one whose turn it is: every row of an evaluator is about another of them."""
+        metric = None if self.wide else record.text("metric")
+        alike = sorted(alike, key=lambda reply: (str(reply.sample["model"]), reply.number, reply.sample["sample_id"]))
+        key = self._evaluator(record), self._round(record), metric, *(reply.sample["sample_id"] for reply in alike)
+        turn = self.turns[key]
+        self.turns[key] += 1
+        return alike[turn % len(alike)]
 
     def _evaluator(self, record: Record) -> str:
         said = record.text("evaluator")
@@ -257,6 +288,29 @@ def _with(found: Sequence[Reply], name: str, said: str | None, of: Any) -> list[
     return chosen
 
 
+def _saying(found: Sequence[Reply], said: Any, model: str | None) -> list[Reply]:
+    """Those of some replies that have the text of a row. Raises `Misfit` where none has it, and where only those of
+    other models than the row's have it."""
+    exact = [reply for reply in found if isinstance(said, str) and reply.text.strip() == said.strip()]
+    alike = exact or [reply for reply in found if _parsed(reply.text) == _parsed(said)]
+    if not alike:
+        raise Misfit("reply", said, "the run has no reply to the item with this text")
+    writers = sorted({str(reply.sample["model"]) for reply in alike})
+    if model is not None and model not in writers and any(reply.sample["model"] == model for reply in found):
+        raise Misfit("model", model, f"the reply with this text is by {', '.join(writers)}")
+    return alike
+
+
+def _parsed(said: Any) -> Any:
+    """What a reply says: a record is the same as its JSON, however that is laid out."""
+    if not isinstance(said, str):
+        return said
+    try:
+        return orjson.loads(said)
+    except orjson.JSONDecodeError:
+        return said.strip()
+
+
 def _shown(number: int | None) -> str | None:
     return None if number is None else str(number)
 
@@ -277,21 +331,21 @@ def replies_of(
     more = "".join(f", sample.{sql.name(arm)}" for arm in arms)
     rows = connection.execute(
         f"""select sample.sample_id, sample.scenario, sample.item_id, sample.model, sample.sample_number, sample.step,
-          sample.fingerprint, kept.binding{more}
+          sample.fingerprint, kept.binding, sample.reply{more}
         from {schema}.samples as sample join main.samples as kept on kept.sample_id = sample.sample_id
         where sample.reply is not null order by all"""
     ).fetchall()
     found: dict[str, Reply] = {}
-    for sample_id, scenario, item_id, model, number, step, fingerprint, binding, *values in rows:
+    for sample_id, scenario, item_id, model, number, step, fingerprint, binding, text, *values in rows:
         if (place := (scenario, fingerprint)) not in given:
             continue
         told = dict(zip(arms, values, strict=True))
         if (before := found.get(sample_id)) is not None:
-            found[sample_id] = Reply(before.sample, number, step, place, (*before.arms, told))
+            found[sample_id] = Reply(before.sample, number, step, place, (*before.arms, told), text)
             continue
         own = {"sample_id": sample_id, "run_id": run.run_id, "benchmark": run.benchmark, "scenario": scenario}
         own |= {"item_id": item_id, "model": model, "binding": binding}
-        found[sample_id] = Reply(own, number, step, place, (told,))
+        found[sample_id] = Reply(own, number, step, place, (told,), text)
     return list(found.values())
 
 
