@@ -193,6 +193,14 @@ def test_the_subset_for_people_is_eleven_of_each_scenario_and_language_in_eleven
         assert row["subjects"] == 11
 
 
+def test_the_plan_of_the_subset_counts_its_items_before_there_are_any(tmp_path: Path, tripos: Command) -> None:
+    done = tripos("plan", str(FULL), "--subset", "human_eval", "--store", str(tmp_path / "none"))
+    assert done.code == 0, done.err
+    counts = {line.split()[0]: line.split()[2] for line in done.out.splitlines() if line.split()[0] in ALLOCATION}
+    assert counts == dict.fromkeys(ALLOCATION, "22")
+    assert "total                    4,248    198     0..198  0..198  198..792" in done.out
+
+
 def test_a_panel_of_known_bias_comes_out_as_planted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
 ) -> None:

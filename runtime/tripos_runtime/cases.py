@@ -224,7 +224,8 @@ class CaseSource:
         """How many rows a scenario has, at most, before they are made."""
         most = scenario.row_count if selection.limit is None else min(selection.limit, scenario.row_count)
         assert scenario.rows is not None
-        if not selection.only or not self.slots.is_listable(self.slots.by_name[scenario.rows.dataset]):
+        whole = not selection.only and selection.drawn is None
+        if whole or not self.slots.is_listable(self.slots.by_name[scenario.rows.dataset]):
             return most
         return sum(1 for _ in chosen_slots(self.slots, scenario, selection))
 
