@@ -87,7 +87,8 @@ class Row:
 
 @dataclass(frozen=True)
 class Batch:
-    """What one person was handed at once, in this order."""
+    """What one person was handed at once, in this order. Of a later round than the first, the grades are kept as those
+    of an imported round are."""
 
     batch: str
     run_id: str
@@ -98,6 +99,7 @@ class Batch:
     made_at: str
     chosen: Mapping[str, Any]
     rows: tuple[Row, ...]
+    round: int | None = None
 
     @property
     def evaluator(self) -> str:

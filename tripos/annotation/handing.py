@@ -38,7 +38,7 @@ class Hand:
 
 @dataclass(frozen=True)
 class Desk:
-    """A run of a store, and a person who grades it in a role."""
+    """A run of a store, and a person who grades it in a role; without a `round` for the first time."""
 
     store: Store
     connection: duckdb.DuckDBPyConnection
@@ -46,6 +46,7 @@ class Desk:
     run: Run
     role: str
     name: str
+    round: int | None = None
 
     def __post_init__(self) -> None:
         """Raises `Failure`: W0701 for a role that grades nothing, W0702 for an unfit name."""
@@ -60,7 +61,7 @@ class Desk:
     @property
     def replies(self) -> Replies:
         """What there is to grade."""
-        return Replies(self.connection, self.plan, self.run, self.role, batches.evaluator_of(self.name))
+        return Replies(self.connection, self.plan, self.run, self.role, batches.evaluator_of(self.name), self.round)
 
     def hand(self, choice: Choice, now: Callable[[], datetime]) -> Hand:
         """Draws a batch and records it. Raises `Failure`: W0707 where nothing is left to hand out, W0704; and
@@ -87,6 +88,7 @@ class Desk:
             now().isoformat(timespec="seconds"),
             chosen,
             rows,
+            self.round,
         )
         shared: int | None = None
         if choice.overlap is not None:
@@ -113,7 +115,7 @@ class Desk:
     def _handed(self) -> Handed:
         own: set[tuple[str, str]] = set()
         others: set[tuple[str, str]] = set()
-        for each in batches.every(self.store):
+        for each in (each for each in batches.every(self.store) if each.round == self.round):
             (own if each.name == self.name else others).update((row.sample_id, row.fingerprint) for row in each.rows)
         return Handed(own, others)
 

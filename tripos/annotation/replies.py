@@ -28,6 +28,7 @@ from tripos_runtime.kept_rows import answer_of, dialogue_of
 from tripos_runtime.ledger import Row
 from tripos_runtime.questions import Questions
 from tripos_runtime.units import Names, Unit, Wiring
+from tripos_warehouse.given_scores import imported_score
 from tripos_warehouse.runs import Run
 from tripos_warehouse.schemas import HUMAN
 
@@ -109,13 +110,14 @@ def chosen_role(plan: Plan, role: str | None, compared: str) -> str:
 
 @dataclass(frozen=True)
 class Replies:
-    """The replies of a run, for the person `evaluator` in `role`."""
+    """The replies of a run, for the person `evaluator` in `role`. Without a `round` it is the first."""
 
     connection: duckdb.DuckDBPyConnection
     plan: Plan
     run: Run
     role: str
     evaluator: str
+    round: int | None = None
 
     @cached_property
     def questions(self) -> Questions:
@@ -167,7 +169,17 @@ class Replies:
             names = unit.scores[step.fingerprint, self.evaluator]
             marks = tuple(self._mark(step, title, name) for title, name in names.items())
             binding = of_run.pattern(unit.model, unit.number).given_binding(step)
-            yield Candidate(unit, step, unit.judgement(step, self.evaluator), unit.scored(step), binding, marks)
+            found = Candidate(unit, step, unit.judgement(step, self.evaluator), unit.scored(step), binding, marks)
+            yield found if self.round is None else self._again(found, self.round)
+
+    def _again(self, found: Candidate, round: int) -> Candidate:
+        """The reply in a later round: its judgement and scores are called as those of an imported round are."""
+        about = {"sample_id": found.sample_id, "binding": found.binding}
+        named = [imported_score(about, found.step, mark.metric, self.evaluator, round, 0.0) for mark in found.marks]
+        marks = tuple(
+            replace(mark, score_id=each.score_id, key=each.key) for mark, each in zip(found.marks, named, strict=True)
+        )
+        return replace(found, judgement_id=named[0].judgement_id if named else found.judgement_id, marks=marks)
 
     def _mark(self, step: Grade, title: str, score_id: str) -> Mark:
         if step.metrics:

@@ -122,4 +122,5 @@ def _score(batch: Batch, row: Row, mark: Mark, value: float, reason: str | None)
         judgement=row.judgement,
         fingerprint=row.fingerprint,
         key=mark.key,
+        round=batch.round,
     )

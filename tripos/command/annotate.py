@@ -60,6 +60,7 @@ def _check(options: Namespace) -> None:
         "scenario",
         "subset",
         "seed",
+        "round",
     )
     given = [name for name in (asked if options.take else ("partial", "json")) if getattr(options, name)]
     if not given:
@@ -83,7 +84,7 @@ def _hand(options: Namespace) -> int:
         plan = get_selected(connection, run)
         plan = under(plan, chosen_only(options, plan))
         role = chosen_role(plan, options.role, run.compared_role)
-        desk = Desk(store, connection, plan, run, role, options.name)
+        desk = Desk(store, connection, plan, run, role, options.name, _round(options))
         choice = _choice(options, desk)
         if options.page:
             hand = desk.again(_resumed(desk, path)) if path.exists() else desk.hand(choice, _now)
@@ -97,12 +98,18 @@ def _hand(options: Namespace) -> int:
     return _serve(hand, path, options) if options.page else GOOD
 
 
+def _round(options: Namespace) -> int | None:
+    """The round, where it is not the first, which is what grades without one are of."""
+    return options.round if options.round and options.round > 1 else None
+
+
 def _output(options: Namespace) -> Path:
     if not options.name:
         raise Failure("R0202", "nobody is named who grades", "give --name NAME; the scores will say human/NAME")
     if options.port is not None and not options.page:
         raise Failure("R0202", "`--port` is for a page", "give --page too")
-    path = Path(options.output or f"{options.name}{'.jsonl' if options.page else SHEET}")
+    later = "" if _round(options) is None else f"-round{options.round}"
+    path = Path(options.output or f"{options.name}{later}{'.jsonl' if options.page else SHEET}")
     if options.page:
         if path.suffix == SHEET:
             raise Failure("R0202", "a page keeps its grades in JSON Lines", "name a file such as anna.jsonl with `-o`")
@@ -146,8 +153,10 @@ def _items(name: str | None, desk: Desk) -> Drawn | None:
 def _resumed(desk: Desk, path: Path) -> batches.Batch:
     """The batch of a file that was begun. Raises `Failure` W0703 where it is not of this person, role and run."""
     batch = batches.get(desk.store, read_grades(path).batch)
-    if (batch.run_id, batch.role, batch.name) != (desk.run.run_id, desk.role, desk.name):
-        told = f"`{path}` is of `{batch.name}` as `{batch.role}` on run `{batch.run_id}`"
+    wanted = desk.run.run_id, desk.role, desk.name, desk.round
+    if (batch.run_id, batch.role, batch.name, batch.round) != wanted:
+        round_ = "" if batch.round is None else f" in round {batch.round}"
+        told = f"`{path}` is of `{batch.name}` as `{batch.role}` on run `{batch.run_id}`{round_}"
         raise Failure("W0703", told, "name another file with `-o`")
     return batch
 
@@ -170,6 +179,7 @@ def _say(hand: Hand, path: Path, options: Namespace) -> None:
     print(
         f"{_count(len(batch.rows), 'reply', 'replies')} of run {batch.run_id} for {batch.name}:"
         f" {_count(scenarios, 'scenario')}, {_count(marks, 'grade')}"
+        + ("" if batch.round is None else f", round {batch.round}")
     )
     if hand.shared is not None:
         print(f"{_count(hand.shared, 'reply', 'replies')} of these somebody else was handed too")

@@ -23,6 +23,7 @@ from tripos_runtime.bindings import given_bindings
 from tripos_warehouse import sql
 from tripos_warehouse.given_scores import GivenScore, imported_score
 from tripos_warehouse.runs import Run
+from tripos_warehouse.schemas import HUMAN
 
 OWN = ("scenario", "item", "position", "sample_id", "model", "sample", "step", "scorer", "metric", "value",
        "evaluator", "round", "rationale", "reply")  # fmt: skip
@@ -265,7 +266,7 @@ class _Reader:
         said = record.text("evaluator")
         if said is None:
             raise Misfit("evaluator", None, "nothing says who gave the score: `--evaluator NAME`, or a column of it")
-        if said in self.judges:
+        if said in self.judges and not (said.startswith(HUMAN) and self._round(record) > 1):
             reason = "this judge grades in runs; give what it gave elsewhere a name of its own"
             raise Misfit("evaluator", said, f"{reason}, such as `{said}/published`")
         return said

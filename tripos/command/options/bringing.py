@@ -88,6 +88,8 @@ def add_annotate(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scenario", metavar="NAME", action="append", default=[], help=help_)
     parser.add_argument("--subset", metavar="NAME", help="only the items of this `subset` of the spec")
     parser.add_argument("--seed", type=int, metavar="N", help="of the draw and the order (default: 0)")
+    help_ = "which time this person grades these replies (default: 1)"
+    parser.add_argument("--round", type=positive, metavar="N", help=help_)
     parser.add_argument("--take", metavar="FILE", help="check the grades of a file that came back, and keep them")
     help_ = "with --take: leave out replies that lack a grade"
     parser.add_argument("--partial", action="store_true", help=help_)
