@@ -19,6 +19,8 @@ KINDS = (*TRAINING, "eee", *TABLES)
 OF: dict[str, tuple[str, ...]] = {
     "by": TRAINING,
     "per": ("distillation",),
+    "every": ("distillation",),
+    "replies_of": ("distillation",),
     "margin": ("preferences",),
     "rows": TRAINING,
     "format": TRAINING,

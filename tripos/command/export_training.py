@@ -5,25 +5,28 @@ from __future__ import annotations
 import json
 from argparse import Namespace
 from collections.abc import Iterable
+from contextlib import ExitStack
 from pathlib import Path
 
 import duckdb
 
 from tripos.command.filters import chosen_filter
+from tripos.command.opening import open_store
 from tripos.command.terminal import columns
 from tripos.failure import Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Export, Plan
 from tripos_warehouse.dimensions import label
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.exports.distillation import Training, distil, score_names
+from tripos_warehouse.exports.distillation import Replied, Training, distil, score_names
 from tripos_warehouse.exports.files import beside, write_lines
 from tripos_warehouse.exports.preferences import pairs
 from tripos_warehouse.exports.provenance import counts, provenance
 from tripos_warehouse.exports.replies import Wanted, asked_steps
 from tripos_warehouse.grid import Column, decimals_of, grid
 from tripos_warehouse.report import PROVING
-from tripos_warehouse.runs import Run
+from tripos_warehouse.runs import Run, get_plan
+from tripos_warehouse.views import connect_run
 
 REASONS = {
     "filtered": "what the filters leave out",
@@ -48,7 +51,13 @@ def export_training(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run,
     """Writes the training data and its provenance. Raises `StoreError`, W0603 where there is none."""
     path = Path(options.output)
     wanted = wanted_of(options, plan, run, kind)
-    made = (distil if wanted.kind == "best" else pairs)(connection, plan, run, wanted)
+    with ExitStack() as opened:
+        replied = [_replied(options, name, opened) for name in _names(options.replies_of)]
+        made = (
+            distil(connection, plan, run, wanted, replied)
+            if wanted.kind == "best"
+            else pairs(connection, plan, run, wanted)
+        )
     if not made.examples:
         told = "; ".join(_left_out(made)) or "the run has no replies to these steps"
         raise StoreError("W0603", f"nothing to export: {told}", _mend(wanted, made))
@@ -61,6 +70,13 @@ def export_training(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run,
         )
     else:
         print("\n".join(_told(plan, wanted, made, path)))
+
+
+def _replied(options: Namespace, name: str, opened: ExitStack) -> Replied:
+    """A run of which replies are taken, open as long as `opened` is."""
+    connection, run = connect_run(open_store(options), name)
+    opened.enter_context(connection)
+    return Replied(connection, get_plan(connection, run), run)
 
 
 def wanted_of(options: Namespace, plan: Plan, run: Run, kind: str) -> Wanted:
@@ -77,6 +93,7 @@ def wanted_of(options: Namespace, plan: Plan, run: Run, kind: str) -> Wanted:
         rows=rows,
         models=models,
         per=per,
+        every=options.every or (declared.every if declared is not None else False),
         margin=margin,
         format=options.format or (declared.format if declared is not None else "chat"),
         name=declared.name if declared is not None else None,

@@ -9,9 +9,22 @@ from pathlib import Path
 
 from tripos.failure import GOOD, Failure
 from tripos.training.extra import need, quieten
-from tripos.training.recipe import Recipe
+from tripos.training.recipe import Recipe, settings_of
 from tripos.training.report import BESIDE, DATA, NAME
 from tripos_warehouse.errors import StoreError
+
+SETTINGS = (
+    "epochs",
+    "max_steps",
+    "learning_rate",
+    "batch",
+    "at_once",
+    "max_tokens",
+    "held_out",
+    "warmup",
+    "weight_decay",
+)
+"""The options that a recipe may say too."""
 
 
 def main(options: Namespace) -> int:
@@ -20,6 +33,7 @@ def main(options: Namespace) -> int:
         from tripos.command.train_reward import train
 
         return train(options)
+    recipe = _recipe(options)
     need()
     quieten()
     folder = Path(options.output)
@@ -38,7 +52,7 @@ def main(options: Namespace) -> int:
         path = _exported(options, folder / DATA) if is_spec else given
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # what libraries say to those who build on them
-            report = fine_tune(read_chats(path), _recipe(options), device, folder, _tell)
+            report = fine_tune(read_chats(path), recipe, device, folder, _tell)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     if options.json:
@@ -57,18 +71,10 @@ def _tell(line: str) -> None:
 
 
 def _recipe(options: Namespace) -> Recipe:
-    return Recipe(
-        model=options.model,
-        seed=options.seed,
-        epochs=options.epochs,
-        max_steps=options.max_steps,
-        learning_rate=options.learning_rate,
-        batch=options.batch,
-        at_once=options.at_once,
-        max_tokens=options.max_tokens,
-        held_out=options.held_out,
-        lora=options.lora,
-    )
+    """The recipe: what an option says, or else the named recipe, or else the default."""
+    said = {name: value for name in SETTINGS if (value := getattr(options, name)) is not None}
+    told = {"lora": options.lora, **settings_of(options.recipe, options.lora), **said}
+    return Recipe(model=options.model, seed=options.seed, name=options.recipe, **told)
 
 
 def _exported(options: Namespace, path: Path) -> Path:
@@ -92,9 +98,10 @@ def _exported(options: Namespace, path: Path) -> Path:
         raise Failure("W0601", what, hint)
     connection, run = connect_run(open_store(options), options.run, plan)
     nothing: dict[str, list[str]] = {
-        each: [] for each in ("per", "rows", "models", "scenario", "only", "hold_out", "apart_from")
+        each: [] for each in ("per", "rows", "models", "scenario", "only", "hold_out", "apart_from", "replies_of")
     }
-    wanted = Namespace(what=name, output=str(path), by=None, margin=None, format=None, json=False, **nothing)
+    said = {"what": name, "output": str(path), "by": None, "margin": None, "format": None, "json": False}
+    wanted = Namespace(**said, every=False, **nothing)
     with connection:
         export_training(connection, plan, run, wanted, "distillation")
     return path

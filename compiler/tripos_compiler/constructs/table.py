@@ -293,6 +293,9 @@ CONSTRUCTS: tuple[Construct, ...] = (
         body="export",
     ),
     Construct("best", ("export",), "best of ROLE by MEASURE [per DIMS...]", "the replies of the best model", once=True),
+    Construct(
+        "every", ("export",), "every reply", "all replies of a model that is best in any cell of `per`", once=True
+    ),
     Construct("pairs", ("export",), "pairs of ROLE by MEASURE [margin NUMBER]", "better and worse replies", once=True),
     Construct(
         "pairs_from",

@@ -20,7 +20,7 @@ from tripos_compiler.scope import Binding
 from tripos_compiler.syntax.tree import Name, Number, Syntax
 from tripos_compiler.types import axis_type
 
-CLAUSES = ("best", "pairs", "rows", "where", "format", "holds")
+CLAUSES = ("best", "every", "pairs", "rows", "where", "format", "holds")
 """What begins a line of an export, and is no dimension or subset on another line."""
 
 
@@ -56,6 +56,11 @@ def _export(program: Program, reading: Reading, statement: Statement) -> Export 
         return None
     if not _whole(program, statement, best, pairs, rows):
         return None
+    every = statement.one_of("every")
+    if every is not None and best is None:
+        message = "`every reply` is of the models that are best, and this export is of pairs"
+        program.diagnostics.error("E0202", message, every.head, help="leave it out")
+        return None
     chosen = best or pairs
     assert chosen is not None and rows is not None
     role = _role(program, chosen.name("role"))
@@ -78,6 +83,7 @@ def _export(program: Program, reading: Reading, statement: Statement) -> Export 
         role=chosen.name("role").text,
         measure=measure[0],
         per=measure[1],
+        every=every is not None,
         margin=margin,
         rows=rows.name("step").text,
         format=format_,

@@ -112,13 +112,14 @@ class Subset(Part):
 class Export(Part):
     """Training data out: the replies to `rows` of the model that is best by `measure` in each cell of `per`, or pairs
     of a better and a worse reply, which differ by `margin` at least. The items of the subsets `holds_out` are left out;
-    of all subsets where there are none."""
+    of all subsets where there are none. With `every` reply, those of a model that is best in any cell are all taken."""
 
     name: str
     kind: Literal["best", "pairs"]
     role: str
     measure: str
     per: tuple[str, ...] = ()
+    every: bool = False
     margin: float = 0.0
     rows: str
     format: Literal["chat", "completion"]

@@ -64,6 +64,10 @@ def add_export(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--by", metavar="NAME", help="the measure or score that says what is better")
     help_ = "the model that is best in each of these: scenario, metric, an axis, an arm"
     parser.add_argument("--per", metavar="DIM[,DIM]", action="append", default=[], help=help_)
+    help_ = "all replies of a model that is best in any of these, and not those there alone"
+    parser.add_argument("--every", action="store_true", help=help_)
+    help_ = "replies of these runs, graded or not; RUN says which models are best"
+    parser.add_argument("--replies-of", metavar="RUN[,RUN]", action="append", default=[], help=help_)
     parser.add_argument("--margin", type=amount, metavar="N", help="leave out pairs that are less apart (default: 0)")
     help_ = "the asks whose replies are exported (default: those that are scored)"
     parser.add_argument("--rows", metavar="STEP[,STEP]", action="append", default=[], help=help_)

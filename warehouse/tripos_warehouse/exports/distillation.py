@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import duckdb
@@ -63,29 +63,76 @@ class Training:
     left_out: Mapping[str, int]
     best: tuple[Best, ...] = ()
     held: HeldOut = NOTHING
+    replies_of: tuple[str, ...] = ()
+    """The runs whose replies they are, where they are not of the run whose scores chose the models."""
 
 
-def distil(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: Wanted) -> Training:
-    """The replies of the best models. `connection` shows `run` alone.
+@dataclass(frozen=True)
+class Replied:
+    """A run of which replies are taken: `connection` shows it alone, and `plan` is its own."""
+
+    connection: duckdb.DuckDBPyConnection
+    plan: Plan
+    run: Run
+
+
+def distil(
+    connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, wanted: Wanted, replied: Sequence[Replied] = ()
+) -> Training:
+    """The replies of the best models. `connection` shows `run` alone. With `replied`, `run` says which models are best,
+    and the replies are those of these runs, graded or not; no item of `run` is among them.
 
     A model's value in a cell of `per` is the measure's there; where the measure goes by further dimensions, the mean
     over those of their cells in which every model has a value. A model without any value there takes no part. What is
     held out counts for which model is best, and is no example.
 
-    Raises `StoreError` W0602 where there is no such measure, score or dimension.
+    Raises `StoreError` W0602 where there is no such measure, score or dimension, and where the replies of other runs
+    are in no cell of `per`, or of none of the models.
     """
+    graded = bool(set(wanted.per) & set(SCORE_DIMS)) and not wanted.every
+    if replied and graded:
+        message = f"replies that are not graded are in no cell of `{wanted.per[0]}`"
+        raise StoreError("W0602", message, "take all of the best models: `every reply` in the export, or `--every`")
     by, values = _values(connection, plan, run, wanted)
     lower = any(each.name == wanted.by and each.lower_is_better for each in plan.measures)
     best = choose_best(by, values, wanted.per, wanted.models, lower_is_better=lower)
     places = [dimensions.place(plan, name) for name in wanted.per]
     best.sort(key=lambda each: [place(value) for place, value in zip(places, each.cell, strict=True)])
     winners = {each.cell: each for each in best}
-    held = read_held_out(connection, plan, run, wanted)
-    found = held.kept(read_replies(connection, plan, run, wanted))
+    held, found = _replies(Replied(connection, plan, run), wanted) if not replied else _others(replied, run, wanted)
     resting = _scenarios_behind(plan, wanted.by)
-    scored = _scored_cells(connection, run, wanted.per) if set(wanted.per) & set(SCORE_DIMS) else None
+    scored = _scored_cells(connection, run, wanted.per) if graded else None
     examples, left_out = _examples(found, wanted, winners, scored, resting)
-    return Training(tuple(examples), left_out, tuple(best), held)
+    return Training(tuple(examples), left_out, tuple(best), held, tuple(each.run.run_id for each in replied))
+
+
+def _replies(of: Replied, wanted: Wanted) -> tuple[HeldOut, Replies]:
+    held = read_held_out(of.connection, of.plan, of.run, wanted)
+    return held, held.kept(read_replies(of.connection, of.plan, of.run, wanted))
+
+
+def _others(replied: Sequence[Replied], run: Run, wanted: Wanted) -> tuple[HeldOut, Replies]:
+    """The replies of other runs, without those to items of `run` or of subsets of their own."""
+    held, replies = NOTHING, Replies((), {})
+    for each in replied:
+        models = tuple(name for name in wanted.models if name in each.run.models)
+        if not models:
+            some = ", ".join(f"`{name}`" for name in wanted.models)
+            message = f"run `{each.run.run_id}` has no reply of {some}"
+            raise StoreError("W0602", message, "name runs of the models that are graded")
+        subsets = tuple(subset.name for subset in each.plan.subsets)
+        apart = tuple(dict.fromkeys((*wanted.apart_from, run.run_id)))
+        own, found = _replies(each, replace(wanted, models=models, hold_out=subsets, apart_from=apart))
+        held = HeldOut(
+            tuple(dict.fromkeys((*held.subsets, *own.subsets))),
+            own.runs,
+            held.items | own.items,
+            {**held.near, **own.near},
+            {**held.known, **own.known},
+        )
+        left_out = Counter(replies.left_out) + Counter(found.left_out)
+        replies = Replies((*replies.replies, *found.replies), dict(sorted(left_out.items())))
+    return held, replies
 
 
 def choose_best(
@@ -266,8 +313,12 @@ def _examples(
         if reply.scenario not in resting:
             left_out[f"`{wanted.by}` says nothing of the scenario"] += 1
             continue
-        cells = scored.get(reply.sample_id, []) if scored is not None else [tuple(reply.place[n] for n in wanted.per)]
-        won = tuple(winners[cell] for cell in cells if cell in winners and winners[cell].model == reply.model)
+        if wanted.every:
+            won = tuple(best for best in winners.values() if best.model == reply.model)
+        else:
+            own = tuple(reply.place.get(name) for name in wanted.per) if scored is None else ()
+            cells = [own] if scored is None else scored.get(reply.sample_id, [])
+            won = tuple(winners[cell] for cell in cells if cell in winners and winners[cell].model == reply.model)
         if not won:
             left_out["not the best"] += 1
             continue

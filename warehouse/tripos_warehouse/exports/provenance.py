@@ -37,6 +37,8 @@ def provenance(plan: Plan, run: Run, wanted: Wanted, made: Training, written: Wr
         "judges": {role: list(models) for role, models in run.evaluators.items()},
         "by": wanted.by,
         "per": list(wanted.per),
+        "every_reply": wanted.every,
+        "replies_of": list(made.replies_of),
         "margin": wanted.margin if wanted.kind == "pairs" else None,
         "steps": list(wanted.rows),
         "settings": _settings(plan, wanted),

@@ -39,6 +39,8 @@ class Wanted:
     rows: tuple[str, ...]
     models: tuple[str, ...]
     per: tuple[str, ...] = ()
+    every: bool = False
+    """Whether all replies of a model that is best in any cell are taken, and not those in its cells alone."""
     margin: float = 0.0
     format: Literal["chat", "completion"] = "chat"
     name: str | None = None
