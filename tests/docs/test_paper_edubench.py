@@ -1,0 +1,179 @@
+"""The page of EduBench held against the spec: the forms and the counts of its tables, and the commands of Reproduce."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import SHARED_DATA, Command
+from tripos.project import find_spec
+from tripos_compiler.plan import Grade, Plan
+
+ROOT = Path(__file__).parents[2]
+SPECS = ROOT / "specs/edubench"
+PAGE = (ROOT / "docs/benchmarks/edubench.md").read_text("utf-8")
+STATUS = re.compile(r"same|differs: .+|variant: .+|cannot be: .+")
+MOCKS = {
+    "A,B,C": "mock/careful,mock/careless,mock/careful:c",
+    "judge=J": "judge=mock/fair,mock/noisy",
+    "reasoner=R": "reasoner=mock/severe",
+    "author=W": "author=mock/author",
+}
+
+
+def section(title: str) -> str:
+    """A section of the page, up to the next of its level."""
+    return re.split(r"^## ", PAGE.split(f"## {title}\n", 1)[1], maxsplit=1, flags=re.MULTILINE)[0]
+
+
+def rows(title: str, columns: int) -> list[list[str]]:
+    """The rows of all tables of a section that have so many columns, without their heads."""
+    found = []
+    for line in section(title).splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split(" | ")] if line.startswith("|") else []
+        if len(cells) == columns and cells[0] not in ("Paper", "Table") and not set(cells[0]) <= set("- "):
+            found.append(cells)
+    return found
+
+
+PAPER = {row[0]: row for row in rows("Paper and spec", 4)}
+COMMANDS = {row[0]: row for row in rows("Reproduce", 6)}
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    found = find_spec(str(SPECS)).compile().plan
+    assert found is not None
+    return found
+
+
+def cells_of(plan: Plan) -> int:
+    """How many metrics all scenarios have."""
+    return sum(len(step.metrics) for each in plan.scenarios for step in each.steps if isinstance(step, Grade))
+
+
+def test_every_row_has_one_of_the_four_forms() -> None:
+    assert len(PAPER) == len(rows("Paper and spec", 4)) > 55
+    assert [row for row in PAPER.values() if not STATUS.fullmatch(row[3])] == []
+
+
+def test_a_variant_is_a_file_or_something_that_the_specs_declare() -> None:
+    texts = "\n".join(path.read_text("utf-8") for path in SPECS.glob("*.tripos"))
+    for row in PAPER.values():
+        if row[3].startswith("variant: "):
+            name = row[3].removeprefix("variant: ").strip("`")
+            assert (SPECS / name).is_file() or f"measure {name} " in texts, row
+
+
+def test_every_table_of_the_paper_is_named() -> None:
+    told = section("Paper and spec") + section("Reproduce")
+    named: set[int] = set()
+    for match in re.finditer(r"\bTables? ((?:\d+[–, and]*)+)", told):
+        named |= numbers(match.group(1))
+    for row in COMMANDS.values():
+        named |= numbers(row[0].split(":")[0])
+    assert named >= set(range(1, 18))
+
+
+def numbers(text: str) -> set[int]:
+    """The numbers in a text, and those between two of them that a dash joins."""
+    found = {int(each) for each in re.findall(r"\d+", text)}
+    for first, last in re.findall(r"(\d+)–(\d+)", text):
+        found |= set(range(int(first), int(last) + 1))
+    return found
+
+
+def test_the_counts_are_those_of_the_plan(plan: Plan) -> None:
+    axis = {each.name: each.values for each in plan.axes}
+    rows_made = {each.name: each.rows for each in plan.made}
+    printed = find_spec(str(SPECS / "shipped_table6.tripos")).compile().plan
+    assert printed is not None
+    by_scenario = sorted(rows_made[each.rows.dataset] for each in plan.scenarios if each.rows)
+    counts = {
+        "§3.1, App. A: scenarios": f"{len(plan.scenarios)} scenarios",
+        "§3.2, App. B: stages": f"{len(axis['stage'])}: ",
+        "App. B: school subjects": f"{sum(each.group == 'k12' for each in axis['subject'])}",
+        "App. B: subjects of higher education": f"{sum(each.group != 'k12' for each in axis['subject'])} in ten fields",
+        "App. B: difficulty": f"{len(axis['difficulty'])}: ",
+        "App. B: languages": f"{len(plan.benchmark.languages)}: ",
+        "App. B: types of question": f"{len(axis['question_type'])}; ",
+        "App. B: states of anxiety": f"{len(axis['anxiety'])}",
+        "§1: contexts": f"{sum(each.cells for each in plan.scenarios):,}",
+        "Table 13: items": f"{sum(rows_made.values()):,} in `edubench`",
+        "Table 13: distribution": f"{by_scenario[0]:,} to {by_scenario[-1]:,} a scenario",
+        "§4.4, §5.1: test set": f"{18 * plan.subsets[0].take}, subset `{plan.subsets[0].name}`",
+        "§4.2, Table 2: criteria": f"{len(plan.metrics)} in {len({m.dimension for m in plan.metrics})} dimensions",
+        "Table 6: criteria of a scenario": f"{cells_of(plan)} of {len(plan.scenarios) * len(plan.metrics)} cells",
+    }
+    for name, told in counts.items():
+        assert PAPER[name][2].startswith(told), (name, told, PAPER[name][2])
+    assert PAPER["Table 6: criteria of a scenario"][1] == f"{cells_of(printed)} of 108 cells"
+    assert len({each.group for each in axis["subject"]} - {"k12"}) == 10
+
+
+def test_the_table_of_both_distributions_is_that_of_the_plan_and_of_the_weights(plan: Plan) -> None:
+    table = [line for line in section("Items").splitlines() if line.count("|") == 9][2:]
+    found = {cells[0]: cells[1:] for cells in ([c.strip() for c in line.strip("|").split("|")] for line in table)}
+    rows_made = {each.name: each.rows for each in plan.made}
+    weights = dict(
+        re.findall(r"(\d+) \* by_scenario\[scenario: (\w+)\]", (SPECS / "weights.tripos").read_text("utf-8"))
+    )
+    by_name = {name: int(weight) for weight, name in weights.items()}
+    assert sum(by_name.values()) == 18_821
+    for scenario in plan.scenarios:
+        written, _, chinese, english, released, *_ = found[scenario.name.replace("_", " ")]
+        assert scenario.rows is not None
+        assert number(written) == rows_made[scenario.rows.dataset]
+        assert number(chinese) + number(english) == number(released) == by_name[scenario.name]
+    assert number(found["together"][0]) == sum(rows_made.values())
+
+
+def number(text: str) -> int:
+    return int(text.replace(",", ""))
+
+
+def test_nothing_else_says_that_it_is_as_the_paper_has_it() -> None:
+    claims = re.compile(r"follows? the paper|as published|faithful|as in the paper", re.IGNORECASE)
+    texts = {path.name: path.read_text("utf-8") for path in (*SPECS.glob("*.tripos"), SPECS / "README.md")}
+    texts["page"] = PAGE.replace(section("Paper and spec"), "")
+    assert {name: found for name, text in texts.items() if (found := claims.findall(text))} == {}
+
+
+@pytest.mark.parametrize("name", [name for name, row in COMMANDS.items() if row[1].startswith("`tripos run")])
+def test_a_command_of_reproduce_runs_with_mocks(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tripos: Command
+) -> None:
+    words = shlex.split(COMMANDS[name][1].strip("`"))[1:]
+    if "DIR" in words and not (SHARED_DATA / "edubench").is_dir():
+        pytest.skip("the published items are not here")
+    said = [MOCKS.get(word, word) for word in words]
+    said = [
+        str(SHARED_DATA) if word == "DIR" else str(ROOT / word) if word.startswith("specs/") else word for word in said
+    ]
+    monkeypatch.chdir(tmp_path)
+    done = tripos(*said, "--limit", "1", "--json")
+    assert done.code == 0, done.err
+    report = tripos("report", "--json")
+    assert report.code == 0, report.err
+    wanted = (
+        {"own", "won", "position"} if "bias" in COMMANDS[name][1] else {"by_metric", "by_scenario", "mean_same_order"}
+    )
+    assert wanted <= {each["name"] for each in report.data["measures"] if each["rows"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "calls"),
+    [("the same over written items", "1,386"), ("the same over shipped items", "432")],
+)
+def test_the_calls_are_those_of_the_plan(name: str, calls: str, tripos: Command, tmp_path: Path) -> None:
+    """Three candidates, one judge and, where items are written, one author."""
+    words = shlex.split(COMMANDS[name][1].strip("`"))[2:]
+    roles = {"judge=J": "judge=mock/fair", "author=W": "author=mock/author", "A,B,C": MOCKS["A,B,C"]}
+    said = [roles.get(word, str(ROOT / word) if word.startswith("specs/") else word) for word in words]
+    done = tripos("plan", *said, "--store", str(tmp_path / "none"))
+    assert done.code == 0, done.err
+    [line] = [line.split() for line in done.out.splitlines() if line.startswith("calls ")]
+    assert line[2] == calls == COMMANDS[name][3]
