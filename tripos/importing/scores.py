@@ -117,8 +117,8 @@ class _Reader:
                 rejected.append(misfit.at(record))
         wide = {column for pair in self.wide.values() for column in pair if column is not None}
         unused = self.table.unused((*self.own, *self.arms), self.items.columns | wide)
-        scores = tuple(score for score, _ in found.values())
-        return Read(scores, tuple(rejected), self.blank, unused, repeated.total(), len(repeated))
+        given = tuple(score for score, _ in found.values())
+        return Read(given, tuple(rejected), self.blank, unused, repeated.total(), len(repeated))
 
     def _columns_of_metrics(self) -> dict[str, tuple[str, str | None]]:
         """Where every metric has a column: that column and the one of its rationale, by metric; empty for a file with a
