@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -154,15 +153,3 @@ def find_file(folder: Path) -> Path | None:
         if (each / NAME).is_file():
             return each / NAME
     return None
-
-
-def load_config(folder: Path, *, profile: str | None = None, environ: Mapping[str, str] | None = None) -> Config:
-    """The settings that hold in a folder: those of the nearest `tripos.toml` from there upwards, of the profile that is
-    chosen, and of the environment (`os.environ` where nothing is handed in). Raises `Failure`.
-
-    >>> load_config(Path("/"), environ={"TRIPOS_STORE": "/tmp/kept", "TRIPOS_MODEL": "mock/careful"}).store
-    '/tmp/kept'
-    """
-    from tripos.settings import load_settings
-
-    return load_settings(folder, profile=profile, environ=os.environ if environ is None else environ).config

@@ -49,6 +49,16 @@ class Chosen:
     """Values that must never be shown."""
 
 
+def load_config(folder: Path, *, profile: str | None = None, environ: Mapping[str, str] | None = None) -> Config:
+    """The settings that hold in a folder: those of the nearest `tripos.toml` from there upwards, of the profile that is
+    chosen, and of the environment (`os.environ` where nothing is handed in). Raises `Failure`.
+
+    >>> load_config(Path("/"), environ={"TRIPOS_STORE": "/tmp/kept", "TRIPOS_MODEL": "mock/careful"}).store
+    '/tmp/kept'
+    """
+    return load_settings(folder, profile=profile, environ=os.environ if environ is None else environ).config
+
+
 def chosen_settings(options: Namespace, folder: Path | None = None) -> Chosen:
     """The settings of a command: reads `.env` into the environment, then everything in its order, options last.
     Warns on standard error of variables that are called like ours and are none. Raises `Failure`."""

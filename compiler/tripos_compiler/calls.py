@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.plan import (
@@ -17,18 +17,38 @@ from tripos_compiler.plan import (
     Type,
 )
 from tripos_compiler.plugins import find_plugin
-from tripos_compiler.program import FormulaScorer
-from tripos_compiler.scope import Binding, May, Typed, lacking
+from tripos_compiler.program import FormulaScorer, Program
+from tripos_compiler.scope import Binding, May, Scope, Typed, lacking
 from tripos_compiler.semantics.library import FUNCTIONS, Function, Parameter, shown
 from tripos_compiler.semantics.totality import lack_of
-from tripos_compiler.syntax.tree import Argument, CallExpr, Name
+from tripos_compiler.source import Span
+from tripos_compiler.syntax.tree import Argument, CallExpr, Name, Syntax
 from tripos_compiler.types import fits
-
-if TYPE_CHECKING:
-    from tripos_compiler.expressions import Elaborator
 
 DEEPEST_FORMULA = 32
 """How deep formula scorers may use each other; circles are reported where they are declared."""
+
+
+Judge = Callable[[CallExpr, Scorer, dict[str, Typed]], Typed | None]
+"""Checks a call of a judge, where one may be called."""
+
+
+class Checker(Protocol):
+    """What a call needs of whoever checks the expression that it stands in (`expressions.Elaborator`)."""
+
+    program: Program
+    judge: Judge | None
+    depth: int
+
+    def any(self, syntax: Syntax) -> Typed | None: ...
+    def expression(self, syntax: Syntax, wanted: Type | None = None, what: str = "this") -> Typed | None: ...
+    def against(self, syntax: Syntax, choice: Type) -> Typed | None: ...
+    def is_value(self, syntax: Syntax) -> bool: ...
+    def locale(self) -> Typed | None: ...
+    def within(self, scope: Scope) -> Checker: ...
+    def error(
+        self, code: str, message: str, span: Span, help: str | None = None, unknown: str | None = None
+    ) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -40,7 +60,7 @@ class Given:
     by_name: bool
 
 
-def call(elaborator: Elaborator, syntax: CallExpr) -> Typed | None:
+def call(elaborator: Checker, syntax: CallExpr) -> Typed | None:
     """The checked call; None where it is wrong, which is reported."""
     program = elaborator.program
     if not isinstance(syntax.function, Name):
@@ -66,9 +86,7 @@ def call(elaborator: Elaborator, syntax: CallExpr) -> Typed | None:
     return None
 
 
-def arguments(
-    elaborator: Elaborator, syntax: CallExpr, parameters: Sequence[Parameter], shape: str
-) -> list[Given] | None:
+def arguments(elaborator: Checker, syntax: CallExpr, parameters: Sequence[Parameter], shape: str) -> list[Given] | None:
     """The checked arguments in the order in which they are written."""
     help_ = f"it is `{shape}`"
     free = list(parameters)
@@ -100,7 +118,7 @@ def arguments(
     return given if good else None
 
 
-def _note_name(elaborator: Elaborator, syntax: CallExpr, argument: Argument) -> None:
+def _note_name(elaborator: Checker, syntax: CallExpr, argument: Argument) -> None:
     """Notes that the name before a colon means a parameter of a scorer."""
     if argument.name is not None and isinstance(syntax.function, Name):
         spans, owner = elaborator.program.value_spans, f"scorer {syntax.function.text}"
@@ -118,7 +136,7 @@ def _filled(free: list[Parameter], argument: Argument) -> Parameter | None:
     return parameter
 
 
-def _argument(elaborator: Elaborator, argument: Argument, parameter: Parameter, given: Sequence[Given]) -> Typed | None:
+def _argument(elaborator: Checker, argument: Argument, parameter: Parameter, given: Sequence[Given]) -> Typed | None:
     element = argument.elements[0]
     wanted = parameter.type
     if wanted is None and given and isinstance(element, Name) and elaborator.is_value(element):
@@ -136,7 +154,7 @@ def _argument(elaborator: Elaborator, argument: Argument, parameter: Parameter, 
     return elaborator.expression(element, wanted, f"`{parameter.name}`")
 
 
-def _library(elaborator: Elaborator, syntax: CallExpr, function: Function) -> Typed | None:
+def _library(elaborator: Checker, syntax: CallExpr, function: Function) -> Typed | None:
     given = arguments(elaborator, syntax, function.parameters, function.shown)
     if given is None:
         return None
@@ -198,7 +216,7 @@ def _as_call(name: str, given: Sequence[Given], implied: Mapping[str, Expr]) -> 
     return Call(function=name, args=positional, named={**named, **implied})
 
 
-def _plugged(elaborator: Elaborator, syntax: CallExpr, name: str, plugin: Plugin) -> Typed | None:
+def _plugged(elaborator: Checker, syntax: CallExpr, name: str, plugin: Plugin) -> Typed | None:
     """A call of a function of the user's."""
     parameters = [Parameter(key, of, key not in plugin.optional) for key, of in plugin.parameters.items()]
     shape = f"{name}({', '.join(f'{p.name}: {shown(p.type)}' for p in parameters)}) -> {shown(plugin.returns)}"
@@ -208,7 +226,7 @@ def _plugged(elaborator: Elaborator, syntax: CallExpr, name: str, plugin: Plugin
     return Typed(_as_call(name, given, {}), plugin.returns, lacking(each.typed for each in given))
 
 
-def _scorer(elaborator: Elaborator, syntax: CallExpr, name: str) -> Typed | None:
+def _scorer(elaborator: Checker, syntax: CallExpr, name: str) -> Typed | None:
     program = elaborator.program
     if name in program.formulas:
         return _formula(elaborator, syntax, program.formulas[name])
@@ -231,7 +249,7 @@ def _scorer(elaborator: Elaborator, syntax: CallExpr, name: str) -> Typed | None
     return elaborator.judge(syntax, scorer, given)
 
 
-def scorer_arguments(elaborator: Elaborator, syntax: CallExpr, scorer: Scorer) -> dict[str, Typed] | None:
+def scorer_arguments(elaborator: Checker, syntax: CallExpr, scorer: Scorer) -> dict[str, Typed] | None:
     """The checked arguments of a judge, by parameter."""
     shape = f"{scorer.name}({', '.join(f'{key}: {shown(of)}' for key, of in scorer.params.items())})"
     parameters = [Parameter(key, of, True) for key, of in scorer.params.items()]
@@ -239,7 +257,7 @@ def scorer_arguments(elaborator: Elaborator, syntax: CallExpr, scorer: Scorer) -
     return None if given is None else {each.parameter.name: each.typed for each in given}
 
 
-def _formula(elaborator: Elaborator, syntax: CallExpr, formula: FormulaScorer) -> Typed | None:
+def _formula(elaborator: Checker, syntax: CallExpr, formula: FormulaScorer) -> Typed | None:
     """The formula with the arguments in place of its parameters."""
     shape = f"{formula.name.text}({', '.join(f'{key}: {shown(of)}' for key, of in formula.params.items())})"
     parameters = [Parameter(key, of, True) for key, of in formula.params.items()]

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from tripos_compiler.calls import call
+from tripos_compiler.calls import Judge, call
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import (
     Binary,
@@ -22,7 +21,6 @@ from tripos_compiler.plan import (
     NumberType,
     RecordType,
     Ref,
-    Scorer,
     TextType,
     TreeType,
     Type,
@@ -50,10 +48,7 @@ from tripos_compiler.syntax.tree import (
 from tripos_compiler.types import fits
 
 if TYPE_CHECKING:
-    from tripos_compiler.lower.datasets import LoadedDataset
-
-Judge = Callable[[CallExpr, Scorer, dict[str, Typed]], Typed | None]
-"""Makes a call of a judge, inside an expression, a step of its own, and gives its value."""
+    from tripos_compiler.lower.loaded import LoadedDataset
 
 
 class Elaborator:

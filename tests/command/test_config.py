@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Command
-from tripos.config import Config, load_config
+from tripos.config import Config
 from tripos.environment import VARIABLES
 from tripos.failure import Failure
-from tripos.settings import load_settings, with_options
+from tripos.settings import load_config, load_settings, with_options
 from tripos.wiring import limits_of, prices_of
 from tripos_runtime.models import open_model
 

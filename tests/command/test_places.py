@@ -10,8 +10,8 @@ import pytest
 from tests.conftest import Command
 from tests.each import each
 from tripos.command.main import VERBS, build_parser
-from tripos.config import load_config
 from tripos.failure import USAGE, Failure
+from tripos.settings import load_config
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store import Store
 

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from tripos_runtime.models.base import Endpoint, Message, ModelError, Price, Reply, Request
-from tripos_runtime.models.embeddings import mock_vector, open_embedding, replies_of
-from tripos_runtime.models.vectors import from_text, to_text
+from tripos_runtime.models.embeddings import mock_vector, open_embedding
+from tripos_runtime.models.vectors import from_text, replies_of, to_text
 
 TEXTS = ("一次函数", "光的折射", "a")
 

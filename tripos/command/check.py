@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 from tripos import __version__
 from tripos.command.denials import chosen_denials
 from tripos.command.terminal import columns, is_colored
-from tripos.config import Config, load_config
+from tripos.config import Config
 from tripos.failure import GOOD, SOME_FAILED, USAGE
 from tripos.project import Spec, earlier_plan, find_spec, holds_parts
+from tripos.settings import load_config
 from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import Diagnostic
 from tripos_compiler.diagnostics.data import to_data

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from tripos.command.check import compile_given
 from tripos.command.terminal import columns
-from tripos.config import load_config
 from tripos.description import FIGURES, Figures, Group, Part, describe, parts_of
 from tripos.failure import GOOD, USAGE, Failure
+from tripos.settings import load_config
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import ChoiceType, Dataset, Plan
 from tripos_runtime.cases import CaseSource

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import sys
 from argparse import Namespace
-from typing import TYPE_CHECKING
 
 from tripos.command.quick import quick_answer
 from tripos.failure import GOOD, Failure
-
-if TYPE_CHECKING:
-    import duckdb
 
 
 def main(options: Namespace) -> int:
@@ -33,20 +28,9 @@ def main(options: Namespace) -> int:
             from tripos.command.sql_shell import Shell
 
             return Shell(connection, options.output).run()
+        from tripos.command.sql_shell import show_answer
+
         show_answer(connection, options.query, options.output)
     except StoreError as error:
         raise Failure(error.code, error.message, error.hint) from error
     return GOOD
-
-
-def show_answer(connection: duckdb.DuckDBPyConnection, query: str, output: str | None) -> None:
-    """Prints what a query gives, or writes it to `output`. Raises `StoreError`."""
-    from tripos.command.terminal import columns
-    from tripos_warehouse.answers import render_table, run_query, write_answer
-
-    table = run_query(connection, query)
-    if output is None:
-        print(render_table(table, columns()))
-    else:
-        write_answer(table, output)
-        print(f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'} written to {output}", file=sys.stderr)

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import duckdb
 
-from tripos.command.sql import show_answer
 from tripos.command.sql_completion import Completer
 from tripos.failure import GOOD, USAGE
 from tripos_warehouse.errors import StoreError
@@ -140,3 +139,16 @@ def _prepare_terminal(completer: Completer) -> None:
     readline.set_completer_delims(" \t\n,;()=<>+-*/|")
     readline.set_completer(complete)
     readline.parse_and_bind("bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete")
+
+
+def show_answer(connection: duckdb.DuckDBPyConnection, query: str, output: str | None) -> None:
+    """Prints what a query gives, or writes it to `output`. Raises `StoreError`."""
+    from tripos.command.terminal import columns
+    from tripos_warehouse.answers import render_table, run_query, write_answer
+
+    table = run_query(connection, query)
+    if output is None:
+        print(render_table(table, columns()))
+    else:
+        write_answer(table, output)
+        print(f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'} written to {output}", file=sys.stderr)

@@ -124,7 +124,7 @@ def _for_training(plan: Plan, tested: Sequence[Pairing]) -> list[str]:
 def compiled_pairs(options: Namespace, path: str) -> tuple[Plan, CaseSource]:
     """The plan of a spec, and where its rows come from. Raises `Failure` W0821 where it has mistakes."""
     from tripos.command.check import compile_given
-    from tripos.config import load_config
+    from tripos.settings import load_config
 
     spec = Namespace(**{**vars(options), "path": path})
     compilation, folders = compile_given(spec, load_config(Path.cwd()))

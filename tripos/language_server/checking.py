@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from tripos.command.denials import chosen_denials
-from tripos.config import NAME, Config, load_config
+from tripos.config import NAME, Config
 from tripos.failure import Failure
 from tripos.language_server.data import KeptData
 from tripos.language_server.documents import SUFFIX, Documents
 from tripos.releases.finding import ReleaseFolders
+from tripos.settings import load_config
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics import Diagnostic
 from tripos_compiler.diagnostics.deny import deny

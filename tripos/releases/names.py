@@ -14,5 +14,7 @@ UNLISTED = (MANIFEST, CHECKSUM, *SIGNATURES)
 """The files of a release that its manifest cannot list."""
 RELEASES = "releases"
 """The folder beside a spec for releases that it extends; a release holds there those that it extends itself."""
+HUB = "hf://"
+"""What begins the place of a release on the Hugging Face Hub."""
 SPEC, DATA = "spec", "data"
 """The folders of a release for the spec with what lies beside it, and for data files from elsewhere."""

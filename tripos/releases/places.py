@@ -9,10 +9,9 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from tripos.failure import SOME_FAILED, Failure
-from tripos.releases.names import FORMAT, MANIFEST, UNLISTED
+from tripos.releases.names import FORMAT, HUB, MANIFEST, UNLISTED
 
 ZIP = ".zip"
-HUB = "hf://"
 _LONG_AGO = (1980, 1, 1, 0, 0, 0)
 """The date of everything in a zip: the earliest that one can have, so that no clock is in its bytes."""
 _HINT = "give a folder, a zip, or a URL such as s3://bucket/releases/NAME-1.0.0"

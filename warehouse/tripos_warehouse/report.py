@@ -19,13 +19,10 @@ from tripos_warehouse.expectations import Gate, expected
 from tripos_warehouse.gaps import Gap, find_gaps
 from tripos_warehouse.measures import MeasureTable, evaluate_or_tell, sql_of
 from tripos_warehouse.remarks import Remark, find_remarks
-from tripos_warehouse.report_text import render
 from tripos_warehouse.runs import Run
 from tripos_warehouse.schemas import HUMAN
 from tripos_warehouse.treatments import shows_several_times
 from tripos_warehouse.unworked import find_unworked
-
-__all__ = ["Report", "render", "report"]
 
 PROVING = ("local/", "mock/")
 """What begins a model whose figures show that the pipeline works, and nothing about the model."""

@@ -10,8 +10,7 @@ from tripos_compiler.lower.locale import numbers_of
 from tripos_compiler.lower.losses import lost_part
 from tripos_compiler.lower.questions import Question, lower_question
 from tripos_compiler.lower.shots import lower_shots
-from tripos_compiler.lower.steps import Steps
-from tripos_compiler.lower.undefined import NOT_ASKED, warn_unasked, warn_undefined
+from tripos_compiler.lower.steps import NOT_ASKED, Steps, warn_unasked, warn_undefined
 from tripos_compiler.plan import Ask, Converse, DialogueType, Expr, TextType, Type
 from tripos_compiler.scope import Binding, Typed, record_fields
 from tripos_compiler.semantics.names import names_in

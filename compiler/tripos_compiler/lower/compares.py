@@ -9,8 +9,7 @@ from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.expressions import Elaborator
 from tripos_compiler.lower.folding import mapped
 from tripos_compiler.lower.grades import free
-from tripos_compiler.lower.steps import Steps
-from tripos_compiler.lower.undefined import NOT_JUDGED, warn_undefined
+from tripos_compiler.lower.steps import NOT_JUDGED, Steps, warn_undefined
 from tripos_compiler.plan import Ask, Compare, Expr, Ref
 from tripos_compiler.scope import Binding, Scope, Typed
 from tripos_compiler.semantics.names import names_in

@@ -9,8 +9,8 @@ from typing import Any
 
 from tripos_compiler.lower.context import Cases
 from tripos_compiler.lower.loaded import LoadedDataset, LoadedRow
+from tripos_compiler.lower.step_uses import template_exprs
 from tripos_compiler.lower.steps import Steps
-from tripos_compiler.lower.treatments import template_exprs
 from tripos_compiler.plan import Ask, Data, Expr, Pairing, Retrieve, Rows, Template
 from tripos_compiler.program import Program
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from tripos_compiler.calls import is_score, scorer_arguments
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
-from tripos_compiler.lower.steps import Steps
-from tripos_compiler.lower.undefined import NOT_JUDGED, warn_undefined
+from tripos_compiler.lower.steps import NOT_JUDGED, Steps, warn_undefined
 from tripos_compiler.plan import Column, Expr, Grade, Ref, Retrieve, Score, Scorer, Type, Verdict
 from tripos_compiler.program import NamedColumn, Program
 from tripos_compiler.resolve import scorer_name

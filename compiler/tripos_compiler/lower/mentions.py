@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.lower.context import Cases
+from tripos_compiler.lower.step_uses import template_exprs
 from tripos_compiler.lower.steps import Steps
-from tripos_compiler.lower.treatments import template_exprs
 from tripos_compiler.plan import Ask, Derived, Made
 from tripos_compiler.program import Program
 from tripos_compiler.semantics.names import names_in

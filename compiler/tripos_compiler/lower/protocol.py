@@ -13,8 +13,8 @@ from typing import Any
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.lower.contamination import check_shown
 from tripos_compiler.lower.context import Cases
+from tripos_compiler.lower.step_uses import exprs_of
 from tripos_compiler.lower.steps import Steps
-from tripos_compiler.lower.treatments import exprs_of
 from tripos_compiler.lower.trial_replies import check_replies
 from tripos_compiler.plan import Ask, Call, Column, Converse, Expr, Retrieve, Scenario, Score, Step
 from tripos_compiler.program import Program

@@ -12,8 +12,8 @@ from tripos_compiler.lower.locale import numbers_of
 from tripos_compiler.lower.losses import forget, lost_part
 from tripos_compiler.lower.parameters import Parameters, lower_parameters
 from tripos_compiler.lower.settings import lower_settings
+from tripos_compiler.lower.step_uses import template_exprs
 from tripos_compiler.lower.templates import FilledHole, Localised, lower_texts
-from tripos_compiler.lower.treatments import template_exprs
 from tripos_compiler.plan import DialogueType, Expr, MetricsType, NumberType, Scorer, Settings, Type
 from tripos_compiler.program import KINDS, FormulaScorer, Program
 from tripos_compiler.resolve import scorer_name

@@ -10,13 +10,18 @@ from dataclasses import dataclass, field
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.expressions import Elaborator, Judge
-from tripos_compiler.lower.undefined import warn_undefined
+from tripos_compiler.lower.questions import Question
+from tripos_compiler.lower.step_uses import depends, roles
 from tripos_compiler.plan import Ask, Converse, Expr, Step, Type, Verdict
 from tripos_compiler.program import Program
 from tripos_compiler.scope import Binding, Typed
 from tripos_compiler.semantics.names import names_in
 from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import Name
+
+NOT_JUDGED = "what the judge is given may have no value, and it is not asked then"
+NOT_ASKED = "what is asked may have no value, and nothing is asked then"
+NOT_DECIDED = "this condition may have no value, and nothing is asked then"
 
 
 @dataclass
@@ -120,23 +125,30 @@ class Steps:
 
     def compared(self, *exprs: Expr | None) -> bool:
         """Whether expressions depend on a reply of the compared role, in any arm."""
-        from tripos_compiler.lower.treatments import depends
-
         found = depends(self.lowered, self.uses(*exprs))
         return any(self.kind(role) == "compared" for step in self.lowered if step.name in found for role in roles(step))
 
     def replied(self, *exprs: Expr) -> bool:
         """Whether expressions depend on what a model says, whichever it is."""
-        from tripos_compiler.lower.treatments import depends
-
         found = depends(self.lowered, self.uses(*exprs))
         return any(step.name in found for step in self.lowered if isinstance(step, Ask | Converse | Verdict))
 
 
-def roles(step: Step) -> tuple[str, ...]:
-    """The roles whose models a step calls, those of scorers not included."""
-    if isinstance(step, Ask):
-        return (step.role,)
-    if step.step == "converse":
-        return tuple(speaker.role for speaker in step.speakers)
-    return ()
+def warn_unasked(steps: Steps, question: Question, when: Typed | None) -> None:
+    """Warns of every hole of a question, and of every condition of its texts, that may have no value."""
+    for texts in (question.system, question.prompt):
+        for hole in texts.told() if texts is not None else ():
+            warn_undefined(steps, hole.typed, NOT_DECIDED if hole.condition else NOT_ASKED, when)
+
+
+def warn_undefined(steps: Steps, typed: Typed, what: str, when: Typed | None = None) -> None:
+    """Warns of every part of an expression that may have no value because of a reply, unless the condition `when` sees
+    to it; once for each place."""
+    left = typed.may if when is None else typed.under(when.expr)
+    items = steps.program.diagnostics.items
+    for may in left:
+        if not steps.replied(*may.lack.of):
+            continue
+        if any(item.code == "E0320" and item.labels[0].span == may.span for item in items):
+            continue
+        steps.program.diagnostics.warning("E0320", f"{what}: {may.lack.why}", may.span, help=may.lack.guard)

@@ -6,8 +6,7 @@ from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.lower.asks import may_answer
 from tripos_compiler.lower.questions import Question, lower_question
-from tripos_compiler.lower.steps import Steps
-from tripos_compiler.lower.undefined import warn_unasked
+from tripos_compiler.lower.steps import Steps, warn_unasked
 from tripos_compiler.plan import Converse, DialogueType, Speaker, TextType, Until
 from tripos_compiler.scope import Binding, Typed
 from tripos_compiler.semantics.names import names_in

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import product
 
 from tripos_compiler.lower.fingerprints import Prints
 from tripos_compiler.lower.folding import FALSE, TRUE, fold, fold_all, fold_texts
-from tripos_compiler.lower.steps import Steps, roles
+from tripos_compiler.lower.step_uses import CALLING, depends, roles, uses_of
+from tripos_compiler.lower.steps import Steps
 from tripos_compiler.plan import (
     Arm,
     Ask,
@@ -16,19 +17,12 @@ from tripos_compiler.plan import (
     Converse,
     Expr,
     Grade,
-    Hole,
-    Passage,
     Retrieve,
     Score,
     Step,
-    Template,
-    Texts,
     Treatment,
     Verdict,
 )
-from tripos_compiler.semantics.names import names_in
-
-CALLING = (Ask, Converse, Retrieve, Verdict)
 
 
 def treatments(steps: Steps, arms: Sequence[Arm]) -> tuple[Treatment, ...]:
@@ -44,75 +38,6 @@ def treatments(steps: Steps, arms: Sequence[Arm]) -> tuple[Treatment, ...]:
         labels = {arm.name: value.labels for arm, value in zip(arms, values, strict=True)}
         found.append(Treatment(arms=chosen, steps=tuple(_under(steps, chosen, labels, reported, draws))))
     return tuple(found)
-
-
-def depends(steps: Sequence[Step], names: Collection[str]) -> set[str]:
-    """The steps of those names, and those that they build on."""
-    uses = {step.name: uses_of(step) for step in steps if isinstance(step, CALLING)}
-    found: set[str] = set()
-    waiting = [name for name in names if name in uses]
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += [other for other in uses[name] if other in uses]
-    return found
-
-
-def uses_of(step: Step) -> set[str]:
-    """The names that a step looks up, directly; of a conversation that it continues too."""
-    found = {name for expr in exprs_of(step) for name in names_in(expr)}
-    if isinstance(step, Compare):
-        found |= {name for expr in exprs_of(step) for name in _below_sides(expr)}
-    if isinstance(step, Ask) and step.continues is not None:
-        found.add(step.continues)
-    return found
-
-
-def _below_sides(expr: Expr) -> set[str]:
-    from tripos_compiler.semantics.names import paths_in
-
-    return {path[1] for path in paths_in(expr) if path[0] in ("first", "second") and len(path) > 1}
-
-
-def exprs_of(step: Step) -> Iterator[Expr]:
-    """Every expression of a step, those of its texts included."""
-    if step.when is not None:
-        yield step.when
-    match step:
-        case Ask():
-            yield from _texts(step.system)
-            yield from _texts(step.prompt)
-            if step.chat is not None:
-                yield step.chat
-            for shots in step.shots:
-                own = [*_texts(shots.prompt), *_texts(shots.reply), *([shots.where] if shots.where else [])]
-                yield from own
-        case Converse():
-            for speaker in step.speakers:
-                yield from _texts(speaker.system)
-        case Retrieve():
-            yield from (step.source, step.by, *step.include, *([step.where] if step.where is not None else []))
-        case Score() | Column():
-            yield step.value
-        case Verdict() | Grade() | Compare():
-            yield from step.args.values()
-
-
-def _texts(texts: Texts | None) -> Iterator[Expr]:
-    for template in (texts or {}).values():
-        yield from template_exprs(template)
-
-
-def template_exprs(template: Template) -> Iterator[Expr]:
-    """Every expression of a template, the conditions of its passages included."""
-    for part in template.parts:
-        if isinstance(part, Passage):
-            if part.when is not None:
-                yield part.when
-            yield from (inner.expr for inner in part.parts if isinstance(inner, Hole))
-        elif isinstance(part, Hole):
-            yield part.expr
 
 
 def _under(

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.lower.step_uses import uses_of
 from tripos_compiler.lower.steps import Steps
-from tripos_compiler.lower.treatments import uses_of
 from tripos_compiler.plan import Ask, Converse, Retrieve, Scenario
 from tripos_compiler.program import Program
 

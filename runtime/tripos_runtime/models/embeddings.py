@@ -15,22 +15,18 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from tripos_compiler.semantics.library.likeness import grams_of
 from tripos_runtime.models.base import FREE, Endpoint, Model, ModelError, Price, Reply, Request
-from tripos_runtime.models.vectors import to_text
+from tripos_runtime.models.vectors import TEXTS_AT_ONCE, replies_of
 
 MOCK, LOCAL = "mock/embedding", "local/use-multilingual"
 OWN: Mapping[str, int] = {MOCK: 1, LOCAL: 1}
 """The versions of the models that are computed here, to be raised with what a text's vector is: of tokens, pooling and
 weights alike. Vectors of an earlier version, and what was found by them, count no longer."""
-TEXTS_AT_ONCE = 64
-"""So many texts one request may have."""
 PLACES = 256
 """The length of the mock's vectors."""
 
@@ -84,23 +80,6 @@ def open_embedding(
     from tripos_runtime.models.routes import endpoint_of
 
     return LitellmEmbedding(name, endpoint_of(name, endpoints), price=prices.get(name), timeout_s=timeout_s)
-
-
-def replies_of(
-    vectors: Sequence[Any], texts: Sequence[str], served: str, tokens_in: int | None, price: Price | None
-) -> Reply:
-    """One reply for all texts, each with its share of the tokens by its length: the shares sum up to the whole."""
-    sizes = np.cumsum([max(1, len(text)) for text in texts])
-    replies: list[Reply] = []
-    before = 0
-    for vector, size in zip(vectors, sizes.tolist(), strict=True):
-        share = None if tokens_in is None else int(tokens_in * size // int(sizes[-1])) - before
-        before += share or 0
-        cost = None if price is None or share is None else price.cost_usd(share, 0)
-        free = 0.0 if price == FREE else cost
-        replies.append(Reply(to_text(vector), served, "stop", share, 0 if share is not None else None, free))
-    first, *others = replies
-    return Reply(first.text, served, "stop", first.tokens_in, first.tokens_out, first.cost_usd, others=tuple(others))
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from tripos_runtime.models.base import FREE, Endpoint, ModelError, Price, Reply, Request
-from tripos_runtime.models.embeddings import TEXTS_AT_ONCE, replies_of
 from tripos_runtime.models.litellm_client import endpoint_key, known_price, library, provider_of, require_key
 from tripos_runtime.models.litellm_errors import model_error
 from tripos_runtime.models.routes import is_here
+from tripos_runtime.models.vectors import TEXTS_AT_ONCE, replies_of
 
 CODE = "R0257"
 """The answer has no vector for each text."""

@@ -5,11 +5,16 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from tripos_runtime.models.base import FREE, Price, Reply
+
 Vector = npt.NDArray[np.float32]
+TEXTS_AT_ONCE = 64
+"""So many texts one request may have."""
 
 
 def to_text(vector: Sequence[float] | npt.NDArray[np.floating]) -> str:
@@ -35,3 +40,20 @@ def from_text(text: str) -> Vector:
     if not len(vector) or not bool(np.isfinite(vector).all()):
         raise ValueError("this is no vector of finite numbers")
     return vector
+
+
+def replies_of(
+    vectors: Sequence[Any], texts: Sequence[str], served: str, tokens_in: int | None, price: Price | None
+) -> Reply:
+    """One reply for all texts, each with its share of the tokens by its length: the shares sum up to the whole."""
+    sizes = np.cumsum([max(1, len(text)) for text in texts])
+    replies: list[Reply] = []
+    before = 0
+    for vector, size in zip(vectors, sizes.tolist(), strict=True):
+        share = None if tokens_in is None else int(tokens_in * size // int(sizes[-1])) - before
+        before += share or 0
+        cost = None if price is None or share is None else price.cost_usd(share, 0)
+        free = 0.0 if price == FREE else cost
+        replies.append(Reply(to_text(vector), served, "stop", share, 0 if share is not None else None, free))
+    first, *others = replies
+    return Reply(first.text, served, "stop", first.tokens_in, first.tokens_out, first.cost_usd, others=tuple(others))
