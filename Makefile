@@ -31,6 +31,7 @@ test-all: test
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --no-cache --no-logo
 
 types: $(VENV)/.installed
 	$(BIN)/mypy

@@ -22,9 +22,9 @@ from tripos.command.main import run_command
 from tripos.failure import Failure
 from tripos_compiler.plan import Grade, Plan
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.runs import get_plan
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect_run
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.runs import get_plan
+from tripos_warehouse.views.views import connect_run
 
 PEOPLE = ("anna", "ben")
 RATERS = ("human/carl", "lab/judge")

@@ -17,10 +17,10 @@ from tests.shown import differences, shown
 from tripos.command.main import run_command
 from tripos.command.run import _Run
 from tripos.running import Job
-from tripos_runtime.engine import Engine
-from tripos_runtime.lookup import Task
+from tripos_runtime.drivers.engine import Engine
+from tripos_runtime.drivers.lookup import Task
 from tripos_runtime.models.base import Reply, Request
-from tripos_runtime.models.mock import MockModel
+from tripos_runtime.models.mocks.mock import MockModel
 
 MODELS = ("mock/careful:a", "mock/careful:b", "mock/careless")
 OTHERS = ("mock/careful:x", "mock/careful:y", "mock/lenient", "mock/severe")

@@ -23,13 +23,13 @@ from typing import Any
 
 from tripos.project import find_spec
 from tripos.running import Job
-from tripos_runtime.binding import bind
-from tripos_runtime.calling import Limits
-from tripos_runtime.cases import CaseSource, Selection
+from tripos_runtime.datasets.cases import CaseSource, Selection
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
+from tripos_runtime.roles.binding import bind
+from tripos_runtime.scheduling.calling import Limits
 from tripos_warehouse.measures import evaluate
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect_run
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect_run
 
 COLOURS = ("red", "green", "blue")
 LEVELS = ("easy", "hard")

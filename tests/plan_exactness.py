@@ -19,15 +19,15 @@ from tests.generated_specs import Generated, generate
 from tests.runtime.in_memory import KEYS, MemoryLedger
 from tripos.project import find_spec
 from tripos_compiler.plan import Plan
-from tripos_runtime.binding import Binding, bind
-from tripos_runtime.calling import Called
-from tripos_runtime.cases import CaseSource, Selection, planned_steps
-from tripos_runtime.engine import Engine
-from tripos_runtime.forecast import Forecast, forecast
-from tripos_runtime.making.outcomes import place_of
+from tripos_runtime.asking.statuses import NOT_ASKED
+from tripos_runtime.datasets.cases import CaseSource, Selection, planned_steps
+from tripos_runtime.drivers.engine import Engine
+from tripos_runtime.forecast.forecast import Forecast, forecast
+from tripos_runtime.generate.outcomes import place_of
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
 from tripos_runtime.models.embeddings import MockEmbedding
-from tripos_runtime.statuses import NOT_ASKED
+from tripos_runtime.roles.binding import Binding, bind
+from tripos_runtime.scheduling.calling import Called
 
 Row = Mapping[str, Any]
 Where = tuple[str, str, str]

@@ -23,13 +23,14 @@ import pyarrow.parquet as pq
 from openpyxl import load_workbook
 
 from tripos.command.main import run_command
-from tripos_warehouse import answers, sql
+from tripos_warehouse import sql
 from tripos_warehouse.exports import distillation, preferences
 from tripos_warehouse.exports.held_out import HeldOut, read_held_out
 from tripos_warehouse.exports.replies import Wanted
-from tripos_warehouse.runs import Run, get_plan
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect, connect_run
+from tripos_warehouse.query import answers
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.runs import Run, get_plan
+from tripos_warehouse.views.views import connect, connect_run
 
 CIRCUMSTANCES = ("run_id", "shown_run", "created_at", "latency_s", "attempts", "release", "items_of", "source")
 TIMED = ("evaluation_id", "evaluation_timestamp", "retrieved_timestamp", "run_id", "file_path", "checksum",
@@ -119,7 +120,9 @@ def _all_read_from(connection: duckdb.DuckDBPyConnection, run: Run | None) -> It
         "tripos.command.report.connect_run": lambda *of: (connection.cursor(), run),
         "tripos.command.export.connect_run": lambda *of: (connection.cursor(), run),
         "tripos_warehouse.measures.evaluation.run_query": once,
-        "tripos_warehouse.exports.eee.check": lambda document, name: None,  # takes long, and has its own tests
+        "tripos_warehouse.exports.every_eval_ever.export.check": lambda document, name: (
+            None
+        ),  # takes long, and has its own tests
     }
     with ExitStack() as stack:
         for name, function in opening.items():

@@ -18,17 +18,17 @@ from tripos.command.main import run_command
 from tripos.project import find_spec
 from tripos_compiler.plan import Plan
 from tripos_compiler.semantics.library.likeness import similarity
-from tripos_runtime.binding import bind
-from tripos_runtime.cases import CaseSource, Selection
-from tripos_runtime.lookup import wirings
-from tripos_runtime.prompting import ask_messages
-from tripos_runtime.questions import Questions, reply_reader
+from tripos_runtime.asking.prompting import ask_messages
+from tripos_runtime.asking.questions import Questions, reply_reader
+from tripos_runtime.asking.shots import chosen_rows
+from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.drivers.lookup import wirings
+from tripos_runtime.program.retrieving import found
+from tripos_runtime.program.units import Names, Unit
 from tripos_runtime.retrieval.choosing import Chooser
-from tripos_runtime.retrieval.retrieving import found
-from tripos_runtime.shots import chosen_rows
-from tripos_runtime.units import Names, Unit
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_runtime.roles.binding import bind
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 SPEC = Path(__file__).parent.parent / "specs" / "cjeval"
 Told = dict[tuple[str, str], tuple[float, float]]

@@ -14,14 +14,14 @@ from tripos.command.train_reward import pairings_of
 from tripos.project import find_spec
 from tripos.training.reward.pairing import pairs_of
 from tripos_compiler.plan import Ask, Plan
-from tripos_runtime.asking import Question, text_reader
-from tripos_runtime.binding import bind
-from tripos_runtime.cases import CaseSource, Selection
-from tripos_runtime.lookup import wirings
+from tripos_runtime.asking.asking import Question, text_reader
+from tripos_runtime.asking.prompting import ask_messages, grade_messages
+from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.drivers.lookup import wirings
 from tripos_runtime.models.base import Message
-from tripos_runtime.models.rewards import as_text, before_and_reply
-from tripos_runtime.prompting import ask_messages, grade_messages
-from tripos_runtime.units import Names, Unit
+from tripos_runtime.models.reward.rewards import as_text, before_and_reply
+from tripos_runtime.program.units import Names, Unit
+from tripos_runtime.roles.binding import bind
 
 SPEC = Path(__file__).parent.parent / "specs" / "mathtutorbench"
 needs_data = pytest.mark.skipif(not (SHARED_DATA / "mathtutorbench").is_dir(), reason="the real data are not here")

@@ -20,11 +20,11 @@ from tests.conftest import Command
 from tripos.command.main import run_command
 from tripos.project import find_spec
 from tripos_compiler.plan import Plan
-from tripos_runtime.binding import bind
-from tripos_runtime.cases import CaseSource, Selection, planned_calls
-from tripos_runtime.models.mock_student import Student
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_runtime.datasets.cases import CaseSource, Selection, planned_calls
+from tripos_runtime.models.mocks.mock_student import Student
+from tripos_runtime.roles.binding import bind
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 SPECS = Path(__file__).parent.parent / "specs" / "teachbench"
 SUBJECTS = ("mathematics", "physics", "chemistry", "biology", "history", "geography", "politics")

@@ -11,7 +11,7 @@ from typing import Any
 
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.plan import Plan
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets.data_folders import DataFolders
 from tripos_runtime.worlds.trial import Trial, try_worlds
 
 

@@ -14,18 +14,18 @@ from tripos_compiler.plan import Ask, Compare, Converse, Grade, Plan, Settings, 
 from tripos_runtime.models import Model, ModelError, Reply
 from tripos_runtime.models.replay import ASSISTANT, ReplayModel, request_key
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.recorded_turns import settings_key
-from tripos_warehouse.recordings import (
+from tripos_warehouse.exports.recordings import (
     VECTORS,
     Recorded,
     RecordedCall,
     RecordedReply,
     RecordingFile,
     recorded_calls,
+    settings_key,
 )
-from tripos_warehouse.runs import Run, find_run, get_plan
-from tripos_warehouse.store import MARKER, Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.store.store import MARKER, Store
+from tripos_warehouse.views.runs import Run, find_run, get_plan
+from tripos_warehouse.views.views import connect
 
 PREFIX = "replay/"
 

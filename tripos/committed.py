@@ -6,13 +6,12 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from tripos_warehouse.draws import Draws
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.index import RESULTS, Index
-from tripos_warehouse.keys import pack
-from tripos_warehouse.lookup import Lookup
-from tripos_warehouse.rows import Row
-from tripos_warehouse.store import Store
+from tripos_warehouse.ledger.draws import Draws
+from tripos_warehouse.ledger.lookup import Lookup
+from tripos_warehouse.store.index import RESULTS, Index, pack
+from tripos_warehouse.store.rows import Row
+from tripos_warehouse.store.store import Store
 
 
 def find_store(path: str | Path) -> Store | None:

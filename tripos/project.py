@@ -15,7 +15,7 @@ from tripos.releases.places import find_release
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics.deny import deny
 from tripos_compiler.plan import Plan
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets.data_folders import DataFolders
 
 if TYPE_CHECKING:
     from tripos.releases.opening import Release

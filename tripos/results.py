@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, Self
 
 import duckdb
 
-from tripos_warehouse.relations import reading
-from tripos_warehouse.statements import answering, names_of, statements_of
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect, connect_run, snippet
+from tripos_warehouse.query.relations import reading
+from tripos_warehouse.query.statements import answering, names_of, statements_of
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect, connect_run, snippet
 
 if TYPE_CHECKING:
     from tripos_compiler.plan import Plan
-    from tripos_warehouse.report import Report
-    from tripos_warehouse.runs import ListedRun
+    from tripos_warehouse.report.report import Report
+    from tripos_warehouse.views.runs import ListedRun
 
 
 class Results:
@@ -63,15 +63,15 @@ class Results:
 
     def runs(self) -> list[ListedRun]:
         """Every run, newest first, with what it covers."""
-        from tripos_warehouse.runs import list_runs
+        from tripos_warehouse.views.runs import list_runs
 
         return list_runs(self._connection)
 
     def report(self, run: str | None = None) -> Report:
         """The measures of a run, with their errors and intervals; of the last one without `run`, which is the id of a
         run or how one begins. Raises `StoreError` W0301 where there is no such run."""
-        from tripos_warehouse.report import report
-        from tripos_warehouse.runs import get_selected
+        from tripos_warehouse.report.report import report
+        from tripos_warehouse.views.runs import get_selected
 
         connection, found = connect_run(self._store, run)
         try:
@@ -81,7 +81,7 @@ class Results:
 
     def plan(self, run: str | None = None) -> Plan:
         """The plan that a run was made from. Raises as `report` does."""
-        from tripos_warehouse.runs import find_run, get_plan
+        from tripos_warehouse.views.runs import find_run, get_plan
 
         return get_plan(self._connection, find_run(self._connection, run))
 

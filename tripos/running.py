@@ -18,21 +18,20 @@ from tripos.failure import SOME_FAILED, Failure
 from tripos.releases.origins import WORKING_TREE, Origin
 from tripos_compiler.data import DataError
 from tripos_compiler.plan import Plan, Scenario
-from tripos_runtime.binding import Binding
-from tripos_runtime.bindings import bound
-from tripos_runtime.budget import Budget
-from tripos_runtime.calling import Caller, Limits, Stopped, open_callers
-from tripos_runtime.cases import CaseSource, Selection
-from tripos_runtime.engine import Engine, work_name
-from tripos_runtime.limits import most_at_once
-from tripos_runtime.marks import drawn_counts
+from tripos_runtime.asking.plugins import Loaded
+from tripos_runtime.asking.tally import Tally
+from tripos_runtime.datasets.cases import CaseSource, Selection, drawn_counts
+from tripos_runtime.drivers.bindings import bound
+from tripos_runtime.drivers.engine import Engine, work_name
 from tripos_runtime.models import Model
-from tripos_runtime.plugins import Loaded
-from tripos_runtime.tally import Tally
+from tripos_runtime.roles.binding import Binding
+from tripos_runtime.scheduling.budget import Budget
+from tripos_runtime.scheduling.calling import Caller, Limits, Stopped, open_callers
+from tripos_runtime.scheduling.limits import most_at_once
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.ledger import RunLedger, open_ledger
-from tripos_warehouse.shelf import Shelf
-from tripos_warehouse.store import Store
+from tripos_warehouse.ledger.index_cache import Shelf
+from tripos_warehouse.ledger.ledger import RunLedger, open_ledger
+from tripos_warehouse.store.store import Store
 
 
 @dataclass(frozen=True)

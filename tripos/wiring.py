@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tripos.config import Config
-from tripos_runtime.binding import Binding
-from tripos_runtime.limits import Limits
 from tripos_runtime.models.base import Endpoint, Model, Price
-from tripos_runtime.models.identity import identity_of
-from tripos_runtime.models.rewards import BatchedReward
+from tripos_runtime.models.reward.rewards import BatchedReward
+from tripos_runtime.models.unopened.identity import identity_of
+from tripos_runtime.roles.binding import Binding
+from tripos_runtime.scheduling.limits import Limits
 
 TOKENS = 1_000_000
 """Prices are written in USD for so many tokens."""

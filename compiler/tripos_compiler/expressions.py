@@ -48,7 +48,7 @@ from tripos_compiler.syntax.tree import (
 from tripos_compiler.types import fits
 
 if TYPE_CHECKING:
-    from tripos_compiler.lower.loaded import LoadedDataset
+    from tripos_compiler.dataset_info import LoadedDataset
 
 
 class Elaborator:

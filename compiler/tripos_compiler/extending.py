@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Edit, Label
-from tripos_compiler.lower.locale import locale_of
+from tripos_compiler.locale import locale_of
 from tripos_compiler.program import Extended, Program
 from tripos_compiler.releases import DIGEST, Asked, FoundRelease, ReleaseError, read_asked
 from tripos_compiler.source import Source

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.dataset_info import LoadedDataset
 from tripos_compiler.diagnostics import Diagnostic, Diagnostics
 from tripos_compiler.index import Index
-from tripos_compiler.lower.loaded import LoadedDataset
 from tripos_compiler.plan import CallCount, Dataset, Made
 from tripos_compiler.program import NamedColumn, Program
 from tripos_compiler.secrecy.contents import KnownCopies

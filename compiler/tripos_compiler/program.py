@@ -40,7 +40,7 @@ from tripos_compiler.source import Source, Span
 from tripos_compiler.syntax.tree import Name, Syntax, Text
 
 if TYPE_CHECKING:
-    from tripos_compiler.lower.loaded import LoadedDataset
+    from tripos_compiler.dataset_info import LoadedDataset
 
 ReadText = Callable[[str], str]
 """Reads a spec file by path. Raises `OSError` or `UnicodeDecodeError`."""

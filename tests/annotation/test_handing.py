@@ -10,9 +10,9 @@ import pytest
 from tests.annotation.conftest import JUDGE, MODELS, Rows, batches
 from tests.conftest import Command
 from tripos.annotation.replies import Replies
-from tripos_warehouse.runs import get_plan
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect_run
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.runs import get_plan
+from tripos_warehouse.views.views import connect_run
 
 
 def rows_of(name: str) -> list[dict[str, str]]:

@@ -20,9 +20,9 @@ from tripos.annotation.handing import Desk, Hand
 from tripos.annotation.page_file import GradesFile, read_grades
 from tripos.annotation.web import app_of, done_count, page_data
 from tripos.failure import Failure
-from tripos_warehouse.runs import get_plan
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect_run
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.runs import get_plan
+from tripos_warehouse.views.views import connect_run
 
 AT = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
 TOKEN = "t" * 32

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from tripos_warehouse.statistics.bounded import FEW_OF_A_CLASS, of_classes, shares_between
+from tripos_warehouse.statistics.intervals.bounded import FEW_OF_A_CLASS, of_classes, shares_between
+from tripos_warehouse.statistics.intervals.shares import clopper_pearson
 from tripos_warehouse.statistics.ratings import Floats
-from tripos_warehouse.statistics.shares import clopper_pearson
 
 FEWEST = 0.93
 ITEMS = (5, 10, 30)

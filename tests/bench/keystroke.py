@@ -32,7 +32,7 @@ from tripos.language_server.reports import Reports
 from tripos.language_server.server import RARELY
 from tripos.language_server.session import Session
 from tripos_compiler.compile import compile_spec
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets.data_folders import DataFolders
 
 TYPED = 'abcxyz0 .,{}()"|#=\n学'
 WAIT_S = 30

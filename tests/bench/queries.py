@@ -25,9 +25,9 @@ sys.path[:0] = [str(HERE), str(HERE.parents[1])]
 
 import large_store  # noqa: E402
 
-from tripos_warehouse.kept_views import CACHE  # noqa: E402
-from tripos_warehouse.store import Store  # noqa: E402
-from tripos_warehouse.views import connect  # noqa: E402
+from tripos_warehouse.store.store import Store  # noqa: E402
+from tripos_warehouse.views.kept_views import CACHE  # noqa: E402
+from tripos_warehouse.views.views import connect  # noqa: E402
 
 REPOSITORY = HERE.parents[1]
 COOKBOOK = REPOSITORY / "docs/cookbook.md"

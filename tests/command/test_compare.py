@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 
 from tests.conftest import ITEMS, QUIZ, Command
-from tripos_warehouse.remeasuring import Half, remeasure
-from tripos_warehouse.runs import get_plan
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect_run
+from tripos_warehouse.measures.jackknife import Half, remeasure
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.runs import get_plan
+from tripos_warehouse.views.views import connect_run
 
 JUDGE = ("--role", "judge=mock/careful:j")
 

@@ -16,8 +16,8 @@ import pytest
 
 from tests.conftest import Command, Outcome
 from tripos.environment import VARIABLES
-from tripos_warehouse.compaction import MANY_COMMITS
-from tripos_warehouse.store import Store
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.upkeep.compaction import MANY_COMMITS
 
 KEY = "kf83hf7shf-of-doctors-5521"
 """No form of a key that is known: only that it is one can tell."""

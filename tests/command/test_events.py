@@ -18,9 +18,9 @@ from tripos.command.picture import Moment
 from tripos.command.progress import EventLines, shown_progress
 from tripos.command.summary import Ended, summary
 from tripos.failure import Failure
-from tripos_runtime.budget import Budget
-from tripos_runtime.snapshot import Snapshot
-from tripos_runtime.tally import Tally
+from tripos_runtime.asking.tally import Tally
+from tripos_runtime.scheduling.budget import Budget
+from tripos_runtime.scheduling.snapshot import Snapshot
 
 DOCS = Path(__file__).parents[2] / "docs" / "settings.md"
 ENDPOINT = Snapshot("http://x/v1 K", ("x/y",), 2, 16, 3, 1, "ready")

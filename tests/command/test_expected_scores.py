@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import QUIZ, Command
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 MEASURES = """
 measure as_given  = mean(rubric) by evaluator

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from tests.conftest import ITEMS, QUIZ, Command
-from tripos_runtime.statuses import CUT as RUNTIME_CUT
+from tripos_runtime.asking.statuses import CUT as RUNTIME_CUT
 from tripos_warehouse.exports.distillation import choose_best
 from tripos_warehouse.exports.preferences import choose_pairs
 from tripos_warehouse.exports.replies import CUT, Reply
-from tripos_warehouse.store import Store
+from tripos_warehouse.store.store import Store
 
 MODELS = ("--model", "mock/careful,mock/careful:b", "--role", "judge=mock/careful:j,mock/careful:k")
 

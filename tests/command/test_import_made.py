@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command, Outcome
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 SPEC = """\
 benchmark written "1.0.0" { languages en }

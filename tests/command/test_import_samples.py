@@ -10,8 +10,8 @@ import pytest
 
 from tests.command.test_import_scores import parts
 from tests.conftest import SHARED_DATA, Command, Outcome
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 GPT = "openai/gpt-x"
 REPLIES = [

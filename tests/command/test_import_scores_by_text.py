@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command, Outcome
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 TEXTS = {"lab/a": "two", "lab/b": "2", "lab/c": "two"}
 """What three models said to one item: two of them the same."""

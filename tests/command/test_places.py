@@ -13,7 +13,7 @@ from tripos.command.main import VERBS, build_parser
 from tripos.failure import USAGE, Failure
 from tripos.settings import load_config
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import Store
+from tripos_warehouse.store.store import Store
 
 ADDRESSES = ("s3://bucket/results", "gs://bucket/results", "az://c/results", "https://example.org/results", "hf://o/n")
 

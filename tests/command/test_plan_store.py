@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import QUIZ, Command, Outcome
-from tripos_warehouse.schemas import TABLES
-from tripos_warehouse.store import Store
+from tripos_warehouse.store.schemas import TABLES
+from tripos_warehouse.store.store import Store
 
 CAREFUL = ("--model", "mock/careful", "--role", "judge=mock/careful:a")
 

@@ -13,9 +13,9 @@ from tripos.command.pace import Pace
 from tripos.command.picture import Moment, picture, shown_lanes
 from tripos.command.progress import Lines, Screen, line, shown_progress
 from tripos.command.summary import Ended, counts, shares, summary, summary_lines
-from tripos_runtime.budget import Budget
-from tripos_runtime.snapshot import Snapshot
-from tripos_runtime.tally import Tally
+from tripos_runtime.asking.tally import Tally
+from tripos_runtime.scheduling.budget import Budget
+from tripos_runtime.scheduling.snapshot import Snapshot
 
 
 def a_tally(scenarios: int = 2) -> Tally:

@@ -13,10 +13,10 @@ import pytest
 from tests.conftest import QUIZ, Command
 from tripos.cassettes import find_cassette, replayed
 from tripos_runtime.models.base import Reply, Request
-from tripos_runtime.models.mock import MockModel
-from tripos_warehouse.schemas import TABLES
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_runtime.models.mocks.mock import MockModel
+from tripos_warehouse.store.schemas import TABLES
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 CAREFUL = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careful:b")
 CONTENT = ("items", "samples", "judgements", "scores")

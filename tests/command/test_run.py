@@ -11,7 +11,7 @@ import pytest
 
 from tests.conftest import ITEMS, QUIZ, Command
 from tripos.command.main import run_command
-from tripos_warehouse.measures import figure_sql
+from tripos_warehouse.measures.sql import figures as figure_sql
 
 CAREFUL = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careful:b")
 
@@ -160,7 +160,7 @@ def test_a_limit_is_by_scenario_and_a_seed_draws(quiz: Path, tripos: Command) ->
 def test_a_model_that_cannot_be_had_stops_the_run_and_keeps_what_was_done(
     quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch, model: str, code: str
 ) -> None:
-    monkeypatch.setattr("tripos_runtime.calling.FIRST_DELAY_S", 0.0)
+    monkeypatch.setattr("tripos_runtime.scheduling.calling.FIRST_DELAY_S", 0.0)
     done = tripos("run", "quiz.tripos", "--model", "mock/careful", "--role", f"judge={model}", "--max-connections", "1")
     assert done.code == 1
     assert f"error[{code}]" in done.err
@@ -232,7 +232,7 @@ def test_an_interrupted_store_write_keeps_what_was_committed(
 ) -> None:
     import errno
 
-    from tripos_warehouse.store import Store
+    from tripos_warehouse.store.store import Store
 
     real = Store.append
     calls = 0
@@ -259,7 +259,9 @@ def test_an_interrupted_store_write_keeps_what_was_committed(
     assert tripos("run", "quiz.tripos", *CAREFUL, "--json").code == 0
 
 
-@pytest.mark.parametrize("refused", ["tripos_warehouse.journal.Segment.append", "tripos_warehouse.store.publish"])
+@pytest.mark.parametrize(
+    "refused", ["tripos_warehouse.store.journal.Segment.append", "tripos_warehouse.store.store.publish"]
+)
 def test_a_run_that_the_disk_ends_still_sums_up_what_it_asked(
     quiz: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch, refused: str
 ) -> None:
@@ -267,7 +269,7 @@ def test_a_run_that_the_disk_ends_still_sums_up_what_it_asked(
     import importlib
 
     module, _, name = refused.rpartition(".")
-    holder = importlib.import_module("tripos_warehouse.journal").Segment if name == "append" else None
+    holder = importlib.import_module("tripos_warehouse.store.journal").Segment if name == "append" else None
     real = getattr(holder or importlib.import_module(module), name)
     left = 12 if holder else 2  # commits: that of the run, and none of its results after the first
 

@@ -13,9 +13,9 @@ from tests.conftest import Command
 from tripos.annotation.drawing import Choice
 from tripos.annotation.handing import Desk, Hand
 from tripos.annotation.page_file import GradesFile
-from tripos_warehouse.runs import get_plan
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect_run
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.runs import get_plan
+from tripos_warehouse.views.views import connect_run
 
 SPEC = """\
 benchmark graded "1.0.0" { languages en }

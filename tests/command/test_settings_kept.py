@@ -11,9 +11,9 @@ import pytest
 from tests.conftest import Command
 from tests.runtime.test_settings import VALUES
 from tripos_compiler.plan import Settings
-from tripos_warehouse.exports.eee import AGGREGATE, check
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.exports.every_eval_ever.export import AGGREGATE, check
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 WRITTEN = "\n    ".join(written for _, written in VALUES.values())
 SPEC = f"""\

@@ -277,7 +277,7 @@ def drafted(folder: Path, tripos: Command, once: Command, made_by_echo: None) ->
 @pytest.fixture
 def made_by_echo(monkeypatch: pytest.MonkeyPatch) -> None:
     """The mocks say again what they were told."""
-    from tripos_runtime.models import mock
+    from tripos_runtime.models.mocks import mock
 
     monkeypatch.setattr(mock, "_careful_text", lambda request, key, chinese: request.messages[-1].content)
 
@@ -428,7 +428,7 @@ def test_what_was_placed_is_counted_by_the_subject_of_the_questions(
 def test_questions_without_a_place_are_counted_with_the_reason(
     placed: Path, tripos: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from tripos_runtime.models import mock
+    from tripos_runtime.models.mocks import mock
 
     monkeypatch.setattr(mock, "points_chosen", lambda messages, value, key: {name: [] for name in value})
     assert tripos("run", "s.tripos", *ROLES).code == 0

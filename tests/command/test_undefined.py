@@ -12,9 +12,9 @@ import pytest
 
 from tests.conftest import Command
 from tripos.command.summary import Ended, summary, summary_lines
-from tripos_runtime.tally import Tally
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_runtime.asking.tally import Tally
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 SPEC = """\
 benchmark sums "1.0.0" { languages en }

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
-from tripos.command.harmless import fold, harmless
+from tripos.terminal_text import fold, harmless
 
 CHAIN = """\
 benchmark chain "1.0.0" { languages en }

@@ -22,7 +22,7 @@ from tripos_compiler.formatting.faithful import same
 from tripos_compiler.plan import Plan
 from tripos_compiler.source import Source, Span
 from tripos_compiler.syntax.parse import parse
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets.data_folders import DataFolders
 
 MENDED_BY_ITS_MESSAGE = frozenset({"E0101", "E0403", "E0301", "E0306"})
 """Codes that may come without help: what was expected is in the message, or more would fit than is worth a list."""

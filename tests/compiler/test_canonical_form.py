@@ -43,7 +43,7 @@ builtins.Literal = typing.Literal
 import json, sys
 from pathlib import Path
 from tripos_compiler.compile import compile_spec
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets.data_folders import DataFolders
 
 found = {}
 for path in sys.argv[1:]:

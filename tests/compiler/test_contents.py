@@ -19,7 +19,7 @@ from tripos_compiler.program import Program
 from tripos_compiler.resolve import resolve
 from tripos_compiler.secrecy import contents
 from tripos_compiler.secrecy.contents import Copy, Field, KnownCopies, same_content, unmarked
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets.data_folders import DataFolders
 
 HEAD = 'benchmark b "1.0.0" { languages en }\n'
 ROWS = [

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from tests.each import each
 from tests.lengths import sized
+from tripos_compiler.comments import comments
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.diagnostics.wrap import cells
 from tripos_compiler.formatting import Unfaithful, Unparsable, format_text
@@ -24,7 +25,6 @@ from tripos_compiler.formatting.columns import TYPES
 from tripos_compiler.formatting.faithful import require_faithful, same
 from tripos_compiler.formatting.scan import Scan
 from tripos_compiler.source import Source
-from tripos_compiler.syntax.comments import comments
 from tripos_compiler.syntax.parse import parse
 from tripos_compiler.syntax.tree import Block
 

@@ -11,7 +11,7 @@ from compiling import compile_files, plan_of
 from tests.conftest import SHARED_DATA
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.plan import Data, Made, Plan, Ref, Walk
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets.data_folders import DataFolders
 
 DESIGN = SHARED_DATA.parent / "design" / "examples"
 OWN = Path(__file__).parents[1] / "data" / "design"

@@ -14,7 +14,7 @@ from tripos_compiler.compile import Compilation
 from tripos_compiler.plan import Aggregate, Constant, Formula, Measure, Measured, Plan
 from tripos_compiler.plan.base import named
 from tripos_warehouse.measures import sql_of
-from tripos_warehouse.measures.measure_sql import mean_sql
+from tripos_warehouse.measures.sql.means import mean_sql
 
 HEAD = """\
 benchmark demo "1.0.0" { languages en }

@@ -16,7 +16,7 @@ from tripos_compiler.plugins import version_of
 from tripos_compiler.python_source import Unusable, parse_python
 from tripos_compiler.semantics.library import shown
 from tripos_compiler.source import Source
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets.data_folders import DataFolders
 
 HEAD = 'benchmark demo "1.0.0" { languages en }\nrole candidate compared\n'
 BODY = """

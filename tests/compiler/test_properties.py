@@ -26,7 +26,7 @@ from tripos_compiler.diagnostics.text import render_text
 from tripos_compiler.plan import Plan
 from tripos_compiler.source import Source
 from tripos_compiler.syntax.parse import parse
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets.data_folders import DataFolders
 
 SPECS = {path.name: path.read_text("utf-8") for path in sorted(EDUBENCH.glob("*.tripos"))}
 SHARED = {

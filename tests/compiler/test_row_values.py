@@ -20,7 +20,7 @@ from tripos_compiler.plan import (
     Type,
 )
 from tripos_compiler.semantics.rows import DoesNotFit, read_value
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets.data_folders import DataFolders
 
 WHO = RecordType(fields={"a": TextType(), "b": ListType(of=TextType())})
 TURNS = [{"speaker": "Teacher", "text": "Why?"}, {"speaker": "Student", "text": "Because."}]

@@ -17,7 +17,7 @@ from stand_in_releases import StandInReleases
 from test_cases import Place, expected
 
 from tripos_compiler.compile import Compilation, compile_spec
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets.data_folders import DataFolders
 
 CASES = ROOT / "tests" / "cases" / "secret"
 LEAKS = sorted(CASES.glob("leaks/*/*.tripos"))

@@ -10,7 +10,7 @@ from stand_in_releases import StandInReleases
 from test_secret_cases import HONEST, LEAKS, case_name
 
 from tripos_compiler.compile import compile_spec
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets.data_folders import DataFolders
 from tripos_runtime.worlds.trial import Trial, try_worlds
 
 

@@ -29,13 +29,13 @@ from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.diagnostics.text import render_text
 from tripos_compiler.source import Source
 from tripos_compiler.syntax.parse import parse
-from tripos_runtime import statuses
-from tripos_runtime.models.mock import CHARACTERS
-from tripos_runtime.statuses import FAILED, OK, SCORED, TRUNCATED
-from tripos_warehouse.answers import run_query
-from tripos_warehouse.schemas import TABLES, Table
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_runtime.asking import statuses
+from tripos_runtime.asking.statuses import FAILED, OK, SCORED, TRUNCATED
+from tripos_runtime.models.mocks.mock import CHARACTERS
+from tripos_warehouse.query.answers import run_query
+from tripos_warehouse.store.schemas import TABLES, Table
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 DOCS = Path(__file__).parents[2] / "docs"
 README = "../README.md"

@@ -19,7 +19,7 @@ from tripos.project import find_spec
 from tripos.training.reward.pairing import pairs_of
 from tripos_compiler.plan import Pairing, Plan
 from tripos_compiler.semantics.turns import read_turns
-from tripos_runtime.cases import CaseSource
+from tripos_runtime.datasets.cases import CaseSource
 
 ROOT = Path(__file__).parents[2]
 SPEC = ROOT / "specs" / "mathtutorbench"

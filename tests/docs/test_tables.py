@@ -17,10 +17,10 @@ import pytest
 
 from tests.docs.test_docs import DOCS, EDUBENCH_RUN, heard
 from tripos.command.main import run_command
-from tripos_warehouse.meanings import MEANINGS, OF_TABLES, meaning
-from tripos_warehouse.statements import names_of
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.query.statements import names_of
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.column_docs import MEANINGS, OF_TABLES, meaning
+from tripos_warehouse.views.views import connect
 
 PAGE = DOCS / "tables.md"
 BEGIN, END = "<!-- columns -->\n", "<!-- end of columns -->\n"

@@ -18,7 +18,7 @@ from tripos.language_server.symbols import Place, place_of
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics import Diagnostic
 from tripos_compiler.source import Span
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets.data_folders import DataFolders
 
 EDUBENCH = Path(__file__).parents[2] / "specs" / "edubench"
 MAIN = (EDUBENCH / "edubench.tripos").as_posix()

@@ -12,11 +12,11 @@ import pytest
 from tests.conftest import Command
 from tests.releases.test_releases import contents
 from tripos.releases.manifest import Manifest
-from tripos_runtime.models.mock_reward import open_mock_reward
-from tripos_runtime.models.reward_artefact import MANIFEST
-from tripos_runtime.models.trained_reward import KIND, digest_of
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_runtime.models.reward.mock_reward import open_mock_reward
+from tripos_runtime.models.reward.reward_artefact import MANIFEST
+from tripos_runtime.models.reward.trained_reward import KIND, digest_of
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 SPEC = """\
 benchmark talk "1.0.0" {

@@ -12,8 +12,8 @@ from tests.releases.test_artefacts import ABOUT, RUN, SPEC, evaluators, make_cri
 from tests.releases.test_extending import digest_of, loosen
 from tripos.releases.manifest import checksum_line
 from tripos.releases.verifying import verify
-from tripos_runtime.models.mock_reward import open_mock_reward
-from tripos_runtime.models.trained_reward import digest_of as model_digest
+from tripos_runtime.models.reward.mock_reward import open_mock_reward
+from tripos_runtime.models.reward.trained_reward import digest_of as model_digest
 
 OWN = """
 scenario own {

@@ -18,8 +18,8 @@ from tripos.releases.places import pack
 from tripos.releases.verifying import verify
 from tripos_compiler.plan import Plan
 from tripos_compiler.semantics.changes import changes
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 SUMS = """\
 benchmark sums "1.0.0" {

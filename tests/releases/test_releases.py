@@ -25,8 +25,8 @@ from tripos.releases.manifest import Manifest, canonical, checksum_line
 from tripos.releases.opening import open_release
 from tripos.releases.signing import sign, signature_checks
 from tripos.releases.verifying import Verified, verify
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 ROOT = Path(__file__).parents[2]
 LESSONS = ROOT / "tests/compat/previous/prompt_reworded"

@@ -13,8 +13,8 @@ from tripos.project import find_spec
 from tripos.releases.opening import open_release
 from tripos_compiler.plan import Plan, RecordType, TextType
 from tripos_compiler.semantics.changes import changes
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 SPEC = """
 benchmark ordered "1.0.0" {

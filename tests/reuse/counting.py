@@ -18,16 +18,16 @@ import pyarrow.parquet as pq
 from tripos.project import find_spec
 from tripos.running import Job
 from tripos_compiler.plan import Plan
-from tripos_runtime.binding import bind
-from tripos_runtime.calling import Limits
-from tripos_runtime.cases import CaseSource, Selection
-from tripos_runtime.forecast import Forecast, forecast
+from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.forecast.forecast import Forecast, forecast
 from tripos_runtime.models import Model
 from tripos_runtime.models.base import FREE, Price, Reply, Request
 from tripos_runtime.models.embeddings import open_embedding
-from tripos_warehouse.ledger import open_ledger
-from tripos_warehouse.schemas import TABLES
-from tripos_warehouse.store import Store
+from tripos_runtime.roles.binding import bind
+from tripos_runtime.scheduling.calling import Limits
+from tripos_warehouse.ledger.ledger import open_ledger
+from tripos_warehouse.store.schemas import TABLES
+from tripos_warehouse.store.store import Store
 
 WORDS = ("42", "4.5", "7", "goodbye", "sun", "moon", "kind", "warm", "left", "right", "up", "down", "ice", "tea")
 

@@ -14,11 +14,11 @@ from tests.runtime.small_runs import SmallRun, run_small
 from tests.warehouse.keeping import die, sample
 from tripos.command.spending import cost
 from tripos_compiler.plan import Settings
-from tripos_runtime.adopting import NOWHERE, Adoption, Live, Wanted
-from tripos_runtime.asking import Adopted, Outcome, Question, reread
+from tripos_runtime.asking.asking import Adopted, Outcome, Question, reread
 from tripos_runtime.models.base import Message, ModelError, Request
-from tripos_warehouse.ledger import open_ledger
-from tripos_warehouse.store import Store
+from tripos_runtime.program.adopting import NOWHERE, Adoption, Live, Wanted
+from tripos_warehouse.ledger.ledger import open_ledger
+from tripos_warehouse.store.store import Store
 
 SUMS = """\
 benchmark sums "1.0.0" { languages en }

@@ -13,13 +13,13 @@ from typing import Any
 from tests.runtime.in_memory import MemoryLedger
 from tripos.project import find_spec
 from tripos_compiler.plan import Plan
-from tripos_runtime.binding import Binding, bind
-from tripos_runtime.calling import Called
-from tripos_runtime.cases import CaseSource, Selection
-from tripos_runtime.engine import Engine
-from tripos_runtime.forecast import Forecast, forecast
-from tripos_runtime.history import NO_HISTORY, Earlier, History
+from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.drivers.engine import Engine
+from tripos_runtime.forecast.forecast import Forecast, forecast
+from tripos_runtime.forecast.reasons import NO_HISTORY, Earlier, History
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
+from tripos_runtime.roles.binding import Binding, bind
+from tripos_runtime.scheduling.calling import Called
 
 SPEC = """\
 benchmark t "1.0.0" { languages en }

@@ -14,12 +14,12 @@ from typing import Any
 from tests.runtime.in_memory import MemoryLedger
 from tripos.project import find_spec
 from tripos_compiler.plan import Plan
-from tripos_runtime.binding import bind
-from tripos_runtime.calling import Called, Stopped
-from tripos_runtime.cases import CaseSource, Selection, planned_calls
-from tripos_runtime.engine import Engine
+from tripos_runtime.datasets.cases import CaseSource, Selection, planned_calls
+from tripos_runtime.datasets.runnable import check_approved
+from tripos_runtime.drivers.engine import Engine
 from tripos_runtime.models.base import FREE, Message, ModelError, Price, Reply, Request
-from tripos_runtime.runnable import check_approved
+from tripos_runtime.roles.binding import bind
+from tripos_runtime.scheduling.calling import Called, Stopped
 
 NOTHING: Mapping[str, str] = {}
 Script = Callable[[Request], str | ModelError]

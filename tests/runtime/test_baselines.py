@@ -11,11 +11,11 @@ import pytest
 
 from tests.conftest import Command
 from tripos.project import find_spec
-from tripos_runtime.binding import Binding, BindingError, bind
-from tripos_runtime.cases import CaseSource, Selection
-from tripos_runtime.majority import with_majority
+from tripos_runtime.datasets.cases import CaseSource, Selection
 from tripos_runtime.models import Message, ModelError, Request, open_model
-from tripos_runtime.models.baseline import fitted
+from tripos_runtime.models.mocks.baseline import fitted
+from tripos_runtime.roles.binding import Binding, BindingError, bind
+from tripos_runtime.roles.majority import with_majority
 
 SPEC = """\
 benchmark checks "1.0.0" { languages en }

@@ -9,10 +9,10 @@ import pytest
 
 from tests.runtime.virtual_time import REQUEST, USUAL, Scripted, broken, callers_of, now, run
 from tripos_compiler.plan import Settings
-from tripos_runtime.budget import Budget, BudgetError, OutOfBudget, check_prices
-from tripos_runtime.calling import Called, Limits, Stopped
 from tripos_runtime.models.base import FREE, Message, ModelError, Price, Reply, Request
-from tripos_runtime.models.prices import Rates, Tariff
+from tripos_runtime.models.catalog.prices import Rates, Tariff
+from tripos_runtime.scheduling.budget import Budget, BudgetError, OutOfBudget, check_prices
+from tripos_runtime.scheduling.calling import Called, Limits, Stopped
 
 PRICE = Price(1e-6, 4e-6)
 ASKED = Request("test/model", (Message("user", "x" * 984),), settings=Settings(max_tokens=500))

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from tests.lengths import sized
 from tests.runtime.virtual_time import Scripted, callers_of, run
 from tripos_compiler.plan import Settings
-from tripos_runtime.budget import Budget, OutOfBudget
-from tripos_runtime.calling import Called, Limits, Stopped
 from tripos_runtime.models.base import Message, ModelError, Price, Reply, Request
+from tripos_runtime.scheduling.budget import Budget, OutOfBudget
+from tripos_runtime.scheduling.calling import Called, Limits, Stopped
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from itertools import pairwise
 import pytest
 
 from tests.runtime.virtual_time import REPLY, REQUEST, USUAL, Scripted, broken, busy, callers_of, down, now, run
-from tripos_runtime.calling import Called, Limits, Stopped, snapshot
 from tripos_runtime.models.base import ModelError, Reply
+from tripos_runtime.scheduling.calling import Called, Limits, Stopped, snapshot
 
 
 def call(model: Scripted, limits: Limits = USUAL) -> Called:

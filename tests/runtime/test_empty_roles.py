@@ -8,7 +8,7 @@ import pytest
 
 from tripos.project import find_spec
 from tripos_compiler.plan import Plan
-from tripos_runtime.binding import BindingError, bind
+from tripos_runtime.roles.binding import BindingError, bind
 
 ROOT = Path(__file__).parents[2]
 

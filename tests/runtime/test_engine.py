@@ -14,11 +14,11 @@ import pytest
 
 from tests.runtime.in_memory import MemoryLedger
 from tripos.project import find_spec
-from tripos_runtime.binding import bind
-from tripos_runtime.calling import Called, Stopped
-from tripos_runtime.cases import CaseSource, Selection
-from tripos_runtime.engine import Engine
+from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.drivers.engine import Engine
 from tripos_runtime.models.base import FREE, ModelError, Reply, Request
+from tripos_runtime.roles.binding import bind
+from tripos_runtime.scheduling.calling import Called, Stopped
 
 SPEC = """\
 benchmark t "1.0.0" { languages en }

@@ -9,10 +9,10 @@ import pytest
 
 from tests.runtime.foretelling import SPEC, Bench
 from tripos_compiler.plan import Settings
-from tripos_runtime.estimates import Basis, Estimate, Span, replies
-from tripos_runtime.forecast import Forecast
-from tripos_runtime.foreseeing import Size
-from tripos_runtime.history import History, Usage
+from tripos_runtime.forecast.estimates import Basis, Estimate, Span, replies
+from tripos_runtime.forecast.forecast import Forecast
+from tripos_runtime.forecast.foreseeing import Size
+from tripos_runtime.forecast.reasons import History, Usage
 from tripos_runtime.models.base import Price
 
 ASK = "ask reply by candidate {"

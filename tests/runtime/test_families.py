@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tripos_runtime.families import families
+from tripos_runtime.roles.model_families import families
 
 
 @pytest.mark.parametrize(

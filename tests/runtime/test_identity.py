@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from tests.runtime.small_runs import SmallRun, run_small
 from tripos_runtime.models import Endpoint
 from tripos_runtime.models.base import Request
-from tripos_runtime.models.identity import identity_of, public_address
-from tripos_runtime.models.providers import FOREIGN, PROVIDERS
+from tripos_runtime.models.catalog.providers import FOREIGN, PROVIDERS
+from tripos_runtime.models.local.weights import NAME, weights_digest
+from tripos_runtime.models.unopened.identity import identity_of, public_address
 from tripos_runtime.models.vectors import to_text
-from tripos_runtime.models.weights import NAME, weights_digest
 
 SECRET = "s3cr3t0123456789"
 

@@ -13,7 +13,7 @@ from tripos_compiler.semantics.library.terms import terms_of
 from tripos_runtime.retrieval import collection
 from tripos_runtime.retrieval.collection import Collection
 from tripos_runtime.retrieval.indexes import GramIndex, TermIndex, VectorIndex, name_of
-from tripos_warehouse.shelf import SHELF, Shelf
+from tripos_warehouse.ledger.index_cache import SHELF, Shelf
 
 TEXTS = ["二次函数的图象", "光的折射", "The cat sat", "一次函数", "", "cat and dog", "函数 cat"]
 QUERIES = ["函数图象", "a cat", "", "折", "xyz"]

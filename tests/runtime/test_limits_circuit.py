@@ -9,9 +9,9 @@ from itertools import pairwise
 import pytest
 
 from tests.runtime.virtual_time import REPLY, REQUEST, Scripted, broken, busy, callers_of, down, now, run
-from tripos_runtime.calling import Called, Caller, Limits, Stopped, snapshot
-from tripos_runtime.circuit import FAILURES
 from tripos_runtime.models.base import Message, ModelError, Reply, Request
+from tripos_runtime.scheduling.calling import Called, Caller, Limits, Stopped, snapshot
+from tripos_runtime.scheduling.circuit import FAILURES
 
 Ended = list[Called | BaseException]
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.runtime.virtual_time import REPLY, Scripted, broken, callers_of, run
-from tripos_runtime.calling import Limits
-from tripos_runtime.fairness import Lanes
 from tripos_runtime.models.base import Message, Request
+from tripos_runtime.scheduling.calling import Limits
+from tripos_runtime.scheduling.fairness import Lanes
 
 
 def said(text: str) -> Request:

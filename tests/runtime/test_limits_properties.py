@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from tests.lengths import sized
 from tests.runtime.virtual_time import Scripted, broken, busy, callers_of, down, run
-from tripos_runtime.calling import Called, Limits, Stopped, snapshot
 from tripos_runtime.models.base import Message, ModelError, Reply, Request
+from tripos_runtime.scheduling.calling import Called, Limits, Stopped, snapshot
 
 OUTCOMES = st.one_of(
     st.builds(Reply, st.just("hi"), st.just("m"), st.just("stop"), st.integers(0, 99), st.integers(0, 99), st.none()),

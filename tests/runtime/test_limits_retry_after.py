@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripos_runtime.retry_after import retry_after_s
+from tripos_runtime.models.catalog.retry_after import retry_after_s
 
 NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
 

@@ -7,9 +7,9 @@ import asyncio
 import pytest
 
 from tests.runtime.virtual_time import REPLY, REQUEST, Scripted, broken, busy, callers_of, now, run
-from tripos_runtime.calling import Limits, snapshot
 from tripos_runtime.models.base import ModelError, Reply, Request
-from tripos_runtime.window import Window
+from tripos_runtime.scheduling.calling import Limits, snapshot
+from tripos_runtime.scheduling.concurrency import Window
 
 
 def under_load(model: Scripted, calls: int, limits: Limits) -> float:

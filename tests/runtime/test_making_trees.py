@@ -13,12 +13,12 @@ import pytest
 
 from tests.runtime.small_runs import SmallRun, run_small
 from tripos_compiler.plan import Ask, Settings, SetType, TextType
-from tripos_runtime.asking import Answer, Outcome, Question
-from tripos_runtime.calling import Stopped
-from tripos_runtime.cases import Selection
-from tripos_runtime.making.walks import MOST_NAMED, among, matched, walk
+from tripos_runtime.asking.asking import Answer, Outcome, Question
+from tripos_runtime.datasets.cases import Selection
+from tripos_runtime.datasets.runnable import NotApproved
+from tripos_runtime.generate.walks import MOST_NAMED, among, matched, walk
 from tripos_runtime.models.base import Request
-from tripos_runtime.runnable import NotApproved
+from tripos_runtime.scheduling.calling import Stopped
 
 CHOOSING = Ask(name="points", role="author", system=None, prompt=None, returns=SetType(of=TextType()), fingerprint="")
 TREE = {"algebra": {"sets": ["unions", "subsets"], "groups": None}, "geometry": ["lines", "circles"], "logic": None}

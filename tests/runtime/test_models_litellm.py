@@ -13,7 +13,7 @@ from aiohttp import web
 
 from tripos_compiler.plan import Settings
 from tripos_runtime.models import Endpoint, Message, ModelError, Reply, Request, open_model
-from tripos_runtime.models.litellm_errors import scrub
+from tripos_runtime.models.catalog.errors import scrub
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": ["a"], "additionalProperties": False}
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}

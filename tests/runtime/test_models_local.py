@@ -19,7 +19,7 @@ import pytest
 
 from tripos_compiler.plan import Settings
 from tripos_runtime.models import Message, ModelError, Request, open_model
-from tripos_runtime.models.local import LocalModel
+from tripos_runtime.models.local.local import LocalModel
 
 NAME = "local/smollm2-135m"
 SCHEMA: dict[str, Any] = {

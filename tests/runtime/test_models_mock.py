@@ -11,7 +11,7 @@ import pytest
 
 from tripos_compiler.plan import Settings
 from tripos_runtime.models import Message, Model, ModelError, Reply, Request, open_model
-from tripos_runtime.models.mock_student import Student, right_option
+from tripos_runtime.models.mocks.mock_student import Student, right_option
 
 SCHEMA: dict[str, Any] = {
     "type": "object",

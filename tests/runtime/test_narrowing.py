@@ -10,8 +10,8 @@ from typing import Any, cast
 from tests.compiler.compiling import compile_files, plan_of
 from tripos_compiler.plan import Literal_, Made, Plan, Ref
 from tripos_compiler.semantics.looks import Look, is_only_looked_at, looks_of
-from tripos_runtime.making.narrowing import slots_at
-from tripos_runtime.making.slots import Slot
+from tripos_runtime.datasets.slot_choice import slots_at
+from tripos_runtime.datasets.slots import Slot
 
 SPEC = """\
 benchmark lessons "1.0.0" { languages en }

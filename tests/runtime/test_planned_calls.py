@@ -12,17 +12,17 @@ import pytest
 from tests.runtime.in_memory import MemoryLedger
 from tests.runtime.small_runs import ScriptedCaller, ScriptedModel
 from tripos.project import find_spec
-from tripos_runtime.binding import bind
-from tripos_runtime.calling import Called
-from tripos_runtime.cases import CaseSource, Selection, planned_steps
-from tripos_runtime.engine import Engine
+from tripos_runtime.asking.plugins import load_plugins
+from tripos_runtime.datasets.cases import CaseSource, Selection, planned_steps
+from tripos_runtime.drivers.engine import Engine
 from tripos_runtime.models.base import Reply, Request
 from tripos_runtime.models.embeddings import MockEmbedding
-from tripos_runtime.models.mock import open_mock
-from tripos_runtime.models.rewards import is_reward
-from tripos_runtime.plugins import load_plugins
-from tripos_runtime.retrieval.roles import embedding_roles
-from tripos_runtime.reward_roles import reward_roles
+from tripos_runtime.models.mocks.mock import open_mock
+from tripos_runtime.models.reward.rewards import is_reward
+from tripos_runtime.roles.binding import bind
+from tripos_runtime.roles.embedding_roles import embedding_roles
+from tripos_runtime.roles.reward_roles import reward_roles
+from tripos_runtime.scheduling.calling import Called
 
 ROOT = Path(__file__).parents[2]
 SPECS = sorted([*ROOT.glob("tests/cases/*/valid/*.tripos"), *ROOT.glob("docs/examples/*.tripos")])

@@ -29,7 +29,7 @@ from tripos_compiler.plan import (
 )
 from tripos_compiler.plugins import version_of
 from tripos_compiler.semantics.evaluate import Fault, Unavailable, calling, evaluate
-from tripos_runtime.plugins import Loaded, PluginError, WrongValue, load_plugins, passed, returned
+from tripos_runtime.asking.plugins import Loaded, PluginError, WrongValue, load_plugins, passed, returned
 
 
 def plugin(

@@ -13,10 +13,10 @@ from tests.plan_exactness import Benchmark, CountingCaller, LoggedLedger
 from tests.runtime.in_memory import KEYS, MemoryLedger
 from tests.runtime.small_runs import Row, SmallRun, run_small
 from tripos_compiler.plan import IntegerType
-from tripos_runtime.cases import Selection
-from tripos_runtime.kept_rows import answer_of
+from tripos_runtime.asking.kept_rows import answer_of
+from tripos_runtime.asking.questions import reply_reader
+from tripos_runtime.datasets.cases import Selection
 from tripos_runtime.models.base import ModelError, Request
-from tripos_runtime.questions import reply_reader
 
 SPEC = """\
 benchmark lessons "1.0.0" { languages en }

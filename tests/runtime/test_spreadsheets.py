@@ -10,7 +10,7 @@ import pytest
 from openpyxl import Workbook
 
 from tripos_compiler.data import DataError
-from tripos_runtime.formats import rows_in
+from tripos_runtime.datasets.formats import rows_in
 
 
 def book_of(**sheets: list[list[Any]]) -> Workbook:

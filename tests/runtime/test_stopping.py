@@ -13,13 +13,13 @@ from tests.runtime.test_engine import Bench, judged
 from tests.runtime.virtual_time import REPLY, REQUEST, Scripted, broken, callers_of, now, run
 from tripos_compiler.data import DataError
 from tripos_compiler.semantics.evaluate import Unavailable
-from tripos_runtime.budget import Budget
-from tripos_runtime.calling import Called, Caller, Halted, Limits, Stopped
-from tripos_runtime.cases import Case, CaseSource, Selection
-from tripos_runtime.engine import Engine
+from tripos_runtime.asking.plugins import FUNCTION_ERROR
+from tripos_runtime.datasets.cases import Case, CaseSource, Selection
+from tripos_runtime.drivers.engine import Engine
 from tripos_runtime.models.base import Reply, Request
-from tripos_runtime.plugins import FUNCTION_ERROR
-from tripos_runtime.shared import together
+from tripos_runtime.program.case_cache import together
+from tripos_runtime.scheduling.budget import Budget
+from tripos_runtime.scheduling.calling import Called, Caller, Halted, Limits, Stopped
 
 SHOUTED = """\
 benchmark t "1.0.0" { languages en }
@@ -67,7 +67,7 @@ class Answering(Scripted):
 def test_where_a_data_file_breaks_off_the_calls_under_way_are_finished_and_kept(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("tripos_runtime.lookup.BATCH", 1)
+    monkeypatch.setattr("tripos_runtime.drivers.lookup.BATCH", 1)
     ledger = MemoryLedger()
     engine, callers = bench.engine(ledger)
     engine.source = Breaking(bench.plan, bench.spec.folders, (bench.path,))

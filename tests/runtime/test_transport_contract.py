@@ -12,14 +12,14 @@ from tests.runtime.contract_server import Sent, Server, in_its_form, serving
 from tripos_compiler.plan import Settings
 from tripos_runtime.models import Endpoint, Message, Reply, Request, open_model
 from tripos_runtime.models.base import Choosy
-from tripos_runtime.models.catalog import every_entry
-from tripos_runtime.models.direct import DirectModel
-from tripos_runtime.models.litellm_client import LitellmModel, library
-from tripos_runtime.models.providers import PROVIDERS
-from tripos_runtime.models.refusing import refusing
-from tripos_runtime.models.replies import parsed
-from tripos_runtime.models.routes import path_of
-from tripos_runtime.models.translated import TranslatedModel
+from tripos_runtime.models.catalog.catalog import every_entry
+from tripos_runtime.models.catalog.providers import PROVIDERS
+from tripos_runtime.models.catalog.routes import path_of
+from tripos_runtime.models.over_http.direct import DirectModel
+from tripos_runtime.models.over_http.replies import parsed
+from tripos_runtime.models.over_litellm.litellm_client import LitellmModel, library
+from tripos_runtime.models.over_litellm.translated import TranslatedModel
+from tripos_runtime.models.unopened.refusing import refusing
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore:Items? .* on TypedDict:UserWarning"

@@ -8,8 +8,8 @@ import pytest
 
 from tests.runtime.contract_server import Server, answering, form_of, serving
 from tripos_runtime.models import Message, Model, ModelError, Reply, Request, open_model
-from tripos_runtime.models.litellm_client import LitellmModel
-from tripos_runtime.models.readings import from_anthropic, from_gemini
+from tripos_runtime.models.over_litellm.litellm_client import LitellmModel
+from tripos_runtime.models.over_litellm.readings import from_anthropic, from_gemini
 
 pytestmark = pytest.mark.filterwarnings("ignore:Items? .* on TypedDict:UserWarning")  # litellm's, once a process
 

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.runtime.small_runs import echo, run_small
-from tripos_runtime.calling import Stopped
 from tripos_runtime.models.base import ModelError, Request
+from tripos_runtime.scheduling.calling import Stopped
 
 TEACHING = """\
 benchmark openings "1.0.0" { languages en }

@@ -23,7 +23,7 @@ from tripos.training.reward.pairs import Preferences, read_pairs
 from tripos.training.reward.recipe import RewardRecipe
 from tripos.training.reward.sides import without
 from tripos.training.reward.trivial import BagOfWords
-from tripos_runtime.models.reward_network import read_network
+from tripos_runtime.models.reward.reward_network import read_network
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 CASE = Path(__file__).parents[1] / "cases" / "export" / "valid" / "pairings.tripos"

@@ -16,9 +16,9 @@ from tripos.training.reward.making import Wanted, train_reward
 from tripos.training.reward.pairs import read_pairs
 from tripos.training.reward.recipe import RewardRecipe
 from tripos_runtime.models.base import Message, ModelError
-from tripos_runtime.models.reward_artefact import open_reward, pinned_name
-from tripos_runtime.models.reward_network import load_base, packed, read_network
-from tripos_runtime.models.rewards import RewardModel
+from tripos_runtime.models.reward.reward_artefact import open_reward, pinned_name
+from tripos_runtime.models.reward.reward_network import load_base, packed, read_network
+from tripos_runtime.models.reward.rewards import RewardModel
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 CPU = Device("cpu", "test", bf16=False)

@@ -14,7 +14,7 @@ from tripos.training.reward.pairing import pairs_of
 from tripos.training.reward.pairs import joined_groups, plain, read_pairs
 from tripos.training.reward.sides import apart
 from tripos_compiler.plan import Pairing, Plan
-from tripos_runtime.cases import CaseSource
+from tripos_runtime.datasets.cases import CaseSource
 
 ROOT = Path(__file__).parents[2]
 SPEC = ROOT / "specs" / "mathtutorbench" / "reward"

@@ -28,7 +28,7 @@ from tripos_compiler.plan import (
     Template,
     Treatment,
 )
-from tripos_warehouse.store import Store
+from tripos_warehouse.store.store import Store
 
 START = datetime(2026, 3, 1, 8, 0, tzinfo=UTC)
 FRESH_ASK, FRESH_GRADE, STALE = "fa" * 16, "f9" * 16, "0d" * 16

@@ -17,10 +17,10 @@ import pytest
 from rich.cells import cell_len
 
 from tests.each import each
-from tripos_warehouse.answers import render_table, run_query, write_answer
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.query.answers import render_table, run_query, write_answer
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 

@@ -8,10 +8,9 @@ from rich.cells import cell_len
 from tests.compiler.compiling import compile_text, plan_of
 from tests.warehouse.synthetic import Results, measured
 from tripos_compiler.plan import Plan
-from tripos_warehouse.beside import beside, is_pooled
-from tripos_warehouse.interval_text import with_interval
 from tripos_warehouse.measures import MeasureRow, MeasureTable
-from tripos_warehouse.store import Store
+from tripos_warehouse.report.pivot_table import beside, is_pooled, with_interval
+from tripos_warehouse.store.store import Store
 
 SPEC = """
 benchmark demo "1.0.0" { languages en }

@@ -13,11 +13,12 @@ import pytest
 
 from tests.each import each
 from tripos.results import Results
-from tripos_warehouse import box, relations
-from tripos_warehouse.answers import run_query
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.query import relations
+from tripos_warehouse.query import sandbox as box
+from tripos_warehouse.query.answers import run_query
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 SECRET = "what nobody may read"

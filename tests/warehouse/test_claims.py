@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from tests.warehouse.keeping import PRINTS, die, name, unit
-from tripos_warehouse import locks as locks_module
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.journal import segments
-from tripos_warehouse.ledger import RunLedger, open_ledger
-from tripos_warehouse.locks import CLAIM, Locks, place_of
-from tripos_warehouse.store import Store
+from tripos_warehouse.ledger.ledger import RunLedger, open_ledger
+from tripos_warehouse.store import locks as locks_module
+from tripos_warehouse.store.journal import segments
+from tripos_warehouse.store.locks import CLAIM, Locks, place_of
+from tripos_warehouse.store.store import Store
 
 
 def two(store: Store) -> tuple[RunLedger, RunLedger]:
@@ -56,7 +56,7 @@ def test_a_flush_that_fails_frees_nothing(store: Store, monkeypatch: pytest.Monk
         raise OSError(errno.ENOSPC, "full")
 
     with monkeypatch.context() as patch:
-        patch.setattr("tripos_warehouse.store.write_part", full)
+        patch.setattr("tripos_warehouse.store.store.write_part", full)
         with pytest.raises(StoreError):
             mine.flush()
     assert not other.claim("a")
@@ -125,7 +125,7 @@ def test_who_takes_over_from_one_that_died_in_a_flush_reads_the_commit(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("tripos_warehouse.commits.tick", killed)
+        patch.setattr("tripos_warehouse.store.commits.tick", killed)
         with pytest.raises(Killed):
             mine.flush()
     die(mine)

@@ -23,17 +23,17 @@ from tests.warehouse import planted
 from tripos.project import find_spec
 from tripos.running import Job
 from tripos_compiler.plan import Plan
-from tripos_runtime.binding import bind
-from tripos_runtime.cases import CaseSource, Selection
-from tripos_runtime.limits import Limits
+from tripos_runtime.datasets.cases import CaseSource, Selection
 from tripos_runtime.models.base import FREE, Price, Reply, Request
-from tripos_warehouse.functions import add_functions
+from tripos_runtime.roles.binding import bind
+from tripos_runtime.scheduling.limits import Limits
 from tripos_warehouse.measures import MeasureRow, evaluate
+from tripos_warehouse.query.functions import add_functions
 from tripos_warehouse.statistics import Found
-from tripos_warehouse.statistics.preferring import Verdict, bradley_terry, flip_rate, position_bias, self_preference
-from tripos_warehouse.statistics.verdicts import win_rate
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect_run
+from tripos_warehouse.statistics.preferences import Verdict, bradley_terry, flip_rate, position_bias, self_preference
+from tripos_warehouse.statistics.preferences.verdicts import win_rate
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect_run
 
 REPETITIONS, ITEMS = sized(60, 200), 30
 LEAST, MOST = (int(stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (0.0005, 0.9995))

@@ -14,8 +14,8 @@ from tests.compiler.compiling import ROOT, compile_file, compile_text, plan_of
 from tests.each import each
 from tripos_compiler.plan import Measure, Plan
 from tripos_compiler.semantics.aggregates import AGGREGATES, AggregateFunction
-from tripos_warehouse.expectations import as_measure
 from tripos_warehouse.measures import sql_of
+from tripos_warehouse.measures.expectations import as_measure
 
 BENCHMARKS = ("cjeval", "edubench", "mathtutorbench", "teachbench")
 EXAMPLES = [ROOT / "docs" / "examples" / f"{name}.tripos" for name in BENCHMARKS]
@@ -99,7 +99,7 @@ def test_a_keyword_in_other_letters_changes_the_query_and_not_the_plan(monkeypat
 
     before = plan_at(EXAMPLES[0])
     query = sql_of(before, before.measures[0])
-    monkeypatch.setattr("tripos_warehouse.measures.figure_sql.find_sql", other_case)
+    monkeypatch.setattr("tripos_warehouse.measures.sql.figures.find_sql", other_case)
     after = plan_of(compile_file(EXAMPLES[0]))
     assert sql_of(after, after.measures[0]) == "SELECT 1" != query
     assert (after.digest, after.to_json()) == (before.digest, before.to_json())

@@ -10,10 +10,10 @@ import pytest
 
 from tests.warehouse.conftest import FRESH_GRADE, START
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.given_scores import GivenScore, Kept, keep
-from tripos_warehouse.runs import Run, find_run
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.ledger.given_scores import GivenScore, Kept, keep
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.runs import Run, find_run
+from tripos_warehouse.views.views import connect
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 

@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.warehouse.keeping import PRINTS, committed, die, name, sample, score, unit
-from tripos_warehouse.compaction import compact
-from tripos_warehouse.housekeeping import GRACE_S, collect
-from tripos_warehouse.ledger import open_ledger
-from tripos_warehouse.locks import PARTS, Locks, place_of
-from tripos_warehouse.store import Store
+from tripos_warehouse.ledger.ledger import open_ledger
+from tripos_warehouse.store.locks import PARTS, Locks, place_of
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.upkeep.compaction import compact
+from tripos_warehouse.upkeep.housekeeping import GRACE_S, collect
 
 
 @pytest.fixture

@@ -10,9 +10,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.warehouse.keeping import AT, PRINTS, die, sample, score, unit
-from tripos_warehouse.checking import Checkup, check_store
-from tripos_warehouse.ledger import open_ledger
-from tripos_warehouse.store import Store
+from tripos_warehouse.ledger.ledger import open_ledger
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.upkeep.checking import Checkup, check_store
 
 
 def digests(store: Store) -> dict[str, str | None]:

@@ -10,12 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.warehouse.keeping import committed, name, sample, unit
-from tripos_warehouse import commits, compaction
-from tripos_warehouse.checking import check_store
-from tripos_warehouse.commits import Commit
-from tripos_warehouse.compaction import MANY_COMMITS, compact, compact_if_needed
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.store import commits
+from tripos_warehouse.store.commits import Commit
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.upkeep import compaction
+from tripos_warehouse.upkeep.checking import check_store
+from tripos_warehouse.upkeep.compaction import MANY_COMMITS, compact, compact_if_needed
+from tripos_warehouse.views.views import connect
 
 
 def samples(store: Store) -> list[str]:
@@ -67,13 +68,13 @@ def test_what_is_appended_meanwhile_stays_and_counts_as_later(store: Store, monk
     publish = commits.publish
 
     def append_first(root: Any, commit: Commit) -> Commit:
-        monkeypatch.setattr("tripos_warehouse.store.publish", publish)
+        monkeypatch.setattr("tripos_warehouse.store.store.publish", publish)
         Store.open(root, create=False, clock=lambda: just_after).append(
             {"samples": [sample(1, reply="later"), sample(9)]}
         )
         return publish(root, commit)
 
-    monkeypatch.setattr("tripos_warehouse.store.publish", append_first)
+    monkeypatch.setattr("tripos_warehouse.store.store.publish", append_first)
     assert compact(store) is not None
     assert sorted(samples(store)) == sorted(name("sample", number) for number in (0, 1, 1, 2, 9))
     [(reply,)] = connect(store).sql(f"select reply from samples where sample_id = '{name('sample', 1)}'").fetchall()
@@ -87,11 +88,11 @@ def test_of_two_compactions_at_once_one_wins(store: Store, monkeypatch: pytest.M
     done = []
 
     def other_first(root: Any, commit: Commit) -> Commit:
-        monkeypatch.setattr("tripos_warehouse.store.publish", publish)
+        monkeypatch.setattr("tripos_warehouse.store.store.publish", publish)
         done.append(compaction._compact(other, compaction.BIG_BYTES))
         return publish(root, commit)
 
-    monkeypatch.setattr("tripos_warehouse.store.publish", other_first)
+    monkeypatch.setattr("tripos_warehouse.store.store.publish", other_first)
     assert compact(store) is None
     assert done[0] is not None
     assert samples(store) == names
@@ -107,7 +108,9 @@ def test_while_one_compacts_another_does_not_begin(store: Store) -> None:
     assert compact(store) is not None
 
 
-@pytest.mark.parametrize("step", ["tripos_warehouse.store.publish", "tripos_warehouse.compaction.new_part"])
+@pytest.mark.parametrize(
+    "step", ["tripos_warehouse.store.store.publish", "tripos_warehouse.upkeep.compaction.new_part"]
+)
 def test_a_compaction_that_is_killed_half_way_changes_nothing(
     store: Store, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
@@ -120,7 +123,7 @@ def test_a_compaction_that_is_killed_half_way_changes_nothing(
         raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr("tripos_warehouse.store.discard", lambda *_: None)
+        patch.setattr("tripos_warehouse.store.store.discard", lambda *_: None)
         patch.setattr(step, killed)
         with pytest.raises(Killed):
             compact(store)
@@ -154,7 +157,7 @@ def test_a_big_part_with_a_double_is_written_again(store: Store) -> None:
 
 
 def test_parts_grow_to_their_size_and_no_further(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tripos_warehouse.compaction.GROUP_ROWS", 5)
+    monkeypatch.setattr("tripos_warehouse.upkeep.compaction.GROUP_ROWS", 5)
     for number in range(8):
         store.append({"samples": [sample(10 * number + each) for each in range(10)]})
     assert compact(store, big_bytes=15_000) is not None

@@ -13,11 +13,11 @@ import orjson
 import pytest
 
 from tests.warehouse.keeping import PRINTS, committed, die, name, sample, score, unit
-from tripos_warehouse import commits, journal
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.journal import Segment, segments
-from tripos_warehouse.ledger import open_ledger
-from tripos_warehouse.store import Store
+from tripos_warehouse.ledger.ledger import open_ledger
+from tripos_warehouse.store import commits, journal
+from tripos_warehouse.store.journal import Segment, segments
+from tripos_warehouse.store.store import Store
 
 
 def path_of(store: Store) -> Path:
@@ -193,7 +193,7 @@ def test_half_a_line_does_not_swallow_the_next_one(store: Store, monkeypatch: py
 def test_no_room_for_a_journal_keeps_rows_in_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = open_ledger(store, PRINTS)
     with monkeypatch.context() as patch:
-        patch.setattr("tripos_warehouse.ledger.Segment", full)
+        patch.setattr("tripos_warehouse.ledger.ledger.Segment", full)
         for number in (1, 2):
             with pytest.raises(StoreError, match="W0102"):
                 ledger.keep(unit(number))
@@ -206,7 +206,7 @@ def test_a_full_disk_under_flush_loses_nothing(store: Store, monkeypatch: pytest
     ledger = open_ledger(store, PRINTS)
     ledger.keep(unit(1))
     with monkeypatch.context() as patch:
-        patch.setattr("tripos_warehouse.store.write_part", full)
+        patch.setattr("tripos_warehouse.store.store.write_part", full)
         with pytest.raises(StoreError, match=r"W0102: .*the disk is full"):
             ledger.flush()
     ledger.keep(unit(2))
@@ -222,7 +222,7 @@ def test_who_dies_after_a_flush_that_failed_leaves_everything_to_the_next(
     ledger = open_ledger(store, PRINTS)
     ledger.keep(unit(1))
     with monkeypatch.context() as patch:
-        patch.setattr("tripos_warehouse.store.write_part", full)
+        patch.setattr("tripos_warehouse.store.store.write_part", full)
         with pytest.raises(StoreError):
             ledger.flush()
     ledger.keep(unit(2))
@@ -253,12 +253,12 @@ def test_a_commit_that_was_written_and_reported_as_failed_is_not_written_again(
 
 
 def test_much_that_waits_is_flushed_by_itself(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tripos_warehouse.ledger.FLUSH_ROWS", 4)
+    monkeypatch.setattr("tripos_warehouse.ledger.ledger.FLUSH_ROWS", 4)
     ledger = open_ledger(store, PRINTS)
     for number in range(5):
         ledger.keep(unit(number))
     assert samples(store) == named(0, 1, 2, 3)
-    monkeypatch.setattr("tripos_warehouse.ledger.FLUSH_BYTES", 10)
+    monkeypatch.setattr("tripos_warehouse.ledger.ledger.FLUSH_BYTES", 10)
     ledger.keep(unit(5))
     assert samples(store) == named(0, 1, 2, 3, 4, 5)
 

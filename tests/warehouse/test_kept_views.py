@@ -11,9 +11,9 @@ import duckdb
 import pytest
 
 from tests.each import each
-from tripos_warehouse import kept_views
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect, snippet
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views import kept_views
+from tripos_warehouse.views.views import connect, snippet
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 ALL = "from edubench.{} order by all"

@@ -20,8 +20,8 @@ import pytest
 
 from tests.warehouse import keeping
 from tests.warehouse.keeping import name
-from tripos_warehouse.journal import segments
-from tripos_warehouse.store import Store
+from tripos_warehouse.store.journal import segments
+from tripos_warehouse.store.store import Store
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no SIGKILL")
 

@@ -13,10 +13,10 @@ import duckdb
 import pytest
 
 from tests.conftest import Command
-from tripos_warehouse.answers import run_query
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.query.answers import run_query
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 MIXED = """\

@@ -14,7 +14,7 @@ from scipy.stats import binomtest
 from tests.compiler.compiling import compile_text, plan_of
 from tests.warehouse.synthetic import Results, measured, single
 from tripos_compiler.plan import Plan
-from tripos_warehouse.store import Store
+from tripos_warehouse.store.store import Store
 
 HEAD = """
 benchmark demo "1.0.0" { languages en }
@@ -440,7 +440,7 @@ def rated(store: Store, plan: Plan) -> np.ndarray:
 def test_agreement_of_judges_is_that_of_the_statistics_with_the_error_of_the_jackknife(
     store: Store, function: str
 ) -> None:
-    from tripos_warehouse.raters import find_statistic
+    from tripos_warehouse.query.raters import find_statistic
 
     plan = plan_with(after=f"measure it = {function}(rubric) across judge by metric\n")
     marks = rated(store, plan)

@@ -7,7 +7,7 @@ import pytest
 
 from tests.warehouse.synthetic import Results, single
 from tests.warehouse.test_measures import classed, sorted_out
-from tripos_warehouse.store import Store
+from tripos_warehouse.store.store import Store
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -8,11 +8,11 @@ import pytest
 from tests.warehouse.synthetic import Results, measured, single
 from tests.warehouse.test_measures import plan_with
 from tripos_compiler.plan import Plan
-from tripos_warehouse.listed import statistic
-from tripos_warehouse.redrawn import DRAWS, interval, medians, sums
+from tripos_warehouse.query.bootstrap import DRAWS, interval, medians, sums
+from tripos_warehouse.query.list_statistics import statistic
 from tripos_warehouse.statistics.intervals import bootstrap
-from tripos_warehouse.statistics.medians import weighted_medians
-from tripos_warehouse.store import Store
+from tripos_warehouse.statistics.intervals.medians import weighted_medians
+from tripos_warehouse.store.store import Store
 
 
 def lengths(store: Store, plan: Plan, values: dict[str, list[float]], arm: str = "none") -> None:

@@ -18,8 +18,8 @@ from tests.compiler.compiling import compile_files, plan_of
 from tests.lengths import sized
 from tests.warehouse.synthetic import AT, Results
 from tripos_warehouse.measures import MeasureTable, evaluate
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 REPETITIONS = sized(60, 200)
 LEAST, MOST = (int(stats.binom.ppf(p, REPETITIONS, 0.95)) for p in (0.0005, 0.9995))

@@ -13,7 +13,7 @@ import pytest
 from tests.compiler.compiling import ROOT, compile_file, plan_of
 from tests.warehouse.synthetic import Results, measured, single
 from tripos_compiler.plan import Plan
-from tripos_warehouse.store import Store
+from tripos_warehouse.store.store import Store
 
 Flags = npt.NDArray[np.bool_]
 

@@ -11,8 +11,8 @@ import pytest
 from tests.compiler.compiling import compile_files, plan_of
 from tests.warehouse.synthetic import AT, Results, digest, measured
 from tripos_compiler.plan import Ask, Plan
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 SPEC = """
 benchmark demo "1.0.0" { languages en }

@@ -11,8 +11,8 @@ from tests.warehouse.synthetic import Results
 from tests.warehouse.test_measures import plan_with
 from tripos_compiler.plan import Plan
 from tripos_warehouse.measures import MeasureRow, evaluate
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 FIGURES = (
     "mean(right) by hint",

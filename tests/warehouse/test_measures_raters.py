@@ -13,12 +13,12 @@ from tests.warehouse.synthetic import Results, single
 from tests.warehouse.test_measures import plan_with
 from tripos_compiler.plan import Plan
 from tripos_compiler.plan.base import named
-from tripos_warehouse import listed
-from tripos_warehouse.answers import run_query
 from tripos_warehouse.measures import sql_of
-from tripos_warehouse.raters import find_statistic
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.query import list_statistics as listed
+from tripos_warehouse.query.answers import run_query
+from tripos_warehouse.query.raters import find_statistic
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 TWO_ROLES = """
 benchmark demo "1.0.0" { languages en }

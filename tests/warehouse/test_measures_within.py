@@ -11,7 +11,7 @@ from tests.compiler.compiling import compile_files, plan_of
 from tests.warehouse.synthetic import Results, measured, single
 from tests.warehouse.test_measures import plan_with
 from tripos_compiler.plan import Plan
-from tripos_warehouse.store import Store
+from tripos_warehouse.store.store import Store
 
 SORTING = """
 benchmark demo "1.0.0" { languages en }

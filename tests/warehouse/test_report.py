@@ -14,11 +14,11 @@ from rich.cells import cell_len
 from tripos_compiler.plan import Expectation, Measure, Plan
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.measures import evaluate, sql_of
-from tripos_warehouse.report import Report, report
-from tripos_warehouse.report_text import render
-from tripos_warehouse.runs import find_run, get_plan, list_runs
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.report.report import Report, report
+from tripos_warehouse.report.report_text import render
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.runs import find_run, get_plan, list_runs
+from tripos_warehouse.views.views import connect
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 

@@ -7,10 +7,9 @@ import pytest
 
 from tests.each import each
 from tripos_compiler.semantics.aggregates import AGGREGATES
-from tripos_warehouse.functions import FOUND, add_functions
-from tripos_warehouse.listed import PARTED, statistic
-from tripos_warehouse.preferred import OF_PAIRS
-from tripos_warehouse.raters import _STATISTICS
+from tripos_warehouse.query.functions import FOUND, add_functions
+from tripos_warehouse.query.list_statistics import OF_PAIRS, PARTED, statistic
+from tripos_warehouse.query.raters import _STATISTICS
 
 NAMES = sorted({*_STATISTICS, *OF_PAIRS, "median", "mean_tau_agreement"})
 LEVELS = {"krippendorff_alpha": "interval", "bradley_terry": "x", "self_preference": "x"}

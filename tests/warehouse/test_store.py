@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.warehouse.bound import bound
-from tripos_warehouse import commits
-from tripos_warehouse import store as store_module
+from tests.warehouse.writer import Writer
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.schemas import TABLES
-from tripos_warehouse.store import Store
-from tripos_warehouse.writer import Writer
+from tripos_warehouse.store import commits
+from tripos_warehouse.store import store as store_module
+from tripos_warehouse.store.schemas import TABLES
+from tripos_warehouse.store.store import Store
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 

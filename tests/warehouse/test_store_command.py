@@ -10,7 +10,7 @@ import pytest
 
 from tests.warehouse.keeping import name, unit
 from tripos.command.main import run_command
-from tripos_warehouse.store import Store
+from tripos_warehouse.store.store import Store
 
 Say = pytest.CaptureFixture[str]
 

@@ -10,12 +10,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.warehouse.keeping import PRINTS, name, sample, unit
-from tripos_warehouse.compaction import compact
-from tripos_warehouse.ledger import open_ledger
-from tripos_warehouse.parts import conform
-from tripos_warehouse.schemas import TABLES
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.ledger.ledger import open_ledger
+from tripos_warehouse.store.parts import conform
+from tripos_warehouse.store.schemas import TABLES
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.upkeep.compaction import compact
+from tripos_warehouse.views.views import connect
 
 
 @pytest.fixture

@@ -13,12 +13,12 @@ import pytest
 from tests.each import each
 from tripos_compiler import reserved
 from tripos_compiler.plan import Plan
-from tripos_warehouse.benchmark_views import FIXED_COLUMNS
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.kept_views import CACHE, NAME
-from tripos_warehouse.schemas import TABLES
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.store.schemas import TABLES
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.benchmark_views import FIXED_COLUMNS
+from tripos_warehouse.views.kept_views import CACHE, NAME
+from tripos_warehouse.views.views import connect
 
 Build = Callable[..., dict[str, list[dict[str, Any]]]]
 

@@ -16,8 +16,8 @@ import orjson
 
 from tripos.failure import Failure
 from tripos_compiler.plan import digest
-from tripos_warehouse.schemas import HUMAN
-from tripos_warehouse.store import Store, unwritable
+from tripos_warehouse.store.schemas import HUMAN
+from tripos_warehouse.store.store import Store, unwritable
 
 FORMAT = "tripos.annotation/1"
 FOLDER = "annotations"

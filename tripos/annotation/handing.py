@@ -16,8 +16,8 @@ from tripos.annotation.drawing import Choice, Handed, draw, shuffled
 from tripos.annotation.replies import Candidate, Replies, Shown, chosen_role
 from tripos.failure import Failure
 from tripos_compiler.plan import Plan
-from tripos_warehouse.runs import Run
-from tripos_warehouse.store import Store
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.runs import Run
 
 NAME = re.compile(r"[^\W_][\w.-]{0,62}")
 

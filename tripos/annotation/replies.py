@@ -21,16 +21,16 @@ from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Grade, Hole, Metric, Passage, Plan, Scenario, Scorer, Type
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_compiler.semantics.library import json
-from tripos_runtime.binding import Binding
-from tripos_runtime.cases import Case
-from tripos_runtime.grading import VERDICT
-from tripos_runtime.kept_rows import answer_of, dialogue_of
-from tripos_runtime.ledger import Row
-from tripos_runtime.questions import Questions
-from tripos_runtime.units import Names, Unit, Wiring
-from tripos_warehouse.given_scores import imported_score
-from tripos_warehouse.runs import Run
-from tripos_warehouse.schemas import HUMAN
+from tripos_runtime.asking.grading import VERDICT
+from tripos_runtime.asking.kept_rows import answer_of, dialogue_of
+from tripos_runtime.asking.ledger import Row
+from tripos_runtime.asking.questions import Questions
+from tripos_runtime.datasets.cases import Case
+from tripos_runtime.program.units import Names, Unit, Wiring
+from tripos_runtime.roles.binding import Binding
+from tripos_warehouse.ledger.given_scores import imported_score
+from tripos_warehouse.store.schemas import HUMAN
+from tripos_warehouse.views.runs import Run
 
 OF_REPLY = ("status", "messages", "reply", "parsed", "finish_reason", "error")
 """The columns that a reply is read back from."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from tripos.annotation.answers import Answers, Entry
 from tripos.annotation.batch import Batch, Mark, Row
-from tripos_warehouse.given_scores import GivenScore
+from tripos_warehouse.ledger.given_scores import GivenScore
 
 
 @dataclass(frozen=True)

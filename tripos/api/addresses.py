@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from urllib.parse import urlsplit
 
 from tripos.config import Config
-from tripos_runtime.models.providers import PROVIDERS
+from tripos_runtime.models.catalog.providers import PROVIDERS
 
 
 def known_addresses(models: Iterable[str], config: Config, environ: Mapping[str, str]) -> dict[str, str]:

@@ -18,9 +18,9 @@ from tripos.wiring import identified
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan, Subset
 from tripos_compiler.releases import FoundRelease
-from tripos_runtime.binding import Binding, BindingError, bind
-from tripos_runtime.cases import CaseSource, Selection
-from tripos_runtime.models.reward_artefact import pinned_name
+from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.models.reward.reward_artefact import pinned_name
+from tripos_runtime.roles.binding import Binding, BindingError, bind
 
 
 @dataclass(frozen=True)

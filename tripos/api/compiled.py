@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tripos_compiler.compile import Compilation
 from tripos_compiler.plan import Plan
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets.data_folders import DataFolders
 
 
 @dataclass(frozen=True)

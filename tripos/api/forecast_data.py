@@ -9,9 +9,9 @@ from typing import Any
 
 import orjson
 
-from tripos_runtime.budget import Budget
-from tripos_runtime.estimates import Estimate, Span
-from tripos_runtime.forecast import Forecast
+from tripos_runtime.forecast.estimates import Estimate, Span
+from tripos_runtime.forecast.forecast import Forecast
+from tripos_runtime.scheduling.budget import Budget
 
 
 def to_json(found: Forecast, budget: Budget | None = None, withheld: Mapping[str, int] = MappingProxyType({})) -> str:

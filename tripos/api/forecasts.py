@@ -12,17 +12,17 @@ from tripos.failure import USAGE, Failure
 from tripos.wiring import AT_HOME, endpoints_of, prices_of
 from tripos_compiler.data import DataError
 from tripos_compiler.plan import Plan
-from tripos_runtime.binding import Binding
-from tripos_runtime.cases import CaseSource, Selection
-from tripos_runtime.forecast import Forecast, NothingKept, forecast
-from tripos_runtime.history import NO_HISTORY
+from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.drivers.prepared import PreparedRun
+from tripos_runtime.forecast.forecast import Forecast, NothingKept, forecast
+from tripos_runtime.forecast.reasons import NO_HISTORY
 from tripos_runtime.models.base import FREE, ModelError, Price
-from tripos_runtime.models.baseline import CONSTANT
-from tripos_runtime.models.naming import check_name
-from tripos_runtime.prepared import PreparedRun
+from tripos_runtime.models.mocks.baseline import CONSTANT
+from tripos_runtime.models.unopened.naming import check_name
+from tripos_runtime.roles.binding import Binding
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.ledger import RunLedger, open_ledger
-from tripos_warehouse.store import Store
+from tripos_warehouse.ledger.ledger import RunLedger, open_ledger
+from tripos_warehouse.store.store import Store
 
 AT_NO_COST = (*AT_HOME, "replay/")
 MOCKED = Price(0.0, 0.0, most_out=4_096)
@@ -73,7 +73,7 @@ def foresee(
 
 def known_prices(binding: Binding, config: Config) -> dict[str, Price | None]:
     """The price of every model that takes part: what `tripos.toml` says, or else litellm's map of models."""
-    from tripos_runtime.models.prices import price_of
+    from tripos_runtime.models.catalog.prices import price_of
 
     own = prices_of(config)
     found: dict[str, Price | None] = {}

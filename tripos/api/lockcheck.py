@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from tripos.config import Config
 from tripos.failure import Failure
 from tripos_compiler.plan import Plan
-from tripos_runtime.binding import Binding
+from tripos_runtime.roles.binding import Binding
 from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from tripos_warehouse.report import Report
+from tripos_warehouse.report.report import Report
 
 FIRST = {"measure": pa.string(), "model": pa.string()}
 LAST = {

@@ -14,14 +14,14 @@ from tripos.config import Config
 from tripos.failure import Failure
 from tripos.releases.artefact_roles import open_artefact
 from tripos.wiring import endpoints_of, limits_of, prices_of
-from tripos_runtime.binding import BindingError
-from tripos_runtime.budget import Budget, BudgetError
+from tripos_runtime.datasets.runnable import NotApproved
+from tripos_runtime.drivers.prepared import PreparedRun, RunWiring, prepare_run
 from tripos_runtime.models import Model, open_model
 from tripos_runtime.models.embeddings import open_embedding
-from tripos_runtime.models.refusing import Refuses, nothing, refusing
-from tripos_runtime.prepared import PreparedRun, RunWiring, prepare_run
-from tripos_runtime.retrieval.roles import NoEmbedding
-from tripos_runtime.runnable import NotApproved
+from tripos_runtime.models.unopened.refusing import Refuses, nothing, refusing
+from tripos_runtime.roles.binding import BindingError
+from tripos_runtime.roles.embedding_roles import NoEmbedding
+from tripos_runtime.scheduling.budget import Budget, BudgetError
 
 
 def prepare(

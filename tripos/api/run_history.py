@@ -9,9 +9,9 @@ from typing import Any
 import duckdb
 import orjson
 
-from tripos_runtime.history import NO_HISTORY, Earlier, History, Place, Usage
+from tripos_runtime.forecast.reasons import NO_HISTORY, Earlier, History, Place, Usage
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import Store
+from tripos_warehouse.store.store import Store
 
 MOST_PLANS = 16
 """So many plans are read, the newest: a plan may have megabytes."""

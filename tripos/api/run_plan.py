@@ -11,12 +11,12 @@ from tripos.api.compiled import CompiledSpec
 from tripos.api.run_warnings import RunWarning, family_warning, settings_warning
 from tripos.config import Config
 from tripos_compiler.plan import Plan
-from tripos_runtime.cases import CaseSource, Planned, Selection, planned_steps
-from tripos_runtime.estimates import Span
+from tripos_runtime.datasets.cases import CaseSource, Planned, Selection, planned_steps
+from tripos_runtime.forecast.estimates import Span
 
 if TYPE_CHECKING:
-    from tripos_runtime.forecast import Forecast
-    from tripos_runtime.prepared import PreparedRun
+    from tripos_runtime.drivers.prepared import PreparedRun
+    from tripos_runtime.forecast.forecast import Forecast
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def plan_run(
         return RunPlan(plan, source, selection, items, slots, roles, steps)
     from tripos.api.forecasts import foresee_run
     from tripos.api.preparation import prepare
-    from tripos_runtime.foreseen_table import planned
+    from tripos_runtime.forecast.call_table import planned
 
     prepared = prepare(spec, choices, config, approved=False)
     warn(family_warning(prepared))

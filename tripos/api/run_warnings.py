@@ -10,7 +10,7 @@ from tripos.failure import Failure
 from tripos_compiler.diagnostics.deny import EVERY
 
 if TYPE_CHECKING:
-    from tripos_runtime.prepared import PreparedRun
+    from tripos_runtime.drivers.prepared import PreparedRun
 
 
 @dataclass(frozen=True)

@@ -18,18 +18,18 @@ from tripos.annotation.replies import chosen_role
 from tripos.annotation.taking import Fault, Taken, check
 from tripos.api.choices import chosen_only, chosen_scenarios, chosen_subset
 from tripos.carrying import carry_on
-from tripos.command.harmless import fold, harmless
 from tripos.command.opening import open_store
 from tripos.command.terminal import columns
 from tripos.failure import GOOD, SOME_FAILED, Failure
+from tripos.terminal_text import fold, harmless
 from tripos_compiler.semantics.selection import under
 from tripos_compiler.semantics.subsets import Drawn
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.given_scores import Kept, keep
-from tripos_warehouse.marked_items import known_in_run, marked_items
-from tripos_warehouse.runs import find_run, get_selected
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect, connect_run
+from tripos_warehouse.ledger.given_scores import Kept, keep
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.marked_items import known_in_run, marked_items
+from tripos_warehouse.views.runs import find_run, get_selected
+from tripos_warehouse.views.views import connect, connect_run
 
 SHEET = ".xlsx"
 MOST_FAULTS = 40

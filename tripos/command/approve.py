@@ -7,9 +7,9 @@ from argparse import Namespace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from tripos.command.harmless import harmless
 from tripos.failure import GOOD, Failure
 from tripos.importing.trees import approve
+from tripos.terminal_text import harmless
 
 
 def main(options: Namespace) -> int:

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from tripos import __version__
-from tripos.command.denials import chosen_denials
 from tripos.command.terminal import columns, is_colored
 from tripos.config import Config
+from tripos.denials import chosen_denials
 from tripos.failure import GOOD, SOME_FAILED, USAGE
 from tripos.project import Spec, earlier_plan, find_spec, holds_parts
 from tripos.settings import load_config
@@ -22,7 +22,7 @@ from tripos_compiler.compile import Compilation
 from tripos_compiler.diagnostics import Diagnostic
 from tripos_compiler.diagnostics.data import to_data
 from tripos_compiler.diagnostics.text import render_silenced, render_text, summary
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets.data_folders import DataFolders
 
 if TYPE_CHECKING:
     from tripos.command.worlds import Tried

@@ -10,22 +10,22 @@ from typing import Any, NamedTuple
 import duckdb
 from rich.cells import cell_len
 
-from tripos.command.harmless import fold, harmless
 from tripos.command.opening import open_store
 from tripos.command.terminal import columns
 from tripos.failure import GOOD, Failure
+from tripos.terminal_text import fold, harmless
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
 from tripos_compiler.semantics.changes import changes
 from tripos_compiler.semantics.versions import comparable
-from tripos_warehouse.comparing import Comparison, Side, check_comparable, compare
-from tripos_warehouse.comparison_text import render, verdicts
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.report import PROVING
-from tripos_warehouse.report_text import CAUTION
-from tripos_warehouse.runs import Run, find_previous, get_selected
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect_run
+from tripos_warehouse.report.comparison import Comparison, Side, check_comparable, compare
+from tripos_warehouse.report.comparison_text import render, verdicts
+from tripos_warehouse.report.report import PROVING
+from tripos_warehouse.report.report_text import CAUTION
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.runs import Run, find_previous, get_selected
+from tripos_warehouse.views.views import connect_run
 
 MOST_CHANGES = 12
 """The number of changes of the spec that are shown; the rest are counted."""

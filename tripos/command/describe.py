@@ -17,8 +17,8 @@ from tripos.failure import GOOD, USAGE, Failure
 from tripos.settings import load_config
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import ChoiceType, Dataset, Plan
-from tripos_runtime.cases import CaseSource
-from tripos_warehouse.grid import NOTHING, Column, grid
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_warehouse.text_table import NOTHING, Column, grid
 
 DIGITS = {"rows": 0, "values": 0, "distinct": 0, "mean": 2, "least": 0, "median": 1, "most": 0}
 """The decimals that a figure is printed with in a table; of numbers, as many as they have."""

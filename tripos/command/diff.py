@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from tripos.command.harmless import harmless
 from tripos.command.terminal import columns
 from tripos.failure import GOOD
 from tripos.releases.revisions import plan_of
 from tripos.releases.staleness import Stale, stale_in
 from tripos.settings import chosen_settings
+from tripos.terminal_text import harmless
 from tripos_compiler.diagnostics.wrap import wrap
 from tripos_compiler.plan import Plan
 from tripos_compiler.semantics.changes import WEIGHTS, Change, changes

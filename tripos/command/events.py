@@ -18,7 +18,7 @@ from tripos.command.picture import Moment
 from tripos.command.spending import budget_table
 from tripos.failure import Failure
 from tripos.secrets import table_without_keys
-from tripos_runtime.budget import Budget
+from tripos_runtime.scheduling.budget import Budget
 
 SHAPE = 1
 """The version of the shape. Fields may be added to it; where one goes or changes its meaning, this number grows."""
@@ -120,7 +120,7 @@ def progress_table(moment: Moment) -> dict[str, Any]:
     """The fields of an event `progress`.
 
     >>> from tripos.command.pace import Pace
-    >>> from tripos_runtime.tally import Tally
+    >>> from tripos_runtime.asking.tally import Tally
     >>> progress_table(Moment(Tally(), Pace(), 1.0, endpoints=()))["in_flight"]
     0
     """

@@ -14,7 +14,7 @@ from tripos.failure import GOOD
 from tripos.training.examples import find_examples, write_examples
 from tripos.training.reward.pairing import write_pairs
 from tripos_compiler.plan import Pairing, Plan
-from tripos_runtime.cases import CaseSource
+from tripos_runtime.datasets.cases import CaseSource
 from tripos_warehouse.exports.files import beside
 
 LEFT_OUT = {**REASONS, "alone": "rows without another beside them"}

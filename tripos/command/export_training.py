@@ -16,17 +16,17 @@ from tripos.command.terminal import columns
 from tripos.failure import Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Export, Plan
-from tripos_warehouse.dimensions import label
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.distillation import Replied, Training, distil, score_names
 from tripos_warehouse.exports.files import beside, write_lines
 from tripos_warehouse.exports.preferences import pairs
 from tripos_warehouse.exports.provenance import counts, provenance
 from tripos_warehouse.exports.replies import Wanted, asked_steps
-from tripos_warehouse.grid import Column, decimals_of, grid
-from tripos_warehouse.report import PROVING
-from tripos_warehouse.runs import Run, get_plan
-from tripos_warehouse.views import connect_run
+from tripos_warehouse.report.report import PROVING
+from tripos_warehouse.text_table import Column, decimals_of, grid
+from tripos_warehouse.views.dimensions import label
+from tripos_warehouse.views.runs import Run, get_plan
+from tripos_warehouse.views.views import connect_run
 
 REASONS = {
     "filtered": "what the filters leave out",

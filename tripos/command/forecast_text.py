@@ -11,12 +11,12 @@ from math import inf
 from rich.cells import cell_len, set_cell_size
 
 from tripos.api.forecast_data import of_budget
-from tripos.command.harmless import harmless
+from tripos.terminal_text import harmless
 from tripos_compiler.plan import Plan
-from tripos_runtime.budget import Budget
-from tripos_runtime.estimates import Estimate, Span
-from tripos_runtime.forecast import Forecast, Line
-from tripos_warehouse.grid import Column, grid
+from tripos_runtime.forecast.estimates import Estimate, Span
+from tripos_runtime.forecast.forecast import Forecast, Line
+from tripos_runtime.scheduling.budget import Budget
+from tripos_warehouse.text_table import Column, grid
 
 MOST_REASONS = 12
 MOST_PLACES = 3
@@ -170,7 +170,7 @@ def _spans(span: Span) -> tuple[str, str, str]:
 
 
 def _prices(models: Sequence[str], width: int) -> Iterator[str]:
-    from tripos_runtime.models.catalog import near_model
+    from tripos_runtime.models.catalog.catalog import near_model
 
     for model in models:
         close = near_model(model)

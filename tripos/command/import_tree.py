@@ -7,10 +7,10 @@ from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tripos.command.harmless import harmless
 from tripos.failure import GOOD, Failure
 from tripos.importing.outlines import read_outline
 from tripos.importing.trees import check_suffix, sound, tree_text
+from tripos.terminal_text import harmless
 from tripos_compiler.lower.approvals import DRAFT
 from tripos_compiler.semantics.trees import Tree
 

@@ -10,19 +10,19 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tripos.command.harmless import harmless
 from tripos.command.opening import open_store
 from tripos.command.terminal import columns
 from tripos.failure import GOOD, SOME_FAILED, USAGE, Failure
 from tripos.importing.mapping import read_fixed, read_mapping
 from tripos.importing.records import Table, read_table
 from tripos.importing.rejections import Rejection, settle
+from tripos.terminal_text import harmless
 from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:
     from tripos.importing.scores import Read
-    from tripos_warehouse.given_scores import GivenScore
-    from tripos_warehouse.store import Store
+    from tripos_warehouse.ledger.given_scores import GivenScore
+    from tripos_warehouse.store.store import Store
 
 COUNTS = {
     "new": "new",
@@ -50,9 +50,9 @@ def main(options: Namespace) -> int:
 
 def _scores(options: Namespace) -> int:
     from tripos.importing.scores import read_scores
-    from tripos_warehouse.given_scores import alone
-    from tripos_warehouse.runs import get_plan
-    from tripos_warehouse.views import connect_run
+    from tripos_warehouse.ledger.given_scores import alone
+    from tripos_warehouse.views.runs import get_plan
+    from tripos_warehouse.views.views import connect_run
 
     table = _table(options, {"evaluator": options.evaluator, "round": options.round})
     store = open_store(options)
@@ -66,7 +66,7 @@ def _scores(options: Namespace) -> int:
 def _bring_in(options: Namespace, store: Store, run_id: str, table: Table, found: Read) -> int:
     """Writes the scores that are new, where nothing speaks against it, and says what was done."""
     from tripos.carrying import carry_on
-    from tripos_warehouse.given_scores import difference, rows_of
+    from tripos_warehouse.ledger.given_scores import difference, rows_of
 
     change = difference(store, found.scores)
     told: dict[str, Any] = {
@@ -114,7 +114,7 @@ def _samples(options: Namespace) -> int:
     from tripos.importing.recording import record, role_flags
     from tripos.releases.thawing import thaw_given
     from tripos.settings import chosen_settings
-    from tripos_runtime.cases import CaseSource
+    from tripos_runtime.datasets.cases import CaseSource
 
     config = chosen_settings(options).config
     table = _table(options, {"model": options.model})

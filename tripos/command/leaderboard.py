@@ -11,18 +11,18 @@ from collections.abc import Callable, Sequence
 
 from rich.cells import cell_len
 
-from tripos.command.harmless import fold, harmless
 from tripos.command.opening import open_store
 from tripos.command.published_figures import MARK, Published, on_board, read_published, sources_of
 from tripos.command.terminal import columns
 from tripos.failure import GOOD, Failure
+from tripos.terminal_text import fold, harmless
 from tripos_compiler.semantics.versions import comparable
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.leaderboard import Board, Standing, leaderboard
-from tripos_warehouse.report import PROVING
-from tripos_warehouse.report_text import CAUTION
-from tripos_warehouse.runs import all_runs
-from tripos_warehouse.views import connect
+from tripos_warehouse.report.leaderboard import Board, Standing, leaderboard
+from tripos_warehouse.report.report import PROVING
+from tripos_warehouse.report.report_text import CAUTION
+from tripos_warehouse.views.runs import all_runs
+from tripos_warehouse.views.views import connect
 
 NOTHING = "—"
 LETTERS = "ranks: = is shared; models that share a letter cannot be told apart (Holm, 5 %)"

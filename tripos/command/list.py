@@ -9,8 +9,8 @@ from argparse import Namespace
 from tripos.command.opening import open_store
 from tripos.failure import GOOD, Failure
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.runs import list_runs
-from tripos_warehouse.views import connect
+from tripos_warehouse.views.runs import list_runs
+from tripos_warehouse.views.views import connect
 
 
 def main(options: Namespace) -> int:

@@ -115,7 +115,7 @@ def run_command(arguments: Sequence[str]) -> int:
 def show_failure(failure: Failure) -> None:
     """Prints a failure on standard error, in the form of a diagnostic, without any key and with nothing in it that a
     terminal would obey."""
-    from tripos.command.harmless import harmless
+    from tripos.terminal_text import harmless
 
     secrets = key_values(os.environ)
     for begin, text in ((f"error[{failure.code}]: ", failure.message), ("  = help: ", failure.hint)):

@@ -8,7 +8,7 @@ from pathlib import Path
 from tripos.failure import Failure
 from tripos.settings import chosen_settings
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import Store
+from tripos_warehouse.store.store import Store
 
 
 def open_store(options: Namespace) -> Store:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, deque
 from dataclasses import dataclass, field
 
-from tripos_runtime.tally import Tally
+from tripos_runtime.asking.tally import Tally
 
 RATE_S = 10.0
 """The rate that is shown is that of so many seconds."""

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from tripos.command.pace import Lane, Pace, done_by_lane, duration, per_second
 from tripos.command.spending import cost, of_budget
 from tripos_compiler.diagnostics.codes import CODES
-from tripos_runtime.budget import Budget
-from tripos_runtime.snapshot import Snapshot
-from tripos_runtime.tally import Tally
+from tripos_runtime.asking.tally import Tally
+from tripos_runtime.scheduling.budget import Budget
+from tripos_runtime.scheduling.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

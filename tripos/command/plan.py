@@ -23,8 +23,8 @@ from tripos_compiler.compile import Compilation
 from tripos_compiler.plan import Plan, Scenario
 from tripos_compiler.semantics.selection import left_out_of
 from tripos_compiler.semantics.sharing import sharing
-from tripos_runtime.cases import Planned, Selection
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets.cases import Planned, Selection
+from tripos_runtime.datasets.data_folders import DataFolders
 
 if TYPE_CHECKING:
     from rich.table import Table

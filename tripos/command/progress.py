@@ -19,9 +19,9 @@ from tripos.command.picture import Moment, failures, picture
 from tripos.command.spending import cost
 from tripos.command.summary import counts
 from tripos.secrets import without_keys
-from tripos_runtime.budget import Budget
-from tripos_runtime.snapshot import Snapshot
-from tripos_runtime.tally import Tally
+from tripos_runtime.asking.tally import Tally
+from tripos_runtime.scheduling.budget import Budget
+from tripos_runtime.scheduling.snapshot import Snapshot
 
 if TYPE_CHECKING:
     from rich.live import Live

@@ -10,14 +10,14 @@ from typing import Any
 import duckdb
 import orjson
 
-from tripos.command.harmless import harmless
+from tripos.terminal_text import harmless
 from tripos_compiler.plan import Ask, Converse, Grade, Metric, Plan, Score, Verdict
 from tripos_compiler.semantics.render import rubric
-from tripos_runtime.ledger import conversation_id, judgement_id, sample_id, score_id
-from tripos_runtime.making.makers import made_by
+from tripos_runtime.asking.ledger import conversation_id, judgement_id, sample_id, score_id
+from tripos_runtime.roles.provenance import made_by
 from tripos_warehouse import sql
-from tripos_warehouse.benchmark_views import read_plan
 from tripos_warehouse.errors import StoreError
+from tripos_warehouse.views.benchmark_views import read_plan
 
 TABLES = {
     "samples": "sample_id",

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tripos.failure import Failure
-from tripos_warehouse.leaderboard import Board
+from tripos_warehouse.report.leaderboard import Board
 
 COLUMNS = ("benchmark", "measure", "model", "value", "source")
 MARK = "published"

@@ -27,11 +27,11 @@ def quick_answer(options: Namespace) -> bool:
     root = _store_of(options)
     if root is None or _has_left_over(root):
         return False
-    from tripos_warehouse.database import duckdb
     from tripos_warehouse.errors import StoreError
-    from tripos_warehouse.grid import render_columns
-    from tripos_warehouse.kept_views import connect_kept
-    from tripos_warehouse.statements import statements_of
+    from tripos_warehouse.query.sandbox import duckdb
+    from tripos_warehouse.query.statements import statements_of
+    from tripos_warehouse.text_table import render_columns
+    from tripos_warehouse.views.kept_views import connect_kept
 
     try:
         connection = connect_kept(root, options.query)

@@ -15,13 +15,13 @@ from tripos.failure import GOOD, NOT_HELD, SOME_FAILED, USAGE, Failure
 from tripos_compiler.plan import Plan
 from tripos_compiler.semantics.selection import under
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.junit import junit
-from tripos_warehouse.report import Report
-from tripos_warehouse.report import report as report_of
-from tripos_warehouse.report_text import render
-from tripos_warehouse.runs import Run, get_selected
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect_run
+from tripos_warehouse.report.junit import junit
+from tripos_warehouse.report.report import Report
+from tripos_warehouse.report.report import report as report_of
+from tripos_warehouse.report.report_text import render
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.runs import Run, get_selected
+from tripos_warehouse.views.views import connect_run
 
 
 def main(options: Namespace) -> int:

@@ -37,13 +37,13 @@ from tripos.running import Ending, Job
 from tripos.secrets import without_keys
 from tripos.settings import Chosen, chosen_settings
 from tripos_compiler.compile import Compilation
-from tripos_runtime.budget import Budget
-from tripos_runtime.calling import snapshot
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.drivers.prepared import PreparedRun
 from tripos_runtime.models import Model
-from tripos_runtime.prepared import PreparedRun
+from tripos_runtime.scheduling.budget import Budget
+from tripos_runtime.scheduling.calling import snapshot
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.report import Report
+from tripos_warehouse.report.report import Report
 
 
 def main(options: Namespace, people: Mapping[str, Model] = {}) -> int:

@@ -7,8 +7,8 @@ from argparse import Namespace
 from collections.abc import Callable
 
 from tripos.api.run_warnings import RunWarning, check_denied
-from tripos.command.denials import chosen_denials
 from tripos.config import Config
+from tripos.denials import chosen_denials
 
 MOST_SHOWN = 4
 """The number of places of a warning that are named; the rest are counted."""

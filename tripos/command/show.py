@@ -7,15 +7,15 @@ from collections.abc import Iterator, Sequence
 
 import orjson
 
-from tripos.command.harmless import fold, harmless
 from tripos.command.opening import open_store
 from tripos.command.provenance import Row
 from tripos.command.show_listing import listing
 from tripos.command.showing import Line, Shown, find, to_data
 from tripos.command.terminal import columns
 from tripos.failure import GOOD, Failure
+from tripos.terminal_text import fold, harmless
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.views import connect
+from tripos_warehouse.views.views import connect
 
 INDENT = "  "
 MOST_SITTINGS = 12

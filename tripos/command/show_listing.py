@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from tripos_warehouse.answers import render_table, run_query
-from tripos_warehouse.database import duckdb
-from tripos_warehouse.wrapping import wrapped
+from tripos_warehouse.query.answers import render_table, run_query
+from tripos_warehouse.query.sandbox import duckdb
+from tripos_warehouse.text_table import wrapped
 
 SHOWN = 20
 """Replies that are listed."""

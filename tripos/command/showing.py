@@ -9,11 +9,11 @@ from typing import Any
 import duckdb
 import orjson
 
-from tripos.command.harmless import harmless
 from tripos.command.provenance import MOST_NAMED, SHORTEST, Finder, Reply, Row
 from tripos.command.why_text import is_conversation
+from tripos.terminal_text import harmless
 from tripos_compiler.plan import Ask
-from tripos_runtime.ledger import sample_id, score_id
+from tripos_runtime.asking.ledger import sample_id, score_id
 from tripos_warehouse.errors import StoreError
 
 HINT = "ids stand in the columns sample_id, conversation_id and turn_id of the views: `tripos sql`"

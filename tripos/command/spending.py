@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tripos_runtime.budget import Budget
-from tripos_runtime.tally import Tally
+from tripos_runtime.asking.tally import Tally
+from tripos_runtime.scheduling.budget import Budget
 
 
 def usd(amount: float) -> str:

@@ -14,7 +14,7 @@ def main(options: Namespace) -> int:
         return GOOD
     from tripos.command.opening import open_store
     from tripos_warehouse.errors import StoreError
-    from tripos_warehouse.views import connect, connect_run, snippet
+    from tripos_warehouse.views.views import connect, connect_run, snippet
 
     store = open_store(options)
     try:

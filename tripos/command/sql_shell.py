@@ -14,7 +14,7 @@ import duckdb
 from tripos.command.sql_completion import Completer
 from tripos.failure import GOOD, USAGE
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.statements import names_of
+from tripos_warehouse.query.statements import names_of
 
 PROMPT, MORE = "tripos> ", "   ...> "
 WELCOME = "end a query with `;`, leave with `exit` or Ctrl-D; `.help` lists the commands, Tab completes names"
@@ -144,7 +144,7 @@ def _prepare_terminal(completer: Completer) -> None:
 def show_answer(connection: duckdb.DuckDBPyConnection, query: str, output: str | None) -> None:
     """Prints what a query gives, or writes it to `output`. Raises `StoreError`."""
     from tripos.command.terminal import columns
-    from tripos_warehouse.answers import render_table, run_query, write_answer
+    from tripos_warehouse.query.answers import render_table, run_query, write_answer
 
     table = run_query(connection, query)
     if output is None:

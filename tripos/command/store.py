@@ -11,7 +11,7 @@ from dataclasses import asdict
 from tripos.command.opening import open_store
 from tripos.failure import GOOD, SOME_FAILED, Failure
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import Store
+from tripos_warehouse.store.store import Store
 
 
 def main(options: Namespace) -> int:
@@ -30,7 +30,7 @@ def main(options: Namespace) -> int:
 
 
 def _collect(store: Store, options: Namespace) -> int:
-    from tripos_warehouse.housekeeping import collect
+    from tripos_warehouse.upkeep.housekeeping import collect
 
     removed = collect(store, options.grace, dry_run=options.dry_run)
     size = sum(each.size for each in removed)
@@ -51,7 +51,7 @@ def _collect(store: Store, options: Namespace) -> int:
 
 
 def _compact(store: Store, options: Namespace) -> int:
-    from tripos_warehouse.compaction import compact
+    from tripos_warehouse.upkeep.compaction import compact
 
     done = compact(store)
     if options.json:
@@ -67,7 +67,7 @@ def _compact(store: Store, options: Namespace) -> int:
 
 
 def _check(store: Store, options: Namespace) -> int:
-    from tripos_warehouse.checking import check_store
+    from tripos_warehouse.upkeep.checking import check_store
 
     found = check_store(store)
     if options.json:

@@ -13,8 +13,8 @@ from tripos.command.pace import duration, per_second
 from tripos.command.spending import budget_table, cost, of_budget
 from tripos.secrets import without_keys
 from tripos_compiler.diagnostics.codes import CODES
-from tripos_runtime.budget import Budget
-from tripos_runtime.tally import Tally
+from tripos_runtime.asking.tally import Tally
+from tripos_runtime.scheduling.budget import Budget
 
 WIDTH = 80
 SHORT_S = 10.0

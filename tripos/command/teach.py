@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from typing import TextIO
 
 from tripos.command import run
-from tripos.command.harmless import fold, harmless
 from tripos.command.terminal import columns
 from tripos.failure import Failure
+from tripos.terminal_text import fold, harmless
 from tripos_runtime.models.base import Message
 from tripos_runtime.models.human import HumanModel
 

@@ -83,7 +83,7 @@ def _exported(options: Namespace, path: Path) -> Path:
     from tripos.command.export_training import export_training
     from tripos.command.opening import open_store
     from tripos.settings import chosen_settings
-    from tripos_warehouse.views import connect_run
+    from tripos_warehouse.views.views import connect_run
 
     spec = Namespace(**{**vars(options), "path": options.source})
     plan = compile_given(spec, chosen_settings(options).config)[0].plan

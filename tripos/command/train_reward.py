@@ -15,7 +15,7 @@ from tripos.training.report import BESIDE, DATA, NAME
 from tripos.training.reward.recipe import RewardRecipe
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Pairing, Plan
-from tripos_runtime.cases import CaseSource
+from tripos_runtime.datasets.cases import CaseSource
 from tripos_warehouse.errors import StoreError
 
 TEST = "data.test.jsonl"

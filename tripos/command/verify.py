@@ -8,10 +8,10 @@ from pathlib import Path
 
 from tripos.api.verifying import check
 from tripos.command.artefacts import by_role
-from tripos.command.harmless import harmless
 from tripos.failure import GOOD, SOME_FAILED
 from tripos.releases.verifying import Verified
 from tripos.settings import load_config
+from tripos.terminal_text import harmless
 
 
 def main(options: Namespace) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tripos_compiler.plan import Plan, Walk
-from tripos_runtime.cases import Planned
+from tripos_runtime.datasets.cases import Planned
 
 
 def walk_lines(plan: Plan, planned: Sequence[Planned]) -> Iterator[str]:

@@ -12,7 +12,7 @@ from tripos.command.terminal import columns
 from tripos.command.why_text import lines_of, to_data
 from tripos.failure import GOOD, Failure
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.views import connect
+from tripos_warehouse.views.views import connect
 
 
 def main(options: Namespace) -> int:

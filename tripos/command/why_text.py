@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 from rich.cells import cell_len, chop_cells
 
-from tripos.command.harmless import fold, harmless
 from tripos.command.provenance import Reply, Row, Told
+from tripos.terminal_text import fold, harmless
 
 MOST_LINES = 8
 """So many lines of a text are shown, unless all are wanted."""

@@ -11,7 +11,7 @@ from tripos_compiler.data import DataError
 from tripos_compiler.diagnostics import Diagnostic
 from tripos_compiler.diagnostics.model import Label
 from tripos_compiler.plan import Plan
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets.data_folders import DataFolders
 from tripos_runtime.worlds.seen import Sent
 from tripos_runtime.worlds.trial import Leak, Trial, try_worlds
 

@@ -17,10 +17,10 @@ from tripos.health.reaching import Answer, look_at
 from tripos.wiring import AT_HOME, endpoints_of, prices_of
 from tripos_compiler.plan import Settings
 from tripos_runtime.models import Message, Model, ModelError, Request, open_model
-from tripos_runtime.models.baseline import MAJORITY
-from tripos_runtime.models.catalog import entry_of
-from tripos_runtime.models.prices import price_of
-from tripos_runtime.models.routes import path_of
+from tripos_runtime.models.catalog.catalog import entry_of
+from tripos_runtime.models.catalog.prices import price_of
+from tripos_runtime.models.catalog.routes import path_of
+from tripos_runtime.models.mocks.baseline import MAJORITY
 
 ASK_TIMEOUT_S = 60.0
 QUESTION = "Reply with the one word: yes"

@@ -56,7 +56,7 @@ def _env_checks(path: Path) -> Iterator[Check]:
 
 
 def _budget_checks(texts: tuple[str, ...]) -> Iterator[Check]:
-    from tripos_runtime.budget import Budget, BudgetError
+    from tripos_runtime.scheduling.budget import Budget, BudgetError
 
     try:
         Budget.parse(texts)

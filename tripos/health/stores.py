@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from tripos.health.checks import Check, ok, problem, warning
-from tripos_warehouse.compaction import BIG_BYTES, MANY_COMMITS
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.journal import segments
-from tripos_warehouse.store import Store
+from tripos_warehouse.store.journal import segments
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.upkeep.compaction import BIG_BYTES, MANY_COMMITS
 
 SUBJECT = "store"
 LITTLE, TOO_LITTLE = 2**30, 100 * 2**20

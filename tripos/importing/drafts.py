@@ -13,8 +13,8 @@ from tripos.importing.outlines import read_outline
 from tripos.importing.trees import sound
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.semantics.trees import Tree
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect_run
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect_run
 
 CODE = "W0838"
 QUERY = """

@@ -13,11 +13,11 @@ from tripos.config import Config
 from tripos.failure import Failure
 from tripos.wiring import identified
 from tripos_compiler.plan import Made, Plan
-from tripos_runtime.binding import Binding
-from tripos_runtime.cases import CaseSource, Selection
-from tripos_runtime.making.foreseen import data_maker
-from tripos_warehouse.store import MARKER, Store
-from tripos_warehouse.views import connect
+from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.forecast.generation import data_maker
+from tripos_runtime.roles.binding import Binding
+from tripos_warehouse.store.store import MARKER, Store
+from tripos_warehouse.views.views import connect
 
 FREE = "mock/careful"
 """A model that costs nothing."""

@@ -21,15 +21,14 @@ from tripos.wiring import identified
 from tripos_compiler.data import DataError
 from tripos_compiler.plan import Ask, Plan
 from tripos_compiler.semantics.evaluate import calling
-from tripos_runtime.binding import Binding
-from tripos_runtime.cases import CaseSource
-from tripos_runtime.engine import item_row, new_run_id
-from tripos_runtime.marks import Marks, drawn_counts
-from tripos_runtime.plugins import NOTHING, PluginError, load_plugins
-from tripos_runtime.recorded import Recorder, Refusal
-from tripos_runtime.runnable import NotRunnable, check_recordable
-from tripos_warehouse.ledger import open_ledger
-from tripos_warehouse.store import MARKER, Store
+from tripos_runtime.asking.plugins import NOTHING, PluginError, load_plugins
+from tripos_runtime.datasets.cases import CaseSource, Marks, drawn_counts
+from tripos_runtime.datasets.runnable import NotRunnable, check_recordable
+from tripos_runtime.drivers.engine import item_row, new_run_id
+from tripos_runtime.drivers.recorded import Recorder, Refusal
+from tripos_runtime.roles.binding import Binding
+from tripos_warehouse.ledger.ledger import open_ledger
+from tripos_warehouse.store.store import MARKER, Store
 
 AT_ONCE = 1000
 """So many cases are looked up in the store together."""

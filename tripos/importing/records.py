@@ -11,7 +11,7 @@ from tripos.failure import Failure
 from tripos.importing.mapping import NAMES, ColumnMap
 from tripos_compiler.data import DataError, FoundFile
 from tripos_compiler.diagnostics import nearest
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets.data_folders import DataFolders
 
 CODE = "W0501"
 SHEET_MARK = "mark:"

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from tripos.command.harmless import harmless
 from tripos.failure import SOME_FAILED, USAGE, Failure
 from tripos.importing.records import Record
+from tripos.terminal_text import harmless
 
 SHOWN = 20
 LONGEST = 40

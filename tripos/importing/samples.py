@@ -13,10 +13,10 @@ from tripos.importing.records import Record, Table
 from tripos.importing.rejections import Misfit, Rejection, whole
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Ask, Plan, Scenario
-from tripos_runtime.binding import Binding
-from tripos_runtime.cases import Case, CaseSource, Selection
-from tripos_runtime.recorded import Told, recorded_units
-from tripos_runtime.units import Unit
+from tripos_runtime.datasets.cases import Case, CaseSource, Selection
+from tripos_runtime.drivers.recorded import Told, recorded_units
+from tripos_runtime.program.units import Unit
+from tripos_runtime.roles.binding import Binding
 
 KNOWN = {"model_served": str, "finish_reason": str, "tokens_in": int, "tokens_out": int, "tokens_reasoning": int,
          "cost_usd": float, "latency_s": float}  # fmt: skip

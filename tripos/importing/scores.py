@@ -18,12 +18,12 @@ from tripos.importing.rejections import Misfit, Rejection, whole
 from tripos.importing.scales import Given, Place, folded, gradable, metric_words
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
-from tripos_runtime.binding import Binding
-from tripos_runtime.bindings import given_bindings
+from tripos_runtime.drivers.bindings import given_bindings
+from tripos_runtime.roles.binding import Binding
 from tripos_warehouse import sql
-from tripos_warehouse.given_scores import GivenScore, imported_score
-from tripos_warehouse.runs import Run
-from tripos_warehouse.schemas import HUMAN
+from tripos_warehouse.ledger.given_scores import GivenScore, imported_score
+from tripos_warehouse.store.schemas import HUMAN
+from tripos_warehouse.views.runs import Run
 
 OWN = ("scenario", "item", "position", "sample_id", "model", "sample", "step", "scorer", "metric", "value",
        "evaluator", "round", "rationale", "reply")  # fmt: skip

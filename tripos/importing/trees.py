@@ -14,7 +14,7 @@ from tripos.failure import Failure
 from tripos_compiler.data import DataError
 from tripos_compiler.lower.approvals import APPROVED, DRAFT
 from tripos_compiler.semantics.trees import Fault, Tree, TreeRead, read_tree
-from tripos_runtime.formats import placed_in
+from tripos_runtime.datasets.formats import placed_in
 
 SUFFIXES = (".yaml", ".yml", ".json")
 SHOWN = 5

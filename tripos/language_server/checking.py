@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from tripos.command.denials import chosen_denials
 from tripos.config import NAME, Config
+from tripos.denials import chosen_denials
 from tripos.failure import Failure
 from tripos.language_server.data import KeptData
 from tripos.language_server.documents import SUFFIX, Documents
@@ -19,7 +19,7 @@ from tripos_compiler.diagnostics import Diagnostic
 from tripos_compiler.diagnostics.deny import deny
 from tripos_compiler.memory import Memory
 from tripos_compiler.source import Source
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets.data_folders import DataFolders
 
 MOST_CHARS = 1_000_000
 """Specs that are longer, in all their files, are not compiled while they are edited."""

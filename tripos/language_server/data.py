@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from tripos_compiler.data import DataError, FoundFile
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets.data_folders import DataFolders
 
 Stamp = tuple[int, int, int] | None
 """What tells that a file or folder is the one that was read; None where there was none."""

@@ -17,8 +17,8 @@ from lsprotocol.types import (
 from tripos.language_server.outline import Outline, name_of
 from tripos.language_server.positions import Lines
 from tripos.language_server.session import Session, View
+from tripos_compiler.comments import comments
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.syntax.comments import comments
 from tripos_compiler.syntax.tree import Block, Text
 
 KINDS = {

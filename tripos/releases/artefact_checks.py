@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tripos.releases.checks import Check
 from tripos.releases.manifest import Manifest
-from tripos_runtime.models.trained_reward import digest_of
+from tripos_runtime.models.reward.trained_reward import digest_of
 
 
 def artefact_checks(folder: Path, manifest: Manifest, given: Mapping[str, Path] = {}) -> Iterator[Check]:

@@ -15,9 +15,9 @@ from tripos.releases.places import find_release
 from tripos_compiler.plan import Plan
 from tripos_compiler.releases import FoundRelease
 from tripos_runtime.models.base import ModelError
-from tripos_runtime.models.reward_artefact import SHORT, open_reward, pinned_name
-from tripos_runtime.models.rewards import BatchedReward
-from tripos_runtime.models.trained_reward import TrainedReward
+from tripos_runtime.models.reward.reward_artefact import SHORT, open_reward, pinned_name
+from tripos_runtime.models.reward.rewards import BatchedReward
+from tripos_runtime.models.reward.trained_reward import TrainedReward
 
 Roles = Mapping[str, tuple[str, ...]]
 _PREFIX = "reward/"

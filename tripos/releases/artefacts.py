@@ -14,9 +14,9 @@ from tripos.releases.manifest import ReleasedArtefact
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan
 from tripos_runtime.models.base import ModelError
-from tripos_runtime.models.reward_artefact import read_manifest
-from tripos_runtime.models.trained_reward import KIND, OUTSIDE, digest_of, model_files
-from tripos_runtime.reward_roles import reward_roles
+from tripos_runtime.models.reward.reward_artefact import read_manifest
+from tripos_runtime.models.reward.trained_reward import KIND, OUTSIDE, digest_of, model_files
+from tripos_runtime.roles.reward_roles import reward_roles
 
 ARTEFACTS = "artefacts"
 """The folder of a release for them, each in one that is called as its role."""

@@ -15,7 +15,7 @@ from tripos.releases.opening import open_release
 from tripos_compiler.compile import Compilation
 from tripos_compiler.data import DataError, FoundFile
 from tripos_compiler.plan import Plan
-from tripos_runtime.datasets import DataFolders, files_of
+from tripos_runtime.datasets.data_folders import DataFolders, files_of
 
 WITHHELD = "withheld"
 """The source of a file that nobody is to have."""

@@ -19,14 +19,14 @@ from tripos.releases.thawing import MADE, WITHHELD
 from tripos_compiler.plan import Plan
 from tripos_compiler.releases import FoundRelease
 from tripos_compiler.semantics.rows import item_id
-from tripos_runtime.binding import Binding, BindingError, bind
-from tripos_runtime.cases import CaseSource, Selection
-from tripos_runtime.making.foreseen import data_maker
-from tripos_runtime.making.kept import MadeRow
-from tripos_runtime.plugins import NOTHING
+from tripos_runtime.asking.plugins import NOTHING
+from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.datasets.row_store import MadeRow
+from tripos_runtime.forecast.generation import data_maker
+from tripos_runtime.roles.binding import Binding, BindingError, bind
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 
 def gather(
@@ -76,7 +76,7 @@ def _binding(plan: Plan, roles: str, models: list[str], identities: str | None) 
 def _make(plan: Plan, source: CaseSource, binding: Binding, store: Store, releases: Mapping[str, str]) -> None:
     """Goes through what a store has, without asking anybody."""
     from tripos.committed import Committed
-    from tripos_runtime.plugins import PluginError, load_plugins
+    from tripos_runtime.asking.plugins import PluginError, load_plugins
 
     maker = data_maker(plan, source, Selection(), binding, Committed(store, plan.fingerprints))
     try:

@@ -16,7 +16,7 @@ from tripos.releases.manifest import list_digest
 from tripos.releases.opening import open_release
 from tripos_compiler.plan import Plan, Scenario
 from tripos_compiler.releases import FoundRelease
-from tripos_runtime.cases import Case, CaseSource, Selection
+from tripos_runtime.datasets.cases import Case, CaseSource, Selection
 
 ITEMS = "items"
 CANARY = "canary"

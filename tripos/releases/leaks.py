@@ -19,7 +19,7 @@ from tripos.releases.opening import open_release
 from tripos.releases.thawing import thaw
 from tripos_compiler.data import DataError
 from tripos_compiler.releases import FoundRelease
-from tripos_runtime.cases import CaseSource, Selection
+from tripos_runtime.datasets.cases import CaseSource, Selection
 
 LEAST_BYTES = 20
 """A text of fewer bytes is no item's own: words, numbers and names of topics are found everywhere."""

@@ -13,11 +13,11 @@ from pydantic import ValidationError
 from tripos.failure import SOME_FAILED, Failure
 from tripos_compiler.plan import Plan
 from tripos_compiler.plan.base import Canonical
-from tripos_runtime.binding import Binding
 from tripos_runtime.models.base import Price
+from tripos_runtime.roles.binding import Binding
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 LOCK = "tripos.lock"
 MOST_TOLD = 4

@@ -47,8 +47,8 @@ from tripos.releases.withholding import held_files, held_sets, put_aside
 from tripos_compiler.compile import Compilation
 from tripos_compiler.data import DataError
 from tripos_compiler.plan import Plan
-from tripos_runtime.cases import CaseSource
-from tripos_runtime.datasets import SHIPPED, DataFolders
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.data_folders import SHIPPED, DataFolders
 
 PLAN, LICENSE, CHANGELOG = "plan.json", "LICENSE", "CHANGELOG.md"
 

@@ -15,7 +15,7 @@ from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.plan import Plan
 from tripos_compiler.releases import Asked, FoundRelease, ReleaseError, ReleaseFinder
 from tripos_compiler.source import Source
-from tripos_runtime.datasets import DataFolders
+from tripos_runtime.datasets.data_folders import DataFolders
 
 NEEDED = ("plan.json",)
 """What a run reads of a release besides its data and plug-ins."""

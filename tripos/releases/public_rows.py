@@ -18,9 +18,9 @@ from tripos.releases.manifest import Manifest
 from tripos_compiler.data import DataError
 from tripos_compiler.plan import Dataset, Plan
 from tripos_compiler.semantics.rows import item_id
-from tripos_runtime.cases import CaseSource, Selection
-from tripos_runtime.datasets import files_of
-from tripos_runtime.sources import SourceRow
+from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.datasets.data_folders import files_of
+from tripos_runtime.datasets.sources import SourceRow
 
 PUBLIC = "public"
 """The folder of a release for such rows."""

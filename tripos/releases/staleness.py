@@ -9,8 +9,8 @@ from pathlib import Path
 from tripos.failure import Failure
 from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.store import Store
-from tripos_warehouse.views import connect
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from tripos.releases.places import find_release
 from tripos.releases.public_rows import looked_into_by, take_drawn, take_public, whole, withhold
 from tripos_compiler.releases import FoundRelease
 from tripos_compiler.semantics.rows import item_id
-from tripos_runtime.cases import CaseSource
-from tripos_runtime.making.kept import MadeRow, Origins, RowFile
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.row_store import MadeRow, Origins, RowFile
 
 MADE, WITHHELD = "made", "withheld"
 """The folder of a release for the rows that were made."""

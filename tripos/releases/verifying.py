@@ -32,7 +32,7 @@ from tripos.releases.names import CHECKSUM, MANIFEST, UNLISTED
 from tripos.releases.opening import Release, recompile
 from tripos.releases.thawing import thaw
 from tripos_compiler.data import DataError
-from tripos_runtime.cases import CaseSource
+from tripos_runtime.datasets.cases import CaseSource
 
 
 @dataclass(frozen=True)

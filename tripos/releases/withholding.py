@@ -10,8 +10,8 @@ from tripos.failure import Failure
 from tripos.releases.items import withheld_of
 from tripos_compiler.data import DataError
 from tripos_compiler.plan import Data, Made, Plan
-from tripos_runtime.cases import CaseSource, Selection
-from tripos_runtime.making.slots import looked_into
+from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.datasets.slots import looked_into
 
 
 def held_files(plan: Plan, source: CaseSource, held_back: frozenset[str] = frozenset()) -> set[str]:

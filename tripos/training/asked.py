@@ -7,13 +7,13 @@ from typing import Any
 
 from tripos_compiler.plan import AskedAs, Partner, Plan, Retrieve, Shots, Treatment
 from tripos_compiler.plan import digest as digest_of
-from tripos_runtime.cases import Case, CaseSource
-from tripos_runtime.prompting import ask_messages
-from tripos_runtime.questions import Questions
+from tripos_runtime.asking.prompting import ask_messages
+from tripos_runtime.asking.questions import Questions
+from tripos_runtime.asking.shots import chosen_rows
+from tripos_runtime.datasets.cases import Case, CaseSource
+from tripos_runtime.datasets.sources import SourceRow
+from tripos_runtime.program.units import Names
 from tripos_runtime.retrieval.choosing import Chooser
-from tripos_runtime.shots import chosen_rows
-from tripos_runtime.sources import SourceRow
-from tripos_runtime.units import Names
 
 Messages = list[dict[str, str]]
 

@@ -23,8 +23,8 @@ from tripos_compiler.plan import Pairing, Plan
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_compiler.semantics.learned_texts import learned_texts
 from tripos_compiler.semantics.near import ALIKE, NearTexts, what_counts
-from tripos_runtime.cases import CaseSource
-from tripos_runtime.sources import SourceRow
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.sources import SourceRow
 from tripos_warehouse.exports.files import beside, write_lines
 
 SHORTEST = 12

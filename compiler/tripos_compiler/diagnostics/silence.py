@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from tripos_compiler.comments import PIECE, comments
 from tripos_compiler.diagnostics.codes import CODES
 from tripos_compiler.diagnostics.model import Diagnostic, Diagnostics, Edit, Label, nearest
 from tripos_compiler.source import Source, Span
-from tripos_compiler.syntax.comments import PIECE, comments
 
 ALLOW = re.compile(
     r"#\s*allow\s+(?P<codes>[EWR]\d\w*(?:\s*[,，、]\s*\w+)*)\s*(?:[:：](?P<reason>.*)|(?P<unmarked>\S.*))?",

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import fields
 from typing import Any
 
+from tripos_compiler.comments import comments
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.source import Source, Span
-from tripos_compiler.syntax.comments import comments
 from tripos_compiler.syntax.parse import parse
 from tripos_compiler.syntax.tree import Block, Node
 

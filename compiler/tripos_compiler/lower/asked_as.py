@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.dataset_info import LoadedDataset, row_binding
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.expressions import Elaborator
-from tripos_compiler.lower.loaded import LoadedDataset, row_binding
 from tripos_compiler.plan import Ask, AskedAs, ChoiceType, Partner, Retrieve, Scenario, Treatment
 from tripos_compiler.program import Program
 from tripos_compiler.scope import Binding, Scope

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import nearest
-from tripos_compiler.lower.locale import numbers_of
+from tripos_compiler.locale import numbers_of
 from tripos_compiler.lower.losses import lost_part
 from tripos_compiler.lower.questions import Question, lower_question
 from tripos_compiler.lower.shots import lower_shots

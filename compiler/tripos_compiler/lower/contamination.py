@@ -7,8 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tripos_compiler.dataset_info import LoadedDataset, LoadedRow
 from tripos_compiler.lower.context import Cases
-from tripos_compiler.lower.loaded import LoadedDataset, LoadedRow
 from tripos_compiler.lower.step_uses import template_exprs
 from tripos_compiler.lower.steps import Steps
 from tripos_compiler.plan import Ask, Data, Expr, Pairing, Retrieve, Rows, Template

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.dataset_info import LoadedDataset
 from tripos_compiler.expressions import Binding
-from tripos_compiler.lower.loaded import LoadedDataset
 from tripos_compiler.lower.losses import lost_part
 from tripos_compiler.plan import Arm, Axis, ChoiceType, Rows
 from tripos_compiler.program import Program

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.dataset_info import LoadedDataset, LoadedRow
 from tripos_compiler.lower.files import lower_file, lower_like
-from tripos_compiler.lower.loaded import LoadedDataset, LoadedRow
 from tripos_compiler.lower.lookups import looked_up, looked_up_in
 from tripos_compiler.lower.made import lower_made
 from tripos_compiler.memory import Kept, Memory, apart, difference

@@ -8,7 +8,7 @@ from tripos_compiler import reserved
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.expressions import Binding, Elaborator
-from tripos_compiler.lower.locale import locale_of
+from tripos_compiler.locale import locale_of
 from tripos_compiler.lower.losses import forget, lost_part
 from tripos_compiler.plan import (
     Arm,

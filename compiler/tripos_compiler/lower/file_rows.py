@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from tripos_compiler.data import DataError, FoundFile
+from tripos_compiler.dataset_info import LoadedRow
 from tripos_compiler.diagnostics import Label, nearest
-from tripos_compiler.lower.loaded import LoadedRow
 from tripos_compiler.plan import DataField, DataFile, Dataset
 from tripos_compiler.program import Program
 from tripos_compiler.semantics.rows import ABSENT, Misfit, find_value, in_parts, item_id, read_row

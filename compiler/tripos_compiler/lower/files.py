@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.data import DataError
+from tripos_compiler.dataset_info import LoadedDataset, row_fields
 from tripos_compiler.diagnostics import Label, nearest
 from tripos_compiler.expressions import Elaborator
 from tripos_compiler.lower.file_rows import Columns, read_files
-from tripos_compiler.lower.loaded import LoadedDataset, row_fields
 from tripos_compiler.plan import DataField, Dataset, Type
 from tripos_compiler.program import Program
 from tripos_compiler.scope import Binding, Scope, Typed

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.dataset_info import LoadedDataset
 from tripos_compiler.lower.distinct import lower_distinct
 from tripos_compiler.lower.files import lower_key
-from tripos_compiler.lower.loaded import LoadedDataset
 from tripos_compiler.lower.losses import lost_part
 from tripos_compiler.lower.made_source import (
     bind_axis,

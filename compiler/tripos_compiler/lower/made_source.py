@@ -7,7 +7,7 @@ from itertools import product
 from typing import Any
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.lower.loaded import LoadedDataset, row_fields
+from tripos_compiler.dataset_info import LoadedDataset, row_fields
 from tripos_compiler.lower.lookups import looked_up
 from tripos_compiler.lower.making import Making
 from tripos_compiler.lower.trees import branches_of

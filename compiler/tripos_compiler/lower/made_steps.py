@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.lower.locale import numbers_of
+from tripos_compiler.locale import numbers_of
 from tripos_compiler.lower.lookups import looked_up_in
 from tripos_compiler.lower.making import Making
 from tripos_compiler.lower.questions import Question, lower_question, lower_returns, returned_record

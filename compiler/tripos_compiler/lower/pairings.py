@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.dataset_info import LoadedDataset, row_binding
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.expressions import Elaborator
 from tripos_compiler.lower.asked_as import lower_asked_as, lower_partner
 from tripos_compiler.lower.dims import own_line
-from tripos_compiler.lower.loaded import LoadedDataset, row_binding
 from tripos_compiler.lower.splits import Splits
 from tripos_compiler.lower.templates import lower_texts
 from tripos_compiler.plan import (

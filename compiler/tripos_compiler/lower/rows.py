@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.dataset_info import LoadedDataset, LoadedRow, row_binding
 from tripos_compiler.diagnostics import Label
 from tripos_compiler.expressions import Binding, Elaborator
 from tripos_compiler.lower.context import Cases
 from tripos_compiler.lower.datasets import lower_scenario_dataset
-from tripos_compiler.lower.loaded import LoadedDataset, LoadedRow, row_binding
 from tripos_compiler.lower.made import may_shrink
 from tripos_compiler.lower.trees import branches_of
 from tripos_compiler.plan import Axis, Branches, Data, Expr, Rows

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.locale import locale_in
 from tripos_compiler.lower import calls
 from tripos_compiler.lower.asks import lower_ask
 from tripos_compiler.lower.compares import lower_compare
 from tripos_compiler.lower.context import lower_arms_of, lower_context
 from tripos_compiler.lower.grades import check_baselines, lower_grade, lower_score
-from tripos_compiler.lower.locale import locale_in
 from tripos_compiler.lower.measures import collect_columns
 from tripos_compiler.lower.mentions import check_mentions
 from tripos_compiler.lower.phrases import takes_unknown

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from tripos_compiler.constructs.signature import Statement
 from tripos_compiler.expressions import Elaborator
+from tripos_compiler.locale import numbers_of
 from tripos_compiler.lower.formulas import late_formulas, lower_formula, lower_formulas
 from tripos_compiler.lower.functions import free_name, lower_python_scorer
-from tripos_compiler.lower.locale import numbers_of
 from tripos_compiler.lower.losses import forget, lost_part
 from tripos_compiler.lower.parameters import Parameters, lower_parameters
 from tripos_compiler.lower.settings import lower_settings

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.dataset_info import LoadedDataset, row_fields
 from tripos_compiler.expressions import Elaborator
-from tripos_compiler.lower.loaded import LoadedDataset, row_fields
 from tripos_compiler.lower.templates import Localised, lower_texts
 from tripos_compiler.plan import Binary, Call, DataField, Hole, Ref, Shots, Template, Texts, TextType, Type
 from tripos_compiler.scope import Binding, Typed

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from tripos_compiler.constructs.signature import Statement
-from tripos_compiler.lower.loaded import LoadedDataset
+from tripos_compiler.dataset_info import LoadedDataset
 from tripos_compiler.lower.lookups import looked_up, looked_up_in
 from tripos_compiler.program import KINDS, Program, beside
 

@@ -10,7 +10,7 @@ from dataclasses import field as dataclass_field
 from functools import cached_property
 from typing import Any
 
-from tripos_compiler.lower.loaded import LoadedDataset, LoadedRow
+from tripos_compiler.dataset_info import LoadedDataset, LoadedRow
 from tripos_compiler.plan import DataField, Type
 from tripos_compiler.secrecy.holding import GROUPED, Said, look_at, plain
 

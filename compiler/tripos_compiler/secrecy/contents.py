@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tripos_compiler.lower.loaded import LoadedDataset
+from tripos_compiler.dataset_info import LoadedDataset
 from tripos_compiler.plan import DataField, DataFile, Type
 from tripos_compiler.secrecy.columns import Column
 from tripos_compiler.secrecy.rows_together import Rows, Together, together

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from tripos_compiler.lower.loaded import LoadedDataset, LoadedRow
+from tripos_compiler.dataset_info import LoadedDataset, LoadedRow
 from tripos_compiler.plan import DataFile
 from tripos_compiler.secrecy.columns import Column, parts_of
 

@@ -12,7 +12,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 
 from tripos_runtime.models.base import Endpoint, Message, Model, ModelError, Price, Reply, Request
-from tripos_runtime.models.rewards import is_reward
+from tripos_runtime.models.reward.rewards import is_reward
 
 __all__ = ["Endpoint", "Message", "Model", "ModelError", "Price", "Reply", "Request", "open_model"]
 
@@ -42,28 +42,28 @@ def open_model(
     if name != name.strip() or not name or name.endswith("/"):
         raise ModelError("R0103", f"`{name}` is not the name of a model", "write `provider/model`", fatal=True)
     if is_reward(name):
-        from tripos_runtime.models.reward_opening import open_reward_model
+        from tripos_runtime.models.reward.reward_opening import open_reward_model
 
         return open_reward_model(name, endpoints, prices=prices, timeout_s=timeout_s, sleep=sleep)
     match name.split("/", 1):
         case ["mock", character]:
-            from tripos_runtime.models.mock import open_mock
+            from tripos_runtime.models.mocks.mock import open_mock
 
             return open_mock(character, sleep)
         case ["baseline", _]:
-            from tripos_runtime.models.baseline import open_baseline
+            from tripos_runtime.models.mocks.baseline import open_baseline
 
             return open_baseline(name)
         case ["human", _]:
             hint = "people hold conversations with `tripos teach SPEC --name NAME`, and grade with `tripos annotate`"
             raise ModelError("R0251", f"`{name}` is a person, and no model", hint, fatal=True)
         case ["local", which]:
-            from tripos_runtime.models.local import LocalModel
+            from tripos_runtime.models.local.local import LocalModel
 
             return LocalModel(which, slots=slots, timeout_s=timeout_s)
-    from tripos_runtime.models.prices import price_of
-    from tripos_runtime.models.routes import endpoint_of, path_of
-    from tripos_runtime.models.transcripts import completion_name
+    from tripos_runtime.models.catalog.prices import price_of
+    from tripos_runtime.models.catalog.routes import endpoint_of, path_of
+    from tripos_runtime.models.over_http.transcripts import completion_name
 
     endpoint = endpoint_of(name, endpoints)
     own_price = prices.get(name)
@@ -72,18 +72,18 @@ def open_model(
     price = own_price or price_of(provider, model)
     match path_of(name, endpoints):
         case "direct" if asked_as is not None:
-            from tripos_runtime.models.continuing import ContinuingModel
+            from tripos_runtime.models.over_http.continuing import ContinuingModel
 
             return ContinuingModel(name, endpoint, price=price, own_price=own_price is not None, timeout_s=timeout_s)
         case "direct":
-            from tripos_runtime.models.direct import DirectModel
+            from tripos_runtime.models.over_http.direct import DirectModel
 
             return DirectModel(name, endpoint, price=price, own_price=own_price is not None, timeout_s=timeout_s)
         case "translated":
-            from tripos_runtime.models.translated import TranslatedModel
+            from tripos_runtime.models.over_litellm.translated import TranslatedModel
 
             return TranslatedModel(name, endpoint, price=price, own_price=own_price is not None, timeout_s=timeout_s)
         case "litellm":
-            from tripos_runtime.models.litellm_client import LitellmModel
+            from tripos_runtime.models.over_litellm.litellm_client import LitellmModel
 
             return LitellmModel(name, endpoint, price=own_price, timeout_s=timeout_s)

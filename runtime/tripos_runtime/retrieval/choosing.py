@@ -17,10 +17,10 @@ from tripos_compiler.plan import Binary, Data, Expr, Ref, Retrieve, digest
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_compiler.semantics.library.order import ordered
 from tripos_compiler.semantics.names import paths_in
+from tripos_runtime.datasets.conditions import Split, holds, split
 from tripos_runtime.retrieval.collection import Collection, Shelf
 from tripos_runtime.retrieval.indexes import Values
 from tripos_runtime.retrieval.measures import VALUE, Measure, measures_in, with_values
-from tripos_runtime.retrieval.splitting import Split, holds, split
 
 MOST_COLLECTIONS = 64
 """So many sources are kept at once: those that depend on the row are made anew for each."""

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from tripos_compiler.plan import Expr
 from tripos_compiler.semantics.evaluate import DATA, TREES, Unavailable, evaluate
+from tripos_runtime.datasets.conditions import places_by_value
 from tripos_runtime.retrieval.indexes import INDEXES, TextIndex, VectorIndex, name_of
-from tripos_runtime.retrieval.splitting import places_by_value
 
 WORTH_KEEPING = 2_000
 """An index of fewer texts is made again sooner than it is found and read."""

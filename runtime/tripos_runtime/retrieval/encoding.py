@@ -14,16 +14,16 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
 from tripos_compiler.plan import Settings, digest
-from tripos_runtime.asking import NOTHING, UNUSED, Answer, Lane
-from tripos_runtime.calling import Caller
+from tripos_runtime.asking.asking import NOTHING, UNUSED, Answer, Lane
+from tripos_runtime.asking.statuses import AGAIN, FAILED, OK
 from tripos_runtime.models.base import Message, ModelError, Reply, Request
 from tripos_runtime.models.embeddings import encoder_id
 from tripos_runtime.models.vectors import Vector, from_text
-from tripos_runtime.statuses import AGAIN, FAILED, OK
+from tripos_runtime.scheduling.calling import Caller
 
 if TYPE_CHECKING:
-    from tripos_runtime.ledger import Row
-    from tripos_runtime.tally import Tally
+    from tripos_runtime.asking.ledger import Row
+    from tripos_runtime.asking.tally import Tally
 
 TABLE = "vectors"
 KEPT = 4096

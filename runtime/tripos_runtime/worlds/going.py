@@ -14,17 +14,17 @@ from typing import Any, cast
 from tripos_compiler.plan import Column, Compare, Data, Grade, Plan, Scenario, Score, Step
 from tripos_compiler.semantics.evaluate import calling, showing
 from tripos_compiler.semantics.names import unveiled
-from tripos_runtime.binding import Binding
-from tripos_runtime.calling import Caller
-from tripos_runtime.cases import Case, Selection
-from tripos_runtime.comparing import PairStepper
-from tripos_runtime.ledger import Row
-from tripos_runtime.making.data import DataMaker
+from tripos_runtime.asking.ledger import Row
+from tripos_runtime.asking.tally import Tally
+from tripos_runtime.datasets.cases import Case, Selection
+from tripos_runtime.generate.data import DataMaker
 from tripos_runtime.models.base import Request
-from tripos_runtime.pairs import pairs_of
-from tripos_runtime.shared import Shared
-from tripos_runtime.tally import Tally
-from tripos_runtime.units import Names, Unit, Wiring
+from tripos_runtime.program.case_cache import Shared
+from tripos_runtime.program.comparing import PairStepper
+from tripos_runtime.program.pairs import pairs_of
+from tripos_runtime.program.units import Names, Unit, Wiring
+from tripos_runtime.roles.binding import Binding
+from tripos_runtime.scheduling.calling import Caller
 from tripos_runtime.worlds.changes import SecretChange
 from tripos_runtime.worlds.made_rows import change_made, made_at
 from tripos_runtime.worlds.revealed import Revealing, Shown

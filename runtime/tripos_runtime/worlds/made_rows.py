@@ -8,9 +8,9 @@ from typing import Any
 from tripos_compiler.plan import Ask, DataField, Derived, Walk, digest
 from tripos_compiler.plan import Made as MadeSet
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
-from tripos_runtime.making.attempts import Attempts
-from tripos_runtime.making.kept import MadeRow, RowFile
-from tripos_runtime.making.slots import SlotSource
+from tripos_runtime.datasets.row_store import MadeRow, RowFile
+from tripos_runtime.datasets.slots import SlotSource
+from tripos_runtime.generate.attempts import Attempts
 from tripos_runtime.worlds.changes import SecretChange
 from tripos_runtime.worlds.seen import Made
 from tripos_runtime.worlds.values import fresh, permuted

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from tripos_compiler.plan import Dataset, Expr, Scenario
 from tripos_compiler.semantics.evaluate import Unavailable
 from tripos_compiler.semantics.rows import Misfit, read_row
-from tripos_runtime.cases import Case, CaseSource
-from tripos_runtime.sources import SourceRow, Sources
+from tripos_runtime.datasets.cases import Case, CaseSource
+from tripos_runtime.datasets.sources import SourceRow, Sources
 from tripos_runtime.worlds.changes import Records
 from tripos_runtime.worlds.seen import Place
 from tripos_runtime.worlds.tables import Key, Tables

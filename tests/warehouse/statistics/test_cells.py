@@ -10,8 +10,8 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tripos_warehouse.statistics.cells import mean_of_cells
-from tripos_warehouse.statistics.means import mean
+from tripos_warehouse.statistics.intervals.cells import mean_of_cells
+from tripos_warehouse.statistics.intervals.means import mean
 
 numbers = st.floats(-100, 100, allow_nan=False).map(lambda value: round(value, 3))
 

@@ -25,7 +25,7 @@ from tripos_warehouse.statistics.agreement import (
 )
 from tripos_warehouse.statistics.comparing import compare_paired
 from tripos_warehouse.statistics.intervals import bootstrap_mean, clopper_pearson, jackknife, mean, wilson
-from tripos_warehouse.statistics.preferring import (
+from tripos_warehouse.statistics.preferences import (
     Verdict,
     bradley_terry,
     flip_rate,

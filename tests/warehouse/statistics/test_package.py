@@ -16,7 +16,7 @@ from tripos_warehouse.statistics import Found
 PAGE = (Path(__file__).parents[3] / "docs/statistics.md").read_text("utf-8")
 FACES = [
     import_module(f"tripos_warehouse.statistics.{name}")
-    for name in ("agreement", "intervals", "sampling", "power", "comparing", "preferring")
+    for name in ("agreement", "intervals", "sampling", "power", "comparing", "preferences")
 ]
 NOT_FOR_PEOPLE = {"Paired", "Pairwise", "Rank", "Ranking"}
 """What the functions are made of, or return."""

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 
 from tests.lengths import sized
-from tripos_warehouse.statistics.bradley_terry import _fit
-from tripos_warehouse.statistics.preferring import (
+from tripos_warehouse.statistics.preferences import (
     Grade,
     Verdict,
     bradley_terry,
@@ -24,7 +23,8 @@ from tripos_warehouse.statistics.preferring import (
     self_preference_in_grades,
     win_rate,
 )
-from tripos_warehouse.statistics.verdicts import Counts
+from tripos_warehouse.statistics.preferences.bradley_terry import _fit
+from tripos_warehouse.statistics.preferences.verdicts import Counts
 
 CITATIONS = {
     ("Biometrika", "Comm Statist"): (730, 33),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import kendalltau
 
-from tripos_warehouse.statistics.tau_by_item import tau_by_item
+from tripos_warehouse.statistics.agreement.tau_by_item import tau_by_item
 
 MARKS = st.integers(1, 4)
 

@@ -9,7 +9,7 @@ from typing import Any
 from tripos.failure import Failure
 from tripos.training.report import digest_of
 from tripos.training.reward.recipe import AROUND, ENCODER, PACKAGE, RewardRecipe
-from tripos_runtime.models.reward_network import RewardNetwork, load_base
+from tripos_runtime.models.reward.reward_network import RewardNetwork, load_base
 
 
 def find_base(name: str) -> str:

@@ -26,8 +26,8 @@ from tripos.training.reward.sides import Tested, apart
 from tripos.training.reward.trivial import BagOfWords
 from tripos.training.reward.tuning import TunedLearner
 from tripos.training.splits import split_by_group
-from tripos_runtime.models.reward_network import RewardNetwork, packed, write_network
-from tripos_runtime.models.trained_reward import KIND, digest_of
+from tripos_runtime.models.reward.reward_network import RewardNetwork, packed, write_network
+from tripos_runtime.models.reward.trained_reward import KIND, digest_of
 from tripos_warehouse.exports.files import write_lines
 
 LIBRARIES = ("torch", "transformers", "sklearn", "scipy")

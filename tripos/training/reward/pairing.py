@@ -17,7 +17,7 @@ from tripos_compiler.plan import PairedReply, Pairing, Plan
 from tripos_compiler.semantics.evaluate import Unavailable, evaluate
 from tripos_compiler.semantics.learned_texts import KeptOut, learned_texts
 from tripos_compiler.semantics.render import render
-from tripos_runtime.cases import CaseSource
+from tripos_runtime.datasets.cases import CaseSource
 from tripos_warehouse.exports.files import beside, write_lines
 
 FORMAT = "tripos.training/2"

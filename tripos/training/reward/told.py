@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tripos.training.report import NAME
-from tripos_warehouse.grid import Column, grid
+from tripos_warehouse.text_table import Column, grid
 
 WIDTH = 80
 

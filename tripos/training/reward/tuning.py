@@ -16,7 +16,7 @@ from tripos.training.reward.learning import Reward, accuracy, loss_of
 from tripos.training.reward.pairs import Numbers, Preferences
 from tripos.training.reward.recipe import RewardRecipe
 from tripos.training.splits import split_by_group
-from tripos_runtime.models.reward_network import RewardNetwork
+from tripos_runtime.models.reward.reward_network import RewardNetwork
 
 HEAD_RATE = 100.0
 """The head starts at nothing, and learns by so much more than the base."""

@@ -12,13 +12,14 @@ import duckdb
 import orjson
 
 from tripos_compiler.plan import Column, Compare, Grade, Measure, Plan, Score
-from tripos_warehouse import dimensions, sql
+from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.exports.held_out import NOTHING, HeldOut, read_held_out
 from tripos_warehouse.exports.replies import Replies, Reply, Wanted, place_columns, plain, read_replies
 from tripos_warehouse.measures import evaluate
-from tripos_warehouse.runs import Run
-from tripos_warehouse.unworked import is_called, looked_at
+from tripos_warehouse.measures.unavailable import is_called, looked_at
+from tripos_warehouse.views import dimensions
+from tripos_warehouse.views.runs import Run
 
 SCORE_DIMS = ("metric", "dimension", "evaluator", "scorer")
 """What a score has and a reply has not: a reply is in every cell that one of its scores is in."""

@@ -10,7 +10,7 @@ from tripos_compiler.semantics.near import ALIKE
 from tripos_warehouse.exports.distillation import Example, Training
 from tripos_warehouse.exports.files import Written
 from tripos_warehouse.exports.replies import Wanted
-from tripos_warehouse.runs import Run
+from tripos_warehouse.views.runs import Run
 
 FORMAT = "tripos.training/2"
 TERMS = (

@@ -11,12 +11,13 @@ import duckdb
 import orjson
 
 from tripos_compiler.plan import Ask, Grade, Plan, Score
-from tripos_warehouse import dimensions, sql
-from tripos_warehouse.benchmark_views import axis_columns
-from tripos_warehouse.enumerations import LANGUAGE
+from tripos_warehouse import sql
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.runs import Run
-from tripos_warehouse.treatments import arm_columns
+from tripos_warehouse.views import dimensions
+from tripos_warehouse.views.benchmark_views import axis_columns
+from tripos_warehouse.views.dimensions import LANGUAGE
+from tripos_warehouse.views.runs import Run
+from tripos_warehouse.views.treatments import arm_columns
 
 CUT = ("length", "max_tokens", "MAX_TOKENS")
 """How providers say that a reply was cut off; one that was read in spite of it is no example to anybody."""

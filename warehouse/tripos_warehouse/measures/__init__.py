@@ -7,7 +7,7 @@ from tripos_warehouse.measures.evaluation import (
     evaluate,
     evaluate_or_tell,
 )
-from tripos_warehouse.measures.figure_sql import sql_of
+from tripos_warehouse.measures.sql.figures import sql_of
 
 __all__ = [
     "CONFIDENCE",

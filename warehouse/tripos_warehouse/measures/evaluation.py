@@ -10,16 +10,16 @@ from typing import Any
 import duckdb
 
 from tripos_compiler.plan import Aggregate, Measure, Plan
-from tripos_warehouse import dimensions
-from tripos_warehouse.answers import run_query
 from tripos_warehouse.errors import StoreError
-from tripos_warehouse.gaps import why_missing
-from tripos_warehouse.made_of import is_moved_median
-from tripos_warehouse.measures.figure_sql import sql_of
-from tripos_warehouse.statistics.bounded import ROUNDING, bounded, of_classes
+from tripos_warehouse.measures.figure_walk import is_moved_median
+from tripos_warehouse.measures.gaps import why_missing
+from tripos_warehouse.measures.sql.figures import sql_of
+from tripos_warehouse.query.answers import run_query
 from tripos_warehouse.statistics.found import Found
 from tripos_warehouse.statistics.intervals import clopper_pearson
+from tripos_warehouse.statistics.intervals.bounded import ROUNDING, bounded, of_classes
 from tripos_warehouse.statistics.quantiles import t_quantile
+from tripos_warehouse.views import dimensions
 
 CONFIDENCE = 0.95
 JACKKNIFED = frozenset(("kendall_w", "krippendorff_alpha", "kendall_tau", "spearman", "cohen_kappa", "quadratic_kappa"))

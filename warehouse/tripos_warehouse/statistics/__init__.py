@@ -6,7 +6,7 @@ Each of the modules is a subject; import what is needed from it, as a report sho
 - `sampling`: pass@k and pass^k; `power`: what difference a design can detect
 - `intervals`: shares, means and any statistic, also where rows are clustered
 - `comparing`: two runs or many models on the same items
-- `preferring`: Bradley–Terry, win rates, position bias; `severity`: judges that are strict, or fond of themselves
+- `preferences`: Bradley–Terry, win rates, position bias; `severity`: judges that are strict, or fond of themselves
 
 Every function returns a `Found` (or a few): a value, or the reason why there is none. scipy is imported where it is
 needed first.

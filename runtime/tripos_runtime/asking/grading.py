@@ -1,0 +1,87 @@
+"""Judges' replies to scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tripos_compiler.plan import Grade, Metric, Scorer
+from tripos_runtime.asking.asking import Answer, Outcome, Reader
+from tripos_runtime.asking.statuses import PARSE_FAILURE, REFUSED, SCORED, status_of_reply
+from tripos_runtime.reading import metrics_schema, read, read_metrics, schema_of
+
+VERDICT = "verdict"
+"""What the one value of a judge is called in its reply; a step gives it a name of its own."""
+FIRST, SECOND, NEITHER = 1.0, 0.0, 0.5
+"""What a comparison is worth to the model whose reply was shown first."""
+
+
+def grade_schema(scorer: Scorer, metrics: Sequence[Metric]) -> dict[str, Any] | None:
+    """The JSON Schema of a judge's reply; a reward model writes none."""
+    if scorer.reward:
+        return None
+    return metrics_schema(metrics) if scorer.gives is None else schema_of(scorer.gives)
+
+
+def grade_reader(scorer: Scorer, metrics: Sequence[Metric], locale: str) -> Reader:
+    """Reads a judge's reply to `{metric: (value, status)}`; a scorer that gives one value gives it for `VERDICT`."""
+    gives = scorer.gives
+    if scorer.reward:
+        return _read_reward
+    if gives is not None:
+
+        def read_one(text: str, finish_reason: str | None) -> Outcome:
+            found = read(gives, text, locale=locale)
+            if found.error is not None:
+                status = status_of_reply(found.status, finish_reason)
+                return Outcome({VERDICT: (None, status)}, {}, found.error, status)
+            return Outcome({VERDICT: (float(found.value), SCORED)}, {VERDICT: {"score": float(found.value)}})
+
+        return read_one
+
+    def read_all(text: str, finish_reason: str | None) -> Outcome:
+        found = read_metrics(metrics, text, locale)
+        values = {metric: (one.value, status_of_reply(one.status, finish_reason)) for metric, one in found.items()}
+        parsed = {m: {"score": one.value, "reason": one.reason} for m, one in found.items() if one.value is not None}
+        bad = [f"{metric}: {one.error}" for metric, one in found.items() if one.value is None]
+        if not bad:
+            return Outcome(values, parsed)
+        refused = all(one.status == REFUSED for one in found.values())
+        status = REFUSED if refused else status_of_reply(PARSE_FAILURE, finish_reason)
+        return Outcome(values, parsed, "; ".join(bad[:3]), status)
+
+    return read_all
+
+
+def verdict_reader(scorer: Scorer) -> Reader:
+    """Reads the reply of a judge that gives a choice of which of two is better, to what that is worth to the first and
+    a status."""
+    gives = scorer.gives
+    assert gives is not None and gives.kind == "choice"
+    worth = dict(zip(gives.values, (FIRST, SECOND, NEITHER), strict=False))
+
+    def read_one(text: str, finish_reason: str | None) -> Outcome:
+        found = read(gives, text)
+        if found.error is not None:
+            status = status_of_reply(found.status, finish_reason)
+            return Outcome((None, status), {}, found.error, status)
+        value = worth[found.value]
+        return Outcome((value, SCORED), {VERDICT: {"score": value, "choice": found.value}})
+
+    return read_one
+
+
+def _read_reward(text: str, finish_reason: str | None) -> Outcome:
+    """What a reward model gave, which comes as the shortest text that says the number."""
+    try:
+        value = float(text)
+    except ValueError:
+        return Outcome({VERDICT: (None, PARSE_FAILURE)}, {}, "the reply is no number", PARSE_FAILURE)
+    return Outcome({VERDICT: (value, SCORED)}, {VERDICT: {"score": value}})
+
+
+def score_rows(step: Grade, answer: Answer) -> dict[str, tuple[float | None, str]]:
+    """The value and status of every score of a judgement, those of a call that failed included."""
+    found: Mapping[str, tuple[float | None, str]] = answer.value or {}
+    titles = {metric: metric for metric in step.metrics} or {step.name: VERDICT}
+    return {title: found.get(key, (None, answer.status)) for title, key in titles.items()}

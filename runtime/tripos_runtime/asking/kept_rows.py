@@ -1,0 +1,45 @@
+"""Rows of the ledger read back: the one way in which a result that is kept becomes again what it was when it arrived.
+
+Whoever builds on a kept reply, sees what a fresh run would see: the text, the value that the reader of its question
+makes of it, the status, and what was really sent for it, which may be less than the whole prompt.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import orjson
+
+from tripos_compiler.semantics.library.kinds import Dialogue
+from tripos_runtime.asking.asking import Answer, Draft, Reader, as_one_text
+from tripos_runtime.asking.ledger import Row
+from tripos_runtime.models.base import Message
+
+DRAFT: Final = (
+    "messages", "reply", "error", "finish_reason", "model_served",
+    "attempts", "tokens_in", "tokens_out", "tokens_reasoning", "cost_usd", "latency_s",
+)  # fmt: skip
+"""The columns of a draft that become those of the answer."""
+
+
+def answer_of(row: Row, reader: Reader) -> Answer:
+    """The answer that a row of `samples` or `judgements` is; `reader` is that of its question."""
+    text = row["reply"]
+    value: Any = None if text is None else reader(text, row["finish_reason"]).value
+    return Answer(row["status"], text, value, as_one_text(messages_of(row)), {"error": row["error"]})
+
+
+def draft_of(row: Row) -> Draft:
+    """The first reply that a row of `drafts` is, which could not be read."""
+    return Draft({name: row[name] for name in DRAFT})
+
+
+def messages_of(row: Row) -> tuple[Message, ...]:
+    """What was sent."""
+    return tuple(Message(each["role"], each["content"]) for each in orjson.loads(row["messages"]))
+
+
+def dialogue_of(row: Row) -> Dialogue:
+    """The turns of a conversation, given its row of `samples`."""
+    found: Dialogue = orjson.loads(row["parsed"])["turns"] if row["parsed"] else []
+    return found

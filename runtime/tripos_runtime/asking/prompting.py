@@ -1,0 +1,163 @@
+"""What is sent for a question: the system message, worked examples, a dialogue, the prompt, in that order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tripos_compiler.plan import Ask, Axis, Judging, Metric, Ref
+from tripos_compiler.semantics.conversations import leave_out, opening, seen_by
+from tripos_compiler.semantics.evaluate import REPLIES, Unavailable, evaluate
+from tripos_compiler.semantics.names import names_in
+from tripos_compiler.semantics.render import render
+from tripos_runtime.asking.asking import Question
+from tripos_runtime.asking.shots import shot_messages
+from tripos_runtime.asking.statuses import NOT_APPLICABLE
+from tripos_runtime.datasets.cases import Case
+from tripos_runtime.datasets.sources import Sources
+from tripos_runtime.models.base import Message, Turn
+
+ASSISTANTS = frozenset(("assistant", "gpt", "model"))
+"""What data sets of chats call the side that is asked."""
+
+
+def chat_messages(turns: Sequence[Mapping[str, str]], role: str) -> list[Message]:
+    """The turns in order: the role's own as replies, all others as messages of the user. Turns of one side that follow
+    each other are one message, since many models take only sides that alternate. Where several others speak, each of
+    their turns begins with the speaker's name.
+
+    >>> talk = [{"speaker": "Ann", "text": "It is 18."}, {"speaker": "Teacher", "text": "Why?"}]
+    >>> [(each.role, each.content) for each in chat_messages(talk, "teacher")]
+    [('user', 'It is 18.'), ('assistant', 'Why?')]
+    >>> [(each.role, each.content) for each in chat_messages([*talk, {"speaker": "Bob", "text": "I know!"}], "teacher")]
+    [('user', 'Ann: It is 18.'), ('assistant', 'Why?'), ('user', 'Bob: I know!')]
+    """
+    own = own_speaker(turns, role)
+    others = {turn["speaker"] for turn in turns} - {own}
+    said = []
+    for turn in turns:
+        if turn["speaker"] == own:
+            said.append(Message("assistant", turn["text"]))
+        else:
+            text = f"{turn['speaker']}: {turn['text']}" if len(others) > 1 else turn["text"]
+            said.append(Message("user", text))
+    return joined(said)
+
+
+def judged_messages(turns: Sequence[Mapping[str, str]]) -> list[Turn]:
+    """The turns of a dialogue whose last one is judged: those of whoever spoke last as replies, all others as messages
+    of the user, each on its own and with the name of its speaker.
+
+    >>> talk = [{"speaker": "Ann", "text": "It is 18."}, {"speaker": "Teacher", "text": "Why?"}]
+    >>> [(each.role, each.content, each.speaker) for each in judged_messages(talk)]
+    [('user', 'It is 18.', 'Ann'), ('assistant', 'Why?', 'Teacher')]
+    """
+    last = turns[-1]["speaker"] if turns else None
+    roles = ["assistant" if each["speaker"] == last else "user" for each in turns]
+    return [Turn(role, each["text"], each["speaker"]) for role, each in zip(roles, turns, strict=True)]
+
+
+def own_speaker(turns: Sequence[Mapping[str, str]], role: str) -> str | None:
+    """Which speaker the role is: the one of its name; or one that data sets call the assistant; or else whoever spoke
+    last before the one who spoke last of all, since the reply answers the last turn. None where nobody can be meant.
+
+    >>> own_speaker([{"speaker": "老师", "text": "为什么？"}, {"speaker": "学生", "text": "我不知道。"}], "candidate")
+    '老师'
+    """
+    speakers = list(dict.fromkeys(turn["speaker"] for turn in reversed(turns)))  # who spoke last comes first
+    for names in ({role.casefold()}, ASSISTANTS):
+        for speaker in speakers:
+            if speaker.strip().casefold() in names:
+                return speaker
+    return speakers[1] if len(speakers) > 1 else None
+
+
+def joined(messages: Sequence[Message]) -> list[Message]:
+    """Messages of one side that follow each other put together, with an empty line between them.
+
+    >>> [each.content for each in joined([Message("user", "a"), Message("user", "b"), Message("assistant", "c")])]
+    ['a\\n\\nb', 'c']
+    """
+    found: list[Message] = []
+    for message in messages:
+        if found and found[-1].role == message.role:
+            found[-1] = Message(message.role, f"{found[-1].content}\n\n{message.content}")
+        else:
+            found.append(message)
+    return found
+
+
+def ask_messages(
+    step: Ask, question: Question, case: Case, names: Mapping[str, Any], sources: Sources, left_out: int = 0
+) -> tuple[Message, ...]:
+    """The messages of a step; of a conversation that it continues `left_out` turns are not among them. Raises
+    `Unavailable` where they need what an earlier step did not yield, and where there is nothing to ask."""
+    shots = [message for each in step.shots for message in shot_messages(each, case, names, sources)]
+    chat = [] if step.chat is None else chat_messages(evaluate(step.chat, names), step.role)
+    if step.continues is not None:
+        chat = continued(step.continues, step.role, names, case.language, left_out)
+    sent = messages(question, names, case.language, sources.axes, before=(shots, chat))
+    if not sent:
+        raise Unavailable(step.name, NOT_APPLICABLE, f"`{step.name}` has nothing to ask")
+    return sent
+
+
+def continued(talk: str, role: str, names: Mapping[str, Any], language: str, left_out: int = 0) -> list[Message]:
+    """A conversation as messages, seen from the side of a role that took part in it. Raises `Unavailable` where it did
+    not take place or went wrong."""
+    turns = evaluate(Ref(path=(talk, "turns")), names)
+    begun = opening(language) if turns and turns[0]["speaker"] == role else None
+    return [Message(*each) for each in seen_by(role, turns, begun, left_out)]
+
+
+def shorter(
+    step: Ask, question: Question, case: Case, names: Mapping[str, Any], sources: Sources, left_out: int
+) -> tuple[int, tuple[Message, ...]] | None:
+    """What is sent for a step that continues a conversation where leaving out `left_out` of its turns was not enough,
+    and how many are left out then; None where nothing can be."""
+    turns = evaluate(Ref(path=(str(step.continues), "turns")), names)
+    less = leave_out(len(turns), left_out)
+    return None if less is None else (less, ask_messages(step, question, case, names, sources, less))
+
+
+def grade_messages(
+    step: Judging,
+    question: Question,
+    case: Case,
+    names: Mapping[str, Any],
+    sources: Sources,
+    metrics: Sequence[Metric],
+) -> tuple[Message, ...]:
+    """The messages to a judge, who sees the arguments of the step, and data sets and trees. Raises `Unavailable` as
+    `ask_messages` does."""
+    args = {param: evaluate(expr, names) for param, expr in step.args.items()}
+    replies = names.get(REPLIES, frozenset())
+    told = {param for param, expr in step.args.items() if not replies.isdisjoint(names_in(expr))}
+    names = {**sources.names, **args, REPLIES: told}
+    judged = [] if question.chat is None else judged_messages(evaluate(question.chat, names))
+    return messages(question, names, case.language, sources.axes, metrics, judged=judged)
+
+
+def messages(
+    question: Question,
+    names: Mapping[str, Any],
+    language: str,
+    axes: Mapping[str, Axis],
+    metrics: Sequence[Metric] = (),
+    before: tuple[Sequence[Message], Sequence[Message]] = ((), ()),
+    judged: Sequence[Message] = (),
+) -> tuple[Message, ...]:
+    """The messages of a question in a language, with the note on the reply's format at the end. `before` the prompt
+    stand shots and the turns of a chat, behind it those of a dialogue that is `judged`; where nothing but the system
+    message is there, it is sent as the user's, since somebody has to begin."""
+    shots, chat = before
+    system = "" if question.system is None else render(question.system[language], names, language, axes, metrics)
+    asked = "" if question.prompt is None else render(question.prompt[language], names, language, axes, metrics)
+    last = [asked] if question.prompt is not None and (asked.strip() or not judged) else []
+    if question.schema is not None:
+        last.append(question.note(language))
+    prompt = [Message("user", "\n\n".join(last))] if last else []
+    said = [*shots, *joined([*chat, *prompt]), *judged]
+    if not system:  # no condition of its texts may hold
+        return tuple(said)
+    return (Message("system", system), *said) if said else (Message("user", system),)

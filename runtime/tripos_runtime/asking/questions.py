@@ -1,0 +1,60 @@
+"""What the steps of a plan ask, apart from who is asked and about what: each question made once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from tripos_compiler.plan import Ask, Axis, Compare, Judging, Metric, Plan, Type
+from tripos_compiler.semantics.library.locales import DEFAULT
+from tripos_runtime.asking.asking import Outcome, Question, Reader, text_reader
+from tripos_runtime.asking.grading import grade_reader, grade_schema, verdict_reader
+from tripos_runtime.asking.statuses import status_of_reply
+from tripos_runtime.reading import read, schema_of
+
+
+@dataclass
+class Questions:
+    """The questions of a plan's steps. `axes` are those that replies may name values of. A question is that of a
+    language as far as numbers are read in it."""
+
+    plan: Plan
+    axes: Sequence[Axis]
+    _made: dict[tuple[str, str], Question] = field(default_factory=dict)
+
+    def of(self, step: Ask | Judging, language: str) -> Question:
+        """What is sent for a step in a language, and how a reply to it is read."""
+        numbers = step.numbers if isinstance(step, Ask) else self.plan.scorer(step.scorer).numbers
+        locale = numbers.get(language, DEFAULT)
+        key = step.fingerprint, locale
+        if key not in self._made:
+            self._made[key] = self._asked(step, locale) if isinstance(step, Ask) else self._judged(step, locale)
+        return self._made[key]
+
+    def metrics(self, step: Judging) -> tuple[Metric, ...]:
+        """What a judge grades by; nothing where it gives one value."""
+        return tuple(self.plan.metric(each) for each in getattr(step, "metrics", ()))
+
+    def _asked(self, step: Ask, locale: str) -> Question:
+        schema = schema_of(step.returns) if step.returns is not None else None
+        return Question(step.system, step.prompt, step.settings, schema, reply_reader(step.returns, self.axes, locale))
+
+    def _judged(self, step: Judging, locale: str) -> Question:
+        scorer, metrics = self.plan.scorer(step.scorer), self.metrics(step)
+        reader = verdict_reader(scorer) if isinstance(step, Compare) else grade_reader(scorer, metrics, locale)
+        schema = grade_schema(scorer, metrics)
+        return Question(scorer.system, scorer.prompt, scorer.settings, schema, reader, scorer.chat)
+
+
+def reply_reader(returns: Type | None, axes: Sequence[Axis], locale: str) -> Reader:
+    """Reads a reply as what a step returns, its numbers as the locale writes them."""
+    if returns is None:
+        return text_reader
+
+    def reader(text: str, finish_reason: str | None) -> Outcome:
+        found = read(returns, text, axes, locale)
+        if found.error is not None:
+            return Outcome(None, None, found.error, status_of_reply(found.status, finish_reason))
+        return Outcome(found.value, found.value)
+
+    return reader

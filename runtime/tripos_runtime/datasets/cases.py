@@ -1,0 +1,322 @@
+"""The cases of a plan: for every scenario its rows, each in its context, made one at a time."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+from tripos_compiler.data import DataError
+from tripos_compiler.plan import Axis, Expr, Plan, Rows, Scenario, Subset, digest
+from tripos_compiler.semantics.contexts import cells
+from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_compiler.semantics.selection import scenario_under, under
+from tripos_compiler.semantics.subsets import Drawn, Placed, draw_all, placed
+from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.datasets.row_store import Origins
+from tripos_runtime.datasets.slot_choice import Choice, chosen_slots, known_slots
+from tripos_runtime.datasets.slots import SlotSource
+from tripos_runtime.datasets.sources import Origin, SourceRow, Sources
+
+
+@dataclass(frozen=True)
+class Marks:
+    """What was drawn for every subset of a plan, by its name."""
+
+    source: CaseSource
+    drawn: Mapping[str, Drawn]
+
+    def of(self, case: Case) -> list[str] | None:
+        """The subsets that a case is in, in the order of the plan; `None` where the plan has none."""
+        if not self.drawn:
+            return None
+        key = (case.scenario.name, self.source.drawn_as(case))
+        return [name for name, drawn in self.drawn.items() if key in drawn]
+
+
+def drawn_counts(source: CaseSource) -> dict[str, int]:
+    """How many items every subset has in the whole benchmark; those apart of which nobody can tell before other data
+    are made. Data that cannot be read are told when they are run over."""
+    if not source.plan.subsets or not all(map(source.is_listable, source.plan.scenarios)):
+        return {}
+    try:
+        return {name: len(drawn) for name, drawn in source.drawn().items()}
+    except DataError:
+        return {}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One row of one scenario: `context` maps each axis to a value, `names` is what expressions see. `origin` is where
+    the row stands, `None` where there are only axes; `origins` how it was made, where it was."""
+
+    scenario: Scenario
+    item_id: str
+    context: Mapping[str, str]
+    fields: Mapping[str, Any]
+    dataset: str | None
+    names: Mapping[str, Any]
+    origin: Origin | None = None
+    origins: Origins | None = None
+
+    @property
+    def language(self) -> str:
+        """The language in which the case is asked and graded."""
+        return self.context["language"]
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Which cases of a plan are run: those of `scenarios`, where an axis has one of the values in `only`; of these all,
+    or `limit` a scenario, the first ones or drawn with `seed`. Of an arm in `only` the treatments with one of its
+    values are run. A scenario without that axis or arm is run whole. With a `subset` only what was `drawn` for it."""
+
+    scenarios: tuple[str, ...] = ()
+    limit: int | None = None
+    seed: int | None = None
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    subset: Subset | None = None
+    drawn: Drawn | None = None
+
+    def holds(self, scenario: str, name: str) -> bool:
+        """Whether an item is in the subset, or there is none."""
+        return self.drawn is None or (scenario, name) in self.drawn
+
+    def chosen(self, plan: Plan) -> tuple[Scenario, ...]:
+        """The scenarios that are run, in the order of the plan, each with the treatments that `only` leaves."""
+        return tuple(
+            scenario_under(s, self.only) for s in plan.scenarios if not self.scenarios or s.name in self.scenarios
+        )
+
+    def under(self, plan: Plan) -> Plan:
+        """The plan with the treatments that `only` leaves."""
+        return under(plan, self.only)
+
+    def allows(self, case: Case) -> bool:
+        """Whether the case lies where `only` says."""
+        return all(case.context.get(axis, values[0]) in values for axis, values in self.only.items())
+
+
+@dataclass(frozen=True)
+class CaseSource:
+    """Makes the cases of a plan from its data files, which are looked for beside `spec_files`, the paths of the spec's
+    files, and in the reader's folders."""
+
+    plan: Plan
+    reader: DataFolders
+    spec_files: tuple[str, ...]
+    axes: Mapping[str, Axis] = field(init=False)
+    sources: Sources = field(init=False)
+    withheld: dict[str, frozenset[str]] = field(default_factory=dict, init=False)
+    """The items of a scenario, by its name, that a release withholds and whose text is not here: no case is of them."""
+    public_drawn: dict[str, Drawn] = field(default_factory=dict, init=False)
+    """What the subsets hold, as it was drawn with all items at hand, where some are withheld."""
+    _drawn: dict[tuple[str, ...], Mapping[str, Drawn]] = field(default_factory=dict, init=False)
+
+    def __post_init__(self) -> None:
+        axes = {axis.name: axis for axis in self.plan.axes}
+        object.__setattr__(self, "axes", axes)
+        object.__setattr__(self, "sources", Sources(self.plan, self.reader, self.spec_files, axes))
+
+    def cases(self, selection: Selection) -> Iterator[Case]:
+        """The cases in turn, one of each scenario at a time, so that a run that is cut short has some of each."""
+        waiting = [self.of(scenario, selection) for scenario in selection.chosen(self.plan)]
+        while waiting:
+            going = []
+            for source in waiting:
+                case = next(source, None)
+                if case is not None:
+                    yield case
+                    going.append(source)
+            waiting = going
+
+    def of(self, scenario: Scenario, selection: Selection) -> Iterator[Case]:
+        """The selected cases of one scenario."""
+        every = (case for case in self._every(scenario) if selection.allows(case))
+        if selection.drawn is not None and not self._is_made(scenario):
+            every = (case for case in every if selection.holds(scenario.name, case.item_id))
+        if selection.limit is None or self._is_made(scenario):  # which are made was chosen before they were
+            yield from every
+        elif selection.seed is None:
+            for _, case in zip(range(selection.limit), every, strict=False):
+                yield case
+        else:
+            # The rows with the smallest seeded digests: the same draw whatever the order of the file.
+            yield from heapq.nsmallest(
+                selection.limit, every, key=lambda case: digest([selection.seed, scenario.name, case.item_id])
+            )
+
+    def count(self, scenario: Scenario, selection: Selection) -> int:
+        """How many cases of a scenario are run. Where the plan does not say, they are read and counted."""
+        if self._is_made(scenario):
+            if scenario.rows is not None and scenario.rows.dataset not in self.sources.made.rows:
+                return self._expected(scenario, selection)
+            return sum(1 for _ in self.of(scenario, selection))
+        if selection.only or selection.drawn is not None or scenario.name in self.withheld:
+            return sum(1 for _ in self.of(scenario, selection))
+        return scenario.row_count if selection.limit is None else min(selection.limit, scenario.row_count)
+
+    def with_subset(self, selection: Selection, subset: Subset) -> Selection:
+        """The selection with the items of a subset. They are drawn from the whole benchmark, whatever is selected."""
+        return replace(selection, subset=subset, drawn=self.drawn()[subset.name])
+
+    def drawn(self) -> Mapping[str, Drawn]:
+        """The items of every subset of the plan, by its name. A scenario whose slots depend on data that are yet to be
+        made gives none before."""
+        if not self.plan.subsets:
+            return {}
+        if self.public_drawn:
+            return self.public_drawn
+        listable = [scenario for scenario in self.plan.scenarios if self.is_listable(scenario)]
+        names = tuple(scenario.name for scenario in listable)
+        if names not in self._drawn:
+            items = (each for scenario in listable for each in self._placed(scenario))
+            self._drawn[names] = draw_all(self.plan, items)
+        return self._drawn[names]
+
+    def drawn_as(self, case: Case) -> str:
+        """The name that a case is drawn by: of one that is made that of its slot."""
+        if not self._is_made(case.scenario) or case.origin is None or case.dataset is None:
+            return case.item_id
+        return self.slots.slot_at(self.slots.by_name[case.dataset], case.origin[1]).key
+
+    def is_listable(self, scenario: Scenario) -> bool:
+        """Whether the items of a scenario, or the slots that they will be in, can be listed now."""
+        if scenario.rows is None or not self._is_made(scenario):
+            return True
+        return self.slots.is_listable(self.slots.by_name[scenario.rows.dataset])
+
+    def _placed(self, scenario: Scenario) -> Iterator[Placed]:
+        if self._is_made(scenario):
+            for slot, known in known_slots(self.slots, scenario):
+                yield placed(scenario, slot.key, known, known)
+            return
+        for case in self._every(scenario):
+            yield placed(scenario, case.item_id, case.context, case.fields)
+
+    def counts(self, selection: Selection) -> dict[str, int]:
+        """How many cases of every chosen scenario are run."""
+        return {scenario.name: self.count(scenario, selection) for scenario in selection.chosen(self.plan)}
+
+    def withheld_counts(self, selection: Selection) -> dict[str, int]:
+        """How many items of every chosen scenario are withheld, where some are: of those of a subset, if one is
+        chosen."""
+        lost = {
+            scenario.name: self.withheld.get(scenario.name, frozenset()) for scenario in selection.chosen(self.plan)
+        }
+        counts = {name: sum(selection.holds(name, item) for item in items) for name, items in lost.items()}
+        return {name: count for name, count in counts.items() if count}
+
+    def slot_counts(self, selection: Selection) -> dict[str, int]:
+        """How many slots of every data set that is yet to be made are needed, at most."""
+        counts = Choice(self.slots, selection).counts()
+        return {name: count for name, count in counts.items() if name not in self.sources.made.frozen}
+
+    def _every(self, scenario: Scenario) -> Iterator[Case]:
+        if scenario.rows is None:
+            axes = [self.axes[name] for name in scenario.axes]
+            for cell in cells(axes):
+                yield Case(scenario, digest(cell), cell, {}, None, {**cell, **self.sources.names})
+            return
+        for row in self.sources.rows_of(scenario.rows.dataset, scenario.name):
+            case = self._case(scenario, scenario.rows, row)
+            if case is not None:
+                yield case
+
+    def case_of(self, scenario: Scenario, row: SourceRow) -> Case | None:
+        """The case of a scenario that a row is, also one of other data with the same fields; None where the scenario's
+        own condition does not hold of it."""
+        return None if scenario.rows is None else self._case(scenario, scenario.rows, row)
+
+    def _case(self, scenario: Scenario, rows: Rows, row: SourceRow) -> Case | None:
+        said = row.values
+        context = {name: said[name] if name in said else self.axes[name].values[0].name for name in scenario.axes}
+        names = {**context, rows.alias: said, **self.sources.names}
+        if rows.where is not None and not self._holds(rows.where, names, row):
+            return None
+        return Case(scenario, row.item_id, context, said, rows.dataset, names, row.origin, row.origins)
+
+    def _holds(self, where: Expr, names: Mapping[str, Any], row: SourceRow) -> bool:
+        try:
+            return bool(evaluate(where, names))
+        except Unavailable:
+            if row.origins is None:  # of a row that was read the compiler has seen that it has a value
+                raise
+            return False
+
+    def _expected(self, scenario: Scenario, selection: Selection) -> int:
+        """How many rows a scenario has, at most, before they are made."""
+        most = scenario.row_count if selection.limit is None else min(selection.limit, scenario.row_count)
+        assert scenario.rows is not None
+        whole = not selection.only and selection.drawn is None
+        if whole or not self.slots.is_listable(self.slots.by_name[scenario.rows.dataset]):
+            return most
+        return sum(1 for _ in chosen_slots(self.slots, scenario, selection))
+
+    def _is_made(self, scenario: Scenario) -> bool:
+        return scenario.rows is not None and scenario.rows.dataset in self.slots.by_name
+
+    @cached_property
+    def slots(self) -> SlotSource:
+        """The slots of the data sets that are made."""
+        sources = self.sources
+
+        def read(name: str) -> Iterator[Mapping[str, Any]]:
+            return (row.values for row in sources.rows_of(name))
+
+        return SlotSource(self.plan, self.axes, sources.names, read, sources.made)
+
+
+@dataclass(frozen=True)
+class Planned:
+    """The calls of a step that several models make together, for the cases that were chosen. `place` is the scenario,
+    or the data set, that it belongs to; `arms` are the treatments that share them."""
+
+    place: str
+    step: str
+    role: str
+    arms: tuple[Mapping[str, str], ...]
+    least: int
+    calls: int
+    most: int
+
+
+def planned_steps(
+    plan: Plan, cases: Mapping[str, int], models: Mapping[str, int], slots: Mapping[str, int] | None = None
+) -> list[Planned]:
+    """The model calls of every step, for so many cases of each scenario and so many models in each role; those of data
+    sets that are made first, for so many of their `slots`, or for all."""
+    planned: list[Planned] = []
+    rows = {scenario.name: max(scenario.row_count, 1) for scenario in plan.scenarios}
+    rows |= {each.name: max(each.rows, 1) for each in plan.made}
+    parts = {**({each.name: each.rows for each in plan.made} if slots is None else slots), **cases}
+    for count in plan.calls:
+        if count.scenario not in parts:
+            continue
+        part, whole = parts[count.scenario], rows[count.scenario]
+        times = math.prod(models.get(role, 1) for role in count.times)
+        if count.pairs is not None:
+            several = models.get(count.pairs, 1)
+            times *= several * (several - 1)
+        least, calls, most = (each * part // whole for each in (count.least, count.calls, count.most))
+        if count.row is not None and part < whole:  # which of the rows they are is not known here
+            fewest, widest = count.row
+            least = max(fewest * part, count.least - widest * (whole - part))
+            most = min(widest * part, count.most)
+            calls = min(max(calls, least), most)
+        least, calls, most = least * times, calls * times, most * times
+        planned.append(Planned(count.scenario, count.step, count.role, count.arms, least, calls, most))
+    return planned
+
+
+def planned_calls(plan: Plan, cases: Mapping[str, int], models: Mapping[str, int]) -> dict[str, dict[str, int]]:
+    """Model calls by scenario and role, for so many cases of each scenario and so many models in each role."""
+    planned: dict[str, dict[str, int]] = {}
+    for each in planned_steps(plan, cases, models):
+        if each.place in cases:
+            by_role = planned.setdefault(each.place, {})
+            by_role[each.role] = by_role.get(each.role, 0) + each.calls
+    return planned

@@ -1,0 +1,196 @@
+"""Finds data files beside a spec, in the data folders and among what was fetched from the Hugging Face Hub."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from tripos_compiler.data import DataError, FoundFile
+from tripos_compiler.diagnostics import nearest
+from tripos_runtime.datasets.formats import document_in, placed_in, rows_in, unpacked_digest
+
+WILD = re.compile(r"(\{\w+\}|\*)")
+MOST_NAMES = 1000
+"""So many names of a folder are looked at for one like a name that is not there."""
+SHIPPED = "data"
+"""The folder beside a spec that has what comes with it."""
+RELEASED, RELEASED_SPEC = "manifest.sha256", "spec"
+"""What makes a folder that of a release, and the folder in it for the spec."""
+HUB = "hf://"
+"""Begins the name of a file of a data set on the Hugging Face Hub: `hf://owner/name/path`."""
+
+
+@dataclass(frozen=True)
+class DataFolders:
+    """Looks for a source first beside the spec that names it, then in each of `folders`, and last in the folder `data`
+    beside the spec, which has what comes with a benchmark. A spec that lies in a release is looked after by what was
+    released with it before anything else is."""
+
+    folders: tuple[Path, ...] = ()
+
+    def find(self, source: str, near: str) -> list[FoundFile]:
+        """The files that `source` means, sorted by path. `*` matches within a name, `{field}` also captures it, and
+        where it stands twice it matches the same text.
+
+        Nothing is fetched: `hf://owner/name/path` is looked for as `hf/owner/name/path`, like any other path.
+
+        Raises `DataError` where there is none.
+        """
+        path = Path(_fetched(source) if source.startswith(HUB) else source)
+        folders = (_fixed(path),) if path.is_absolute() else self._around(Path(near).parent)
+        inside = path.relative_to(folders[0]) if path.is_absolute() else path
+        for folder in folders:
+            found = _matching(folder, inside.as_posix())
+            if found:
+                return [_file(folder, path, captures) for path, captures in found]
+        places = ", ".join(f"`{folder}`" for folder in folders)
+        close = next(filter(None, (_nearest(folder, inside) for folder in folders)), None)
+        if close is not None:
+            help_ = f"did you mean `{close}`?"
+        else:
+            help_ = "check the path" if path.is_absolute() else "give the folder that holds it with --data DIR"
+        if source.startswith(HUB) and (close is None or close.endswith("/")):
+            help_ = _fetch(inside, (folders[0], *self.folders)[-1])
+        raise DataError(f"no file `{inside.as_posix()}` in {places}", help_)
+
+    def _around(self, beside: Path) -> tuple[Path, ...]:
+        """The folders that are looked in, in order, for a spec that lies in `beside`."""
+        shipped = [each for each in (beside / SHIPPED,) if each.is_dir()]
+        released = _released(beside)
+        if released is not None:
+            return (beside, *released, *shipped, *(each for each in self.folders if each not in released))
+        return (beside, *self.folders, *shipped)
+
+    def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
+        """The raw records of a file. Raises `DataError` with the line where one cannot be read."""
+        return rows_in(Path(file.location), file.path)
+
+    def document(self, file: FoundFile) -> Any:
+        """What a JSON or YAML file says. Raises `DataError`."""
+        return document_in(Path(file.location), file.path)
+
+    def placed(self, file: FoundFile) -> Any:
+        """What a JSON or YAML file says, with the lines of its texts. Raises `DataError`."""
+        return placed_in(Path(file.location), file.path)
+
+
+def _released(beside: Path) -> tuple[Path, ...] | None:
+    """The folder with the data from elsewhere of the release that a folder lies in; None where it lies in none."""
+    for folder in (beside, *beside.parents):
+        if folder.name == RELEASED_SPEC and (folder.parent / RELEASED).is_file():
+            return (folder.parent / SHIPPED,)
+    return None
+
+
+def _fetched(source: str) -> str:
+    """Where a file of the Hub lies once it was fetched: `hf/owner/name/path`."""
+    inside = source.removeprefix(HUB).strip("/").removeprefix("datasets/")
+    if inside.count("/") < 2 or ".." in inside.split("/"):
+        raise DataError(f"`{source}` names no file of a data set", "write `hf://owner/name/path`")
+    return f"hf/{inside}"
+
+
+def _fetch(inside: Path, folder: Path) -> str:
+    """How a file of the Hub is fetched into a data folder."""
+    _, owner, name, *rest = inside.parts
+    path = "/".join(rest)
+    what = f"--include '{re.sub(r'{.*?}', '*', path)}'" if _is_wild(path) else path
+    into = (folder / "hf" / owner / name).as_posix()
+    return f"fetch it: `hf download {owner}/{name} {what} --repo-type dataset --local-dir {into}`"
+
+
+def _file(folder: Path, path: Path, captures: dict[str, str]) -> FoundFile:
+    try:
+        with path.open("rb") as file:
+            sha256 = hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise DataError(f"cannot read {path}: {error.strerror}", "check its permissions") from error
+    return FoundFile(path.relative_to(folder).as_posix(), str(path), sha256, captures, unpacked_digest(path))
+
+
+def _matching(folder: Path, source: str) -> list[tuple[Path, dict[str, str]]]:
+    """The files below a folder that a relative path means, and what it captures of their names."""
+    if not _is_wild(source):
+        return [(folder / source, {})] if (folder / source).is_file() else []
+    pattern = "".join("*" if _is_wild(part) else glob.escape(part) for part in WILD.split(source))
+    regex = re.compile(_regex(source))
+    found: list[tuple[Path, dict[str, str]]] = []
+    for name in sorted(glob.glob(str(Path(glob.escape(str(folder))) / pattern))):  # noqa: PTH207
+        match = regex.fullmatch(Path(name).relative_to(folder).as_posix())
+        if match and Path(name).is_file():
+            found.append((Path(name), match.groupdict()))
+    return found
+
+
+def _is_wild(source: str) -> bool:
+    return any(part == "*" or _captured(part) for part in WILD.split(source))
+
+
+def _captured(part: str) -> str | None:
+    """The field that a part of a name is captured as; `{1a}` cannot name one and stands for itself."""
+    name = part[1:-1]
+    return name if part == f"{{{name}}}" and name.isidentifier() else None
+
+
+def _regex(source: str) -> str:
+    regex = ""
+    for part in WILD.split(source):
+        name = _captured(part)
+        if name is None:
+            regex += "[^/]*" if part == "*" else re.escape(part)
+        else:
+            group = f"(?P<{name}>"
+            regex += f"(?P={name})" if group in regex else f"{group}[^/]+?)"
+    return regex
+
+
+def _fixed(path: Path) -> Path:
+    """The folder of an absolute path up to its first part that is not a plain name, or that holds its file."""
+    return next((folder for folder in reversed(path.parents) if _is_wild(folder.name)), path).parent
+
+
+def _nearest(folder: Path, source: Path) -> str | None:
+    """A path like `source` that a folder does hold, or as much of one as it holds; None where nothing is like it."""
+    kept = Path()
+    for place, part in enumerate(source.parts, 1):
+        name: str | None = part
+        if not _is_wild(part) and not (folder / kept / part).exists():
+            inner = place < len(source.parts)  # something lies below it, so it is a folder
+            try:
+                there = islice((folder / kept).iterdir(), MOST_NAMES)
+                name = nearest(part, (each.name for each in there if not inner or each.is_dir()))
+            except OSError:
+                name = None
+        if name is None:
+            break
+        kept /= name
+    if _matching(folder, kept.as_posix()):
+        return kept.as_posix()
+    return f"{kept.as_posix()}/" if kept.parts != source.parts[: len(kept.parts)] else None
+
+
+def files_of(
+    reader: DataFolders, source: str, spec_files: tuple[str, ...], wanted: Mapping[str, str]
+) -> Iterator[FoundFile]:
+    """The files of a data set again, at run time: those that were compiled, by path and SHA-256 (`wanted`).
+
+    Raises `DataError` where one has gone or changed since.
+    """
+    found: dict[tuple[str, str], FoundFile] = {}
+    for near in {Path(spec_file).parent: spec_file for spec_file in spec_files}.values():
+        if all(each in found for each in wanted.items()):
+            break
+        try:
+            found.update({(file.path, file.sha256): file for file in reader.find(source, near)})
+        except DataError:
+            continue
+    for path, sha256 in wanted.items():
+        if (path, sha256) not in found:
+            raise DataError(f"`{path}` changed while the run was starting", "run again")
+        yield found[path, sha256]

@@ -1,0 +1,328 @@
+"""The formats of data files: JSON Lines, JSON, CSV, Parquet, Arrow and Excel to records; JSON and YAML to documents.
+
+The layout is told from the content where the name misleads: a `.json` file may hold JSON Lines. What ends in `.gz` or
+`.zst` is decompressed on the way.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import re
+import sys
+import zlib
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, cast
+
+import orjson
+
+from tripos_compiler.data import DataError, Placed
+from tripos_runtime.datasets.tabular import delimited_rows
+
+ROWS = ".jsonl, .json, .csv, .tsv, .parquet, .arrow, .feather or .xlsx"
+DOCUMENTS = ".json or .yaml"
+PACKED = (".gz", ".zst")
+LONE = re.compile(rb"\\(?:u|U0000)[dD][89a-fA-F]")
+"""Half of a surrogate pair, escaped: a text that was cut between the two is written so."""
+BROKEN = (OSError, EOFError, UnicodeDecodeError, zlib.error)
+"""What reading a damaged file may raise."""
+
+
+def rows_in(path: Path, shown: str) -> Iterator[dict[str, Any]]:
+    """The records of a file, one at a time; `shown` is what the file is called in messages. Raises `DataError`."""
+    try:
+        match _format(path):
+            case ".jsonl" | ".json" | ".ndjson":
+                yield from _json(path, shown)
+            case ".csv":
+                yield from delimited_rows(lambda: _opened(path), shown)
+            case ".tsv":
+                yield from delimited_rows(lambda: _opened(path), shown, "\t")
+            case ".parquet":
+                yield from _parquet(path, shown)
+            case ".arrow" | ".feather" | ".ipc":
+                yield from _arrow(path, shown)
+            case ".xlsx":
+                from tripos_runtime.datasets.tabular import workbook_rows
+
+                yield from workbook_rows(path, shown)
+            case suffix:
+                raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {ROWS}")
+    except BROKEN as error:
+        raise _broken(path, shown, error) from error
+
+
+def document_in(path: Path, shown: str) -> Any:
+    """What a JSON or YAML file says. A mapping in which a name stands twice is a list of mappings of one name each, so
+    that neither is lost. Raises `DataError`."""
+    try:
+        match _format(path):
+            case ".json":
+                with _opened(path) as file:
+                    text = file.read()
+                document = _json_document(text, shown)
+            case ".yaml" | ".yml":
+                with _opened(path) as file:
+                    text = file.read()
+                document = _yaml_document(text.decode("utf-8-sig"), shown)
+            case suffix:
+                raise DataError(f"`{shown}`: the format `{suffix}` is not known", f"use {DOCUMENTS}")
+        return _without_halves(document) if LONE.search(text) else document
+    except BROKEN as error:
+        raise _broken(path, shown, error) from error
+
+
+def placed_in(path: Path, shown: str) -> Any:
+    """As `document_in`, and every text is `Placed`, where the lines can be told. Raises `DataError`.
+
+    The lines of JSON are told by reading it as YAML, of which it is a part but for tabs; where that does not come to
+    the same, texts have no lines.
+    """
+    plain = document_in(path, shown)
+    try:
+        with _opened(path) as file:
+            text = file.read().decode("utf-8-sig")
+        placed = _yaml_document(text.replace("\t", " ") if _format(path) == ".json" else text, shown, placed=True)
+    except (DataError, UnicodeDecodeError):
+        return plain
+    return placed if placed == plain else plain
+
+
+def unpacked_digest(path: Path) -> str | None:
+    """The SHA-256 of what a compressed file holds; None of any other, and of one that is damaged."""
+    if path.suffix.casefold() not in PACKED:
+        return None
+    found = hashlib.sha256()
+    with suppress(*BROKEN), _opened(path) as file:
+        while piece := file.read(1 << 20):
+            found.update(piece)
+        return found.hexdigest()
+    return None
+
+
+def _broken(path: Path, shown: str, error: BaseException) -> DataError:
+    if isinstance(error, UnicodeDecodeError):
+        return _other_encoding(path, shown)
+    return DataError(f"cannot read {shown}: {error}", "check that the file is whole")
+
+
+def _other_encoding(path: Path, shown: str) -> DataError:
+    """What to say of a text that is not UTF-8: how spreadsheets and editors save it so."""
+    help_ = "save it as UTF-8; in a spreadsheet that is `CSV UTF-8`"
+    with _opened(path) as file:
+        for number, line in enumerate(file, 1):
+            if number == 1 and line.startswith((b"\xff\xfe", b"\xfe\xff")):
+                return DataError(f"{shown} is UTF-16, not UTF-8", help_)
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                byte = f"0x{line[error.start]:02x}"
+                return DataError(f"line {number} of {shown} is not UTF-8: no text has the byte {byte} there", help_)
+    return DataError(f"{shown} is not UTF-8", help_)
+
+
+def _format(path: Path) -> str:
+    """The suffix that tells the format: `.csv` of `a.csv.gz`."""
+    suffix = path.suffix.casefold()
+    return Path(path.stem).suffix.casefold() if suffix in PACKED else suffix
+
+
+def _opened(path: Path) -> IO[bytes]:
+    """The bytes of a file, decompressed."""
+    match path.suffix.casefold():
+        case ".gz":
+            return cast("IO[bytes]", gzip.open(path, "rb"))
+        case ".zst":
+            import pyarrow
+
+            return io.BufferedReader(pyarrow.input_stream(str(path), compression="zstd"))
+    return path.open("rb")
+
+
+# --- JSON ---
+
+
+def _json(path: Path, shown: str) -> Iterator[dict[str, Any]]:
+    with _opened(path) as file:
+        first = next((line for line in file if line.strip()), b"")
+    if first.lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+        yield from _array(path, shown)
+        return
+    with _opened(path) as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                record = _record(_loads(line.strip(), shown, number), shown, number)
+            except DataError:
+                if number > 1:
+                    raise
+                with _opened(path) as again:  # one JSON object over several lines
+                    record = _record(_loads(again.read(), shown, 1), shown, 1)
+                yield record
+                return
+            yield record
+
+
+def _array(path: Path, shown: str) -> Iterator[dict[str, Any]]:
+    """The records of an array, each let go of as it is handed on, for those who keep it keep it in their own form."""
+    with _opened(path) as file:
+        values = _loads(file.read(), shown, 1)
+    values.reverse()
+    for number in range(1, len(values) + 1):
+        yield _record(values.pop(), shown, number)
+
+
+def _loads(text: bytes, shown: str, number: int) -> Any:
+    text = text.removeprefix(b"\xef\xbb\xbf")
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        with suppress(ValueError, RecursionError):
+            if LONE.search(text):
+                return _without_halves(json.loads(text, parse_constant=_refuse))
+        line = number + error.lineno - 1
+        raise DataError(f"line {line} of {shown} is not JSON: {error.msg}", "mend that line") from error
+
+
+def _without_halves(value: Any) -> Any:
+    """A value with U+FFFD for every half of a surrogate pair that stands alone: what no file in UTF-8 can hold."""
+    match value:
+        case str():
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        case list():
+            return [_without_halves(each) for each in value]
+        case dict():
+            return {_without_halves(name): _without_halves(each) for name, each in value.items()}
+        case _:
+            return value
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(constant)  # `NaN` and the like are no JSON
+
+
+def _record(value: Any, shown: str, number: int) -> dict[str, Any]:
+    if isinstance(value, dict):
+        return value
+    kind = {"list": "list", "str": "text"}.get(type(value).__name__, "bare value")
+    raise DataError(f"record {number} of {shown} is a {kind}, not an object", "every record needs named columns")
+
+
+# --- tables ---
+
+
+def _parquet(path: Path, shown: str) -> Iterator[dict[str, Any]]:
+    import pyarrow
+    import pyarrow.parquet
+
+    try:
+        file = pyarrow.parquet.ParquetFile(path)
+        for batch in file.iter_batches():
+            yield from _rows_of(batch, shown)
+    except pyarrow.ArrowException as error:
+        raise DataError(f"cannot read {shown}: {error}", "check that it is a Parquet file") from error
+
+
+def _rows_of(batch: Any, shown: str) -> list[dict[str, Any]]:
+    """The rows of a batch of columns, which may hold dates and durations that Python has no value for."""
+    try:
+        return cast("list[dict[str, Any]]", batch.to_pylist())
+    except (OverflowError, ValueError) as error:
+        raise DataError(f"{shown} holds a value that cannot be read: {error}", "store it as text") from error
+
+
+def _arrow(path: Path, shown: str) -> Iterator[dict[str, Any]]:
+    """The rows of an Arrow IPC file or stream; Feather files are the former."""
+    import pyarrow
+    import pyarrow.ipc
+
+    try:
+        with pyarrow.OSFile(str(path)) as source:
+            if source.read(6) == b"ARROW1":
+                source.seek(0)
+                file = pyarrow.ipc.open_file(source)
+                for number in range(file.num_record_batches):
+                    yield from _rows_of(file.get_batch(number), shown)
+            else:
+                source.seek(0)
+                for batch in pyarrow.ipc.open_stream(source):
+                    yield from _rows_of(batch, shown)
+    except pyarrow.ArrowException as error:
+        raise DataError(f"cannot read {shown}: {error}", "check that it is an Arrow IPC or Feather file") from error
+
+
+# --- documents ---
+
+
+def _mapping(pairs: list[tuple[Any, Any]]) -> Any:
+    """A mapping of pairs; where a name stands twice, a list with a mapping for each."""
+    names = [name for name, _ in pairs]
+    return dict(pairs) if len(set(names)) == len(names) else [{name: value} for name, value in pairs]
+
+
+def _json_document(text: bytes, shown: str) -> Any:
+    try:
+        return json.loads(text.decode("utf-8-sig"), object_pairs_hook=_mapping)
+    except json.JSONDecodeError as error:
+        raise DataError(f"line {error.lineno} of {shown} is not JSON: {error.msg}", "mend that line") from error
+    except ValueError as error:  # Python reads no number of more digits than these
+        message = f"{shown} has a number of more than {sys.get_int_max_str_digits():,} digits"
+        raise DataError(message, "put it in quotation marks") from error
+    except RecursionError as error:
+        raise DataError(f"{shown} is nested too deeply to be read", "check the file") from error
+
+
+def _yaml_document(text: str, shown: str, *, placed: bool = False) -> Any:
+    """What a text in YAML says; with `placed`, its texts know their lines."""
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        """Plain values only. An alias would make one piece stand in several places, and a small file a huge one."""
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                event = self.peek_event()  # type: ignore[no-untyped-call]
+                message = "write out what the alias stands for"
+                raise yaml.constructor.ConstructorError(None, None, message, event.start_mark)
+            return super().compose_node(parent, index)
+
+        def construct_object(self, node: Any, deep: bool = False) -> Any:
+            """What is written like a date or a number and is none that Python has must be marked as a text."""
+            try:
+                value = super().construct_object(node, deep)
+                str(value if isinstance(value, int) else "")  # `1:59:59…` comes to a number that none can print
+            except ValueError as error:
+                message = f"{error}; in quotation marks it is a text"
+                raise yaml.constructor.ConstructorError(None, None, message, node.start_mark) from error
+            return value
+
+    def mapping(loader: yaml.SafeLoader, node: yaml.MappingNode) -> Any:
+        return _mapping([(_key(loader, key), loader.construct_object(value, deep=True)) for key, value in node.value])
+
+    def with_line(loader: yaml.SafeLoader, node: yaml.ScalarNode) -> Placed:
+        return Placed(loader.construct_scalar(node), node.start_mark.line + 1)
+
+    Loader.add_constructor("tag:yaml.org,2002:map", mapping)
+    if placed:
+        Loader.add_constructor("tag:yaml.org,2002:str", with_line)
+    try:
+        return yaml.load(text, Loader)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        where = f"line {mark.line + 1} of {shown}" if mark is not None else shown
+        raise DataError(f"{where} is not YAML: {error.problem}", "mend that line") from error
+    except yaml.YAMLError as error:
+        raise DataError(f"{shown} is not YAML: {error}", "check the file") from error
+    except RecursionError as error:
+        raise DataError(f"{shown} is nested too deeply to be read", "check the file") from error
+
+
+def _key(loader: Any, node: Any) -> Any:
+    """A name of a mapping; one that is itself a list or mapping is told as text, for nothing can be looked up by it."""
+    key = loader.construct_object(node, deep=True)
+    return key if isinstance(key, str | int | float | bool | None) else str(key)

@@ -1,0 +1,184 @@
+"""The rows and trees of a plan: streamed where a scenario runs over them, kept where every case looks into them.
+
+Shots, and expressions that take a data set or a tree as a value, look into the same rows for every case.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Generic, TypeVar
+
+from tripos_compiler.data import DataError
+from tripos_compiler.plan import Axis, Dataset, Expr, Plan, Shots, Tree
+from tripos_compiler.semantics.evaluate import DATA, TREES, Unavailable, equal, evaluate
+from tripos_compiler.semantics.names import exprs_of, names_in
+from tripos_compiler.semantics.rows import Misfit, item_id, read_row
+from tripos_compiler.semantics.trees import joined_trees, read_tree
+from tripos_runtime.datasets.conditions import SCALAR, Same, Split, places_by_value, split
+from tripos_runtime.datasets.data_folders import DataFolders, files_of
+from tripos_runtime.datasets.row_store import MadeData, Origins
+
+Value = TypeVar("Value")
+
+Origin = tuple[str, int]
+"""Where a row stands: the SHA-256 of its file, and its number there, counted from 1."""
+
+
+@dataclass(frozen=True)
+class SourceRow:
+    """A typed row and where it stands."""
+
+    values: Mapping[str, Any]
+    origin: Origin
+    origins: Origins | None = None
+    """How it was made, where it was."""
+
+    @cached_property
+    def item_id(self) -> str:
+        """The name of what the row says."""
+        return item_id(self.values)
+
+
+@dataclass(frozen=True)
+class Sources:
+    """Reads what a plan was compiled from: files beside `spec_files`, the paths of the spec's files, and in the folders
+    of the reader. A file that changed since raises `DataError`."""
+
+    plan: Plan
+    reader: DataFolders
+    spec_files: tuple[str, ...]
+    axes: Mapping[str, Axis]
+    made: MadeData = field(default_factory=MadeData)
+    """The rows of data sets that are made, once they are."""
+    public: dict[str, tuple[SourceRow, ...]] = field(default_factory=dict)
+    """The rows of data sets whose files are not here, since others of their rows are withheld."""
+    _places: dict[tuple[str, str, int], tuple[Same, list[Any], dict[Any, list[int]] | None]] = field(
+        default_factory=dict
+    )
+
+    def rows_of(self, name: str, scenario: str | None = None) -> Iterator[SourceRow]:
+        """The rows of a data set, whether it is read or was made; of one that was made those that a scenario runs
+        over."""
+        if not any(each.name == name for each in self.plan.made):
+            yield from self.stream(self.plan.dataset(name))
+            return
+        for row in self.made.of(name, scenario):
+            yield SourceRow(row.values, (name, row.place), row.origins)
+
+    def key_of(self, name: str) -> Expr | None:
+        """What rows of a data set that belong together have in common."""
+        read = {each.name: each.key for each in self.plan.datasets}
+        return {**read, **{each.name: each.key for each in self.plan.made}}[name]
+
+    def stream(self, dataset: Dataset) -> Iterator[SourceRow]:
+        """The rows of a data set in the order of its files, those that repeat another left out. Nothing is kept."""
+        if dataset.name in self.public:
+            yield from self.public[dataset.name]
+            return
+        wanted = {file.path: file.sha256 for file in dataset.files}
+        repeats = {(file.path, number) for file in dataset.files for number in file.repeats}
+        for file in files_of(self.reader, dataset.source, self.spec_files, wanted):
+            for number, record in enumerate(self.reader.rows(file), 1):
+                if (file.path, number) in repeats:
+                    continue
+                row = read_row(dataset, {**file.captures, **record}, self.axes)
+                if isinstance(row, Misfit):
+                    raise AssertionError(f"row of {file.path} did not fit after compilation: {row}")
+                yield SourceRow(row, (file.sha256, number))
+
+    @cached_property
+    def rows(self) -> Mapping[str, tuple[SourceRow, ...]]:
+        """The rows of every data set by its name, each read when it is first asked for."""
+        return Kept(lambda name: tuple(self.rows_of(name)))
+
+    @cached_property
+    def examples(self) -> Examples:
+        """What is known of shots whatever the case."""
+        return Examples()
+
+    def places(self, dataset: str, alias: str, same: Same, value: Any) -> list[int]:
+        """The places of the rows of a data set for which an equality with this value holds, in order."""
+        key = (dataset, alias, id(same))  # which is kept, so that its id names it
+        if key not in self._places:
+            values = [_value(same.element, {alias: row.values}) for row in self.rows[dataset]]
+            self._places[key] = (same, values, places_by_value(values))
+        _, values, known = self._places[key]
+        if known is not None and isinstance(value, SCALAR):
+            return known.get(value, [])
+        return [place for place, each in enumerate(values) if each is not None and equal(each, value)]
+
+    @cached_property
+    def names(self) -> Mapping[str, Any]:
+        """What expressions see of data sets and trees: `evaluate.DATA` and `evaluate.TREES`."""
+        trees = {tree.name: tree for tree in self.plan.trees}
+        data = Kept(lambda name: [row.values for row in self.rows[name]])
+        return {DATA: data, TREES: Kept(lambda name: self._tree(trees[name]))}
+
+    def _tree(self, tree: Tree) -> Mapping[str, Any]:
+        wanted = {file.path: file.sha256 for file in tree.files} or {tree.path: tree.sha256}
+        read = []
+        for file in files_of(self.reader, tree.source, self.spec_files, wanted):
+            found = read_tree(self.reader.document(file))
+            if found.faults:
+                raise DataError(f"{file.path}: {found.faults[0].message}", found.faults[0].help)
+            read.append(found.tree)
+        joined = joined_trees(read)
+        if isinstance(joined, str):
+            raise DataError(f"`{joined}` is at the top of two files of `{tree.name}`", "put the two together")
+        return joined.branches
+
+
+def _value(expr: Expr, names: Mapping[str, Any]) -> Any:
+    """What an expression of a row alone says; None where it says nothing."""
+    try:
+        return evaluate(expr, names)
+    except Unavailable:
+        return None
+
+
+@dataclass(frozen=True)
+class Parted:
+    """What is known of some shots whatever the case: their condition in parts, and whether their texts hang on the row
+    that is shown `alone`. If so, they are kept by language and by where the row stands."""
+
+    shots: Shots
+    where: Split
+    alone: bool
+    texts: dict[tuple[str, Origin], tuple[str, str]] = field(default_factory=dict)
+
+
+class Examples(dict[int, Parted]):
+    """Shots by their id, which names them as long as they are kept here."""
+
+    def of(self, shots: Shots) -> Parted:
+        """What is known of some shots, found out when they are first asked for."""
+        if id(shots) not in self:
+            named = {name for expr in exprs_of((shots.prompt, shots.reply)) for name in names_in(expr)}
+            self[id(shots)] = Parted(shots, split(shots.where, shots.alias), named <= {shots.alias})
+        return self[id(shots)]
+
+
+@dataclass(frozen=True)
+class Kept(Mapping[str, Value], Generic[Value]):
+    """A mapping that makes a value when it is first looked up, and keeps it; it lists those that were.
+
+    >>> kept = Kept(lambda name: [name])
+    >>> kept["a"], kept["a"] is kept["a"], len(kept)
+    (['a'], True, 1)
+    """
+
+    make: Callable[[str], Value]
+    _made: dict[str, Value] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> Value:
+        if name not in self._made:
+            self._made[name] = self.make(name)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._made)
+
+    def __len__(self) -> int:
+        return len(self._made)

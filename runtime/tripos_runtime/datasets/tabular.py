@@ -1,0 +1,174 @@
+"""CSV and TSV to records, as spreadsheets of any country write them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import warnings
+import zipfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from datetime import date, datetime, time
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+from xml.etree.ElementTree import ParseError
+
+from tripos_compiler.data import DataError
+from tripos_compiler.semantics.rows import EMPTY_CELL
+
+if TYPE_CHECKING:
+    from openpyxl.worksheet.worksheet import Worksheet
+
+
+SHOWN = "visible"
+RESAVE = "open it in a spreadsheet program, and save it as .xlsx once more"
+
+
+def workbook_rows(path: Path, shown: str) -> Iterator[dict[str, Any]]:
+    """The rows below the first row of a sheet, which has the names of the columns. Rows and columns with nothing in
+    them are left out; an empty cell is `None`, a date its text in ISO 8601, a formula what it came to.
+
+    `shown` is what the file is called in messages. Raises `DataError`.
+    """
+    from openpyxl.utils.exceptions import InvalidFileException
+
+    try:
+        # What openpyxl warns of, such as a missing style, is nothing that a row has.
+        with path.open("rb") as file, path.open("rb") as again, warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = list(_found(file, again, shown))
+    except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, TypeError, ParseError) as error:
+        told = " ".join(str(error).split())
+        raise DataError(f"cannot read {shown} ({told})", RESAVE) from error
+    yield from found
+
+
+def _found(file: IO[bytes], again: IO[bytes], shown: str) -> Iterator[dict[str, Any]]:
+    from openpyxl import load_workbook
+
+    # Row by row: whole columns may be formatted, a million cells each.
+    values = load_workbook(file, read_only=True, data_only=True)
+    formulas = load_workbook(again, read_only=True)
+    columns: list[str] | None = None
+    for sheet in values.worksheets:
+        lines = sheet.iter_rows(values_only=True)
+        names = _names(next(lines, ()), f"{shown}, sheet {sheet.title}") if sheet.sheet_state == SHOWN else []
+        if any(names) and columns in (None, names):
+            columns = names
+            yield from _rows(lines, formulas[sheet.title], names, shown)
+
+
+def _names(line: Sequence[Any], where: str) -> list[str]:
+    """The names of the columns, empty for those without one. Raises `DataError` where a name stands twice."""
+    names = ["" if value is None else str(_plain(value)).strip() for value in line]
+    while names and not names[-1]:
+        names.pop()
+    twice = next((name for place, name in enumerate(names) if name and name in names[:place]), None)
+    if twice is not None:
+        raise DataError(f"two columns of {where} are called `{twice}`", "give each column a name of its own")
+    return names
+
+
+def _rows(
+    lines: Iterator[Sequence[Any]], formulas: Worksheet, names: Sequence[str], shown: str
+) -> Iterator[dict[str, Any]]:
+    told = formulas.iter_rows(min_row=2, values_only=True)
+    for number, (line, written) in enumerate(zip(lines, told, strict=False), 2):
+        row: dict[str, Any] = {}
+        for place, name in enumerate(names):
+            value = line[place] if place < len(line) else None
+            if value is None and place < len(written) and written[place] is not None:
+                # A program that only wrote the formula did not say what it comes to; it is no empty cell.
+                message = f"row {number} of {shown} has a formula under `{name}` whose value was not saved"
+                raise DataError(message, RESAVE)
+            if name:
+                row[name] = _plain(value)
+        if any(value is not None for value in row.values()):
+            yield row
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON knows it. A text has the characters that a workbook can only escape."""
+    match value:
+        case datetime() | date() | time():
+            return value.isoformat()
+        case str():
+            from openpyxl.utils.escape import unescape
+
+            return unescape(value) or None
+        case None | bool() | int() | float():
+            return value
+        case _:
+            return str(value)
+
+
+LONGEST_CELL = 2**31 - 1
+"""The longest text that a cell may hold, in characters."""
+OTHERS = (";", "\t")
+"""What parts the cells of a `.csv` where commas are part of numbers, besides the comma."""
+TWICE = 'a quotation mark inside of a cell is written twice, and the cell stands in quotation marks: `"say ""A"""`'
+
+Opened = Callable[[], IO[bytes]]
+"""Opens the file, from its beginning."""
+
+
+def delimited_rows(opened: Opened, shown: str, delimiter: str | None = None) -> Iterator[dict[str, Any]]:
+    """The records of a file, named by its first line; without a `delimiter` it is told from that line.
+
+    A cell that a short row lacks is None. A row with more in it than there are columns is refused, for what is too much
+    may well be the end of a text with a comma in it. Raises `DataError`, and what reading a damaged file raises.
+
+    >>> list(delimited_rows(lambda: io.BytesIO(b"name;marks\\nAnna;1,5\\n"), "a.csv"))
+    [{'name': 'Anna', 'marks': '1,5'}]
+    """
+    csv.field_size_limit(LONGEST_CELL)
+    mark = delimiter or _delimiter(opened)
+    with closing(_text(opened)) as file:
+        reader = csv.DictReader(file, strict=True, delimiter=mark)
+        begin = 1
+        while True:
+            try:
+                begin = reader.line_num + 1 if reader.fieldnames else 1
+                row = next(reader, None)
+            except csv.Error as error:
+                raise _misquoted(shown, begin, error) from error
+            if row is None:
+                return
+            surplus: Any = row.pop(None, [])  # what is over stands under no name
+            if any(cell.strip() for cell in surplus):
+                raise _too_long(shown, begin, len(row), len(row) + len(surplus), mark)
+            yield {name: EMPTY_CELL if cell == "" else cell for name, cell in row.items()}
+
+
+def _text(opened: Opened) -> IO[str]:
+    return io.TextIOWrapper(opened(), encoding="utf-8-sig", newline="")
+
+
+def _delimiter(opened: Opened) -> str:
+    """The comma, unless the first line is one cell by it and several by another."""
+    if _columns(opened, ",") > 1:
+        return ","
+    best = max(OTHERS, key=lambda mark: _columns(opened, mark))
+    return best if _columns(opened, best) > 1 else ","
+
+
+def _columns(opened: Opened, delimiter: str) -> int:
+    with closing(_text(opened)) as file:
+        try:
+            return len(next(csv.reader(file, strict=True, delimiter=delimiter), []))
+        except csv.Error:
+            return 0
+
+
+def _misquoted(shown: str, line: int, error: csv.Error) -> DataError:
+    if "end of data" in str(error):
+        return DataError(f"line {line} of {shown}: a quotation mark is never closed", f"close it; {TWICE}")
+    if "expected after" in str(error):
+        return DataError(f"line {line} of {shown}: text stands behind a closing quotation mark", TWICE)
+    return DataError(f"line {line} of {shown} cannot be read: {error}", "mend that line")
+
+
+def _too_long(shown: str, line: int, columns: int, cells: int, mark: str) -> DataError:
+    named = "tab" if mark == "\t" else f"`{mark}`"
+    message = f"line {line} of {shown} has {cells} cells, its first line {columns}"
+    return DataError(message, f"put a text that has a {named} in it in quotation marks, or name the column")

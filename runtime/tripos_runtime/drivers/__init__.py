@@ -1,0 +1,1 @@
+"""Drivers: the run itself, and replies that were recorded elsewhere."""

@@ -1,0 +1,95 @@
+"""The bindings of a run: what its results are named by apart from their items, which tells its rows from all others.
+
+A result is named by its fingerprint, its item and everything that it builds on: replies of whichever models fill the
+roles, which sample of each, who judged, and who made the data sets that are looked into. Its *binding* is that name
+without the item. So the rows of a run are those of its items whose binding is one of its own, whatever else is there.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from tripos_compiler.plan import Ask, Column, Compare, Converse, Grade, Plan, Scenario, Score
+from tripos_runtime.drivers.lookup import wirings
+from tripos_runtime.program.pairs import Pair
+from tripos_runtime.program.units import Unit, Wiring
+from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.provenance import making_binding
+
+
+class Bound(NamedTuple):
+    """Results that a run yields of each of its items in a scenario: by fingerprint and binding. `model` is the compared
+    model that they are about, and `other` the one that it is compared with; rows about no compared model are listed
+    once for each, and what is made for data sets has none."""
+
+    scenario: str
+    fingerprint: str
+    binding: str
+    model: str | None = None
+    other: str | None = None
+
+
+def bound(plan: Plan, binding: Binding, scenarios: Iterable[Scenario]) -> list[Bound]:
+    """Everything that a run of some scenarios of a plan yields, sorted."""
+    found: set[Bound] = set()
+    for scenario, every in wirings(scenarios, plan, binding).items():
+        for wiring in every:
+            found.update(_of_wiring(scenario, wiring))
+    for made in plan.made:
+        place = made.scenario or made.name
+        for fingerprint in made.fingerprints:
+            found.add(Bound(place, fingerprint, making_binding(plan, made, fingerprint, binding.answering)))
+    return sorted(found, key=lambda each: tuple(part or "" for part in each))
+
+
+def given_bindings(plan: Plan, binding: Binding) -> dict[tuple[str, str], str]:
+    """The binding of what is said of a reply outside the run, by the fingerprint of the step in whose place it stands
+    and the binding of the reply. Where the step builds on several replies beside it, on the first of these."""
+    found: dict[tuple[str, str], str] = {}
+    for every in wirings(plan.scenarios, plan, binding).values():
+        for wiring in every:
+            for number, model in itertools.product(range(wiring.samples), binding.of(binding.compared)):
+                unit = wiring.pattern(model, number)
+                for step in wiring.treatment.steps:
+                    if isinstance(step, Grade):
+                        found.setdefault((step.fingerprint, unit.samples[step.of]), unit.given_binding(step))
+    return found
+
+
+def _of_wiring(scenario: str, wiring: Wiring) -> Iterator[Bound]:
+    models = wiring.binding.of(wiring.binding.compared)
+    for number in range(wiring.samples):
+        units = [wiring.pattern(model, number) for model in models]
+        for unit in units:
+            for fingerprint, name in _of_unit(unit):
+                yield Bound(scenario, fingerprint, name, unit.model)
+        for step in wiring.compares:
+            for first, second in itertools.permutations(units, 2):
+                for fingerprint, name in _of_pair(step, Pair(step, first, second)):
+                    yield Bound(scenario, fingerprint, name, first.model, second.model)
+
+
+def _of_unit(unit: Unit) -> Iterator[tuple[str, str]]:
+    for call in unit.calls:
+        asked = call.step
+        yield (asked.fingerprint if isinstance(asked, Ask | Converse) else asked.judgement), call.name
+    for step in unit.wiring.treatment.steps:
+        match step:
+            case Converse():
+                yield step.fingerprint, unit.samples[step.name]
+            case Score() | Column():
+                yield step.fingerprint, unit.score_binding(step, None)
+            case Grade():
+                for evaluator in unit.evaluators(step):
+                    yield step.fingerprint, unit.score_binding(step, evaluator)
+                for fingerprint in (step.judgement, step.fingerprint):
+                    yield fingerprint, unit.given_binding(step)
+
+
+def _of_pair(step: Compare, pair: Pair) -> Iterator[tuple[str, str]]:
+    for call in pair.calls:
+        yield step.judgement, call.name
+    for name in pair.comparisons.values():
+        yield step.fingerprint, name

@@ -1,0 +1,261 @@
+"""Runs a plan: workers pull cases from an iterator and take them through their steps, with the ledger as memory.
+
+Nothing that was answered is asked again: what the ledger has is read from there. What arrives is in the ledger before
+anything else happens, so a run that is killed loses nothing. Memory does not grow with the run: cases are made and
+looked up in batches, and results leave with every flush.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Any
+
+import orjson
+
+from tripos_compiler.plan import Plan, digest
+from tripos_compiler.semantics.evaluate import calling
+from tripos_runtime.asking.ledger import Ledger, Work
+from tripos_runtime.asking.tally import Tally
+from tripos_runtime.datasets.cases import Case, CaseSource, Marks, Selection, planned_calls
+from tripos_runtime.drivers.lookup import Lookup, Task, wirings
+from tripos_runtime.generate.data import DataMaker
+from tripos_runtime.generate.outcomes import origin_columns
+from tripos_runtime.program.adopting import Adoption, Here, Live
+from tripos_runtime.program.case_cache import Shared, together
+from tripos_runtime.program.comparing import PairStepper
+from tripos_runtime.retrieval.collection import Shelf
+from tripos_runtime.retrieval.encoding import Encoder
+from tripos_runtime.roles.binding import Binding
+from tripos_runtime.scheduling.calling import Caller, Halted, Sleep, Stopped
+
+FLUSH_S = 2.0
+WAIT_S = 0.5
+"""Between looks at what another process works on."""
+
+
+@dataclass
+class Engine:
+    """One run. `run` returns when everything is done, when it is stopped, or when a model cannot be had at all."""
+
+    plan: Plan
+    binding: Binding
+    source: CaseSource
+    selection: Selection
+    callers: Mapping[str, Caller]
+    ledger: Ledger
+    run_id: str
+    workers: int
+    """How many units are under way at once, about."""
+    tally: Tally = field(default_factory=Tally)
+    functions: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
+    """The plug-ins of the plan by name, from `load_plugins`."""
+    shelf: Shelf | None = None
+    """Where indexes of what is looked through are kept."""
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    sleep: Sleep = asyncio.sleep
+    stopping: bool = False
+    trouble: Exception | None = None
+    """What stopped the run, if anything did."""
+    _items: int = 0
+    """How many items the ledger was told that this run has."""
+
+    def stop(self) -> None:
+        """Makes no further call; those under way are finished and kept, and then `run` returns."""
+        self.stopping = True
+        for caller in self.callers.values():
+            caller.halt()
+
+    async def run(self) -> None:
+        """Runs to the end. Raises `Stopped` where a model cannot be had, and what the ledger raises where it cannot
+        keep results; what was answered before is kept in every case."""
+        self._plan_calls()
+        chosen = self.selection.chosen(self.plan)
+        self.lookup = Lookup(self.ledger, wirings(chosen, self.plan, self.binding), self.binding)
+        work = self.ledger.work(work_name(self.plan, self.binding, self.selection, self.source.withheld))
+        self.stepper = PairStepper(
+            self.plan, self.source.sources, self.callers, self.ledger, self.tally, work, self.run_id, self.now
+        )
+        self.stepper.encoder = Encoder(
+            self.callers, self.ledger, self.tally, self.run_id, self.now, self.binding.identities
+        )
+        self.stepper.chooser.shelf = self.shelf
+        live = Live(self.plan, self.binding.answering, lambda: self.source.cases(self.selection), self.lookup.units)
+        self.stepper.adoption = Adoption(self.ledger, live)
+        flusher = asyncio.create_task(self._flush_often())
+        every_case = False
+        try:
+            await self._make(work)
+            await self._passes()
+            every_case = not self.stopping
+        finally:
+            flusher.cancel()
+            await asyncio.gather(flusher, return_exceptions=True)
+            self.ledger.flush()
+            if every_case and self.stepper.whole and self._maker.whole and self.trouble is None:
+                work.finish({"run_id": self.run_id, "items": self._items, **self.tally.summed()})
+            else:
+                work.abandon()
+        if self.trouble is not None:
+            raise self.trouble
+
+    async def _make(self, work: Work) -> None:
+        """Makes the data sets that are made."""
+        self._maker = DataMaker(
+            self.plan, self.binding, self.source, self.selection, self.callers, self.ledger, self.tally, work,
+            self.run_id, self.now, self.workers, self.functions, self.sleep, self.stop,
+            adoption=self.stepper.adoption,
+        )  # fmt: skip
+        try:
+            await self._maker.make()
+        except Halted:
+            return
+        except Exception as error:  # as of a case
+            self.trouble = self.trouble or error
+            self.stop()
+            return
+        if self._maker.makers:
+            self._plan_calls()  # now it is known how many rows there are
+
+    async def _passes(self) -> None:
+        """Goes through all cases, then again through those that someone else worked on, until there are none."""
+        if self.stopping:
+            return
+        self._marks = Marks(self.source, self.source.drawn())
+        await self._pass(self.lookup.tasks(self.source.cases(self.selection)))
+        while self.lookup.put_off and not self.stopping:
+            put_off, self.lookup.put_off = self.lookup.put_off, set()
+            self.ledger.flush()
+            self.ledger.refresh()
+            await self._pass(self.lookup.tasks(self.source.cases(self.selection), put_off))
+            self.tally.waiting = len(self.lookup.put_off)
+            if len(self.lookup.put_off) == len(put_off):
+                await self.sleep(WAIT_S)
+        self.tally.waiting = 0
+
+    async def _pass(self, tasks: Iterator[Task]) -> None:
+        """Does every task. Each is finished before a pass ends, also where another one failed."""
+        with calling(self.functions):  # coroutines keep what holds where they are made into tasks
+            workers = [asyncio.create_task(self._work(tasks)) for _ in range(self._worker_count())]
+        try:
+            await asyncio.gather(*workers)
+        finally:
+            for worker in workers:
+                worker.cancel()
+            await asyncio.gather(*workers, return_exceptions=True)
+
+    def _worker_count(self) -> int:
+        """So many cases at once as make the wanted number of calls, and two more to fill the gaps; where they hold
+        conversations no more than are looked up at once, since all their units wait."""
+        wirings = [wiring for each in self.lookup.wirings.values() for wiring in each]
+        models = len(self.binding.of(self.binding.compared))
+        fewest = min((wiring.side_by_side * models for wiring in wirings), default=1)
+        units = min((wiring.samples * models for wiring in wirings), default=1)
+        return max(-(-self.workers // units), min(-(-self.workers // fewest), self.lookup.at_once())) + 2
+
+    def _plan_calls(self) -> None:
+        models = {role: len(names) for role, names in self.binding.models.items()}
+        plan, counts = self.selection.under(self.plan), self.source.counts(self.selection)
+        for scenario, by_role in planned_calls(plan, counts, models).items():
+            for role, calls in by_role.items():
+                self.tally.planned[role, scenario] = calls
+
+    async def _work(self, tasks: Iterator[Task]) -> None:
+        while not self.stopping:
+            try:
+                task = next(tasks, None)
+                if task is None:
+                    return
+                await self._do(task)
+                self.lookup.give_back(task)
+            except asyncio.CancelledError:
+                raise
+            except Halted:
+                return
+            except Exception as error:  # the calls under way are finished
+                self.trouble = self.trouble or error
+                self.stop()
+                return
+
+    async def _do(self, task: Task) -> None:
+        shared = Shared(task.kept, task.rows, task.drafts, Here([*task.complete, *task.todo]))
+        self._add_case(task)
+        for unit in task.complete:
+            self.stepper.reuse(unit, shared)
+        if task.todo:
+            await together([self.stepper.go_through(unit, shared) for unit in task.todo])
+        if task.pairs or task.paired:
+            await self.stepper.compare(task.pairs, task.paired, shared)
+        await asyncio.sleep(0)  # let the others in where nothing had to be awaited
+
+    def _add_case(self, task: Task) -> None:
+        case = task.case
+        membership = {
+            "run_id": self.run_id,
+            "scenario": case.scenario.name,
+            "item_id": case.item_id,
+            "subsets": self._marks.of(case),
+        }
+        rows: dict[str, list[Mapping[str, Any]]] = {"run_items": [membership]}
+        if task.todo:  # otherwise whoever completed the case has kept its item
+            rows["items"] = [item_row(self.plan, case)]
+        self.ledger.keep(rows)
+        self._items += 1
+
+    async def _flush_often(self) -> None:
+        while True:
+            await asyncio.sleep(FLUSH_S)
+            try:
+                self.ledger.flush()
+            except Exception as error:  # the ledger cannot keep results: ask for no more
+                self.trouble = self.trouble or error
+                self.stop()
+                return
+
+
+def item_row(plan: Plan, case: Case) -> dict[str, Any]:
+    """The row of `items` for a case."""
+    return {
+        "item_id": case.item_id,
+        "benchmark": plan.benchmark.name,
+        "scenario": case.scenario.name,
+        "dataset": case.dataset,
+        "language": case.language,
+        "context": dict(case.context),
+        "fields": orjson.dumps(case.fields, default=sorted, option=orjson.OPT_SORT_KEYS).decode(),
+        **origin_columns(case.origins),
+    }
+
+
+def work_name(
+    plan: Plan, binding: Binding, selection: Selection, withheld: Mapping[str, frozenset[str]] = MappingProxyType({})
+) -> str:
+    """The name of everything that a run of this plan by these models over these cases consists of, without items that
+    are `withheld`."""
+    chosen: list[Any] = [selection.scenarios, selection.limit, selection.seed, dict(selection.only)]
+    if selection.subset is not None:
+        chosen.append(selection.subset.model_dump(mode="json"))
+    if withheld:
+        chosen.append({name: sorted(items) for name, items in withheld.items()})
+    if plan.subsets:
+        chosen.append("marked")  # items that were listed before they were marked are listed again
+    return digest([plan.digest, {role: list(models) for role, models in binding.answering.items()}, chosen])
+
+
+def new_run_id(now: datetime) -> str:
+    """A name for a run that sorts by when it began, also within a second: `20261121-060431-3fa9`.
+
+    >>> from datetime import UTC
+    >>> early, late = (datetime(2026, 11, 21, 6, 4, 31, part, UTC) for part in (1_000, 2_000))
+    >>> new_run_id(early) < new_run_id(late)
+    True
+    """
+    part = now.microsecond * 16**3 // 1_000_000
+    return f"{now:%Y%m%d-%H%M%S}-{part:03x}{digest([now.isoformat(), time.perf_counter_ns()])[:1]}"
+
+
+__all__ = ["Engine", "Stopped", "item_row", "new_run_id", "work_name"]

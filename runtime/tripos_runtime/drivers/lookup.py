@@ -1,0 +1,161 @@
+"""What is left to do of each case: cases in batches, looked up in the ledger and claimed before they are worked on."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from tripos_compiler.plan import Plan, Scenario, digest
+from tripos_runtime.asking.ledger import Ledger, Row
+from tripos_runtime.asking.statuses import AGAIN
+from tripos_runtime.datasets.cases import Case
+from tripos_runtime.program.pairs import Pair, is_kept, pairs_of, parts, split
+from tripos_runtime.program.talks import Talk
+from tripos_runtime.program.units import Unit, Wiring
+from tripos_runtime.roles.binding import Binding
+
+BATCH = 64
+"""So many cases are looked up at once."""
+MOST_UNITS = 16384
+"""So many units are in memory at once, but those of one case in any event."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A case with its units, and what the ledger has of them: the status by name of what need not be done again, and
+    the rows that incomplete units build on."""
+
+    case: Case
+    key: str
+    todo: list[Unit]
+    complete: list[Unit]
+    kept: Mapping[str, str]
+    rows: Mapping[str, Row]
+    drafts: Mapping[str, Row]
+    pairs: list[Pair] = field(default_factory=list)
+    """What is to be compared once the units were gone through."""
+    paired: list[Pair] = field(default_factory=list)
+    """Of which the ledger has everything."""
+
+
+@dataclass
+class Lookup:
+    """Turns cases into tasks. Cases that someone else works on are put off: their keys are in `put_off`."""
+
+    ledger: Ledger
+    wirings: Mapping[str, tuple[Wiring, ...]]
+    binding: Binding
+    active: set[str] = field(default_factory=set)
+    """The keys of tasks that were handed out and not given back."""
+    put_off: set[bytes] = field(default_factory=set)
+
+    def tasks(self, cases: Iterable[Case], only: set[bytes] | None = None) -> Iterator[Task]:
+        """The tasks of these cases; with `only`, of the cases whose keys it has. What is to be worked on is claimed
+        until `give_back`."""
+        cases = iter(cases)
+        while batch := list(itertools.islice(cases, self.at_once())):
+            found = [(case, self.units(case)) for case in batch]
+            if only is not None:
+                found = [(case, units) for case, units in found if bytes.fromhex(_key(units)) in only]
+            yield from self._looked_up(found)
+
+    def units(self, case: Case, alike: Collection[Wiring] = ()) -> list[Unit]:
+        """Every unit of a case, for each treatment and model in turn; of treatments that are `alike` the first."""
+        models = self.binding.of(self.binding.compared)
+        return [
+            Unit(case, wiring, model, number)
+            for wiring in self.wirings[case.scenario.name]
+            for model in models
+            for number in (wiring.numbers if wiring not in alike else (0,))
+        ]
+
+    def at_once(self) -> int:
+        """So many cases as have not too many units, and `BATCH` at most."""
+        models = len(self.binding.of(self.binding.compared))
+        most = max((sum(wiring.samples for wiring in each) for each in self.wirings.values()), default=1)
+        return max(1, min(BATCH, MOST_UNITS // max(1, most * models)))
+
+    def give_back(self, task: Task) -> None:
+        """Says that a task is done with: others may have its case once they can see what came of it."""
+        if task.key in self.active:
+            self.active.discard(task.key)
+            self.ledger.release(task.key)
+
+    def _looked_up(self, found: list[tuple[Case, list[Unit]]]) -> Iterator[Task]:
+        paired = [(case, units, pairs_of(units)) for case, units in found]
+        kept = self._kept(part for _, units, pairs in paired for part in parts(units, pairs))
+        open_: list[tuple[Case, list[Unit], list[Pair]]] = []
+        done: list[Task] = []
+        for case, units, pairs in paired:
+            if all(is_kept(part, kept) for part in parts(units, pairs)):
+                done.append(Task(case, _key(units), [], units, kept, {}, {}, [], pairs))
+            elif self._claimed(_key(units)):
+                open_.append((case, units, pairs))
+        if open_ and self.ledger.refresh():  # what another process did before it let go of the claim
+            kept = {**kept, **self._kept(part for _, units, pairs in open_ for part in parts(units, pairs))}
+        splits = [(case, _key(units), split(units, pairs, kept)) for case, units, pairs in open_]
+        todo = [part for _, _, parted in splits for part in parted.open]
+        rows = self._rows(todo, kept)
+        drafts = self.ledger.drafts({call.name for part in todo for call in part.calls if call.name not in kept})
+        yield from done
+        for case, key, parted in splits:
+            yield Task(case, key, parted.todo, parted.complete, kept, rows, drafts, parted.pairs, parted.paired)
+
+    def _claimed(self, key: str) -> bool:
+        """Whether a case is ours alone: another one of this run may also have the same questions."""
+        if key not in self.active and self.ledger.claim(key):
+            self.active.add(key)
+            return True
+        self.put_off.add(bytes.fromhex(key))
+        return False
+
+    def _kept(self, every: Iterable[Unit | Pair]) -> dict[str, str]:
+        """The status of what the ledger has and need not be done again, by name."""
+        wanted: dict[str, dict[str, None]] = {}
+        talks: dict[str, Talk] = {}
+        for part in every:
+            for table, name in part.results:
+                wanted.setdefault(table, {})[name] = None
+            for talk in part.talks.values():
+                talks[talk.name] = talk
+        for talk in talks.values():
+            wanted.setdefault("turns", {}).update(dict.fromkeys(talk.turns))
+        kept: dict[str, str] = {}
+        for table, asked in wanted.items():
+            ids = list(asked)
+            for name, status in zip(ids, self.ledger.statuses(table, ids), strict=True):
+                if status is not None and status not in AGAIN:
+                    kept[name] = status
+        return kept
+
+    def _rows(self, every: Iterable[Unit | Pair], kept: Mapping[str, str]) -> dict[str, Row]:
+        wanted: dict[str, set[str]] = {"samples": set(), "judgements": set(), "turns": set()}
+        for part in every:
+            for call in part.calls:
+                if call.name in kept:
+                    wanted[call.table].add(call.name)
+            for talk in part.talks.values():
+                if talk.name in kept:
+                    wanted["samples"].add(talk.name)
+                else:
+                    wanted["turns"].update(name for name in talk.turns if name in kept)
+        rows: dict[str, Row] = {}
+        for table, names in wanted.items():
+            if names:
+                rows.update(self.ledger.rows(table, names))
+        return rows
+
+
+def wirings(scenarios: Iterable[Scenario], plan: Plan, binding: Binding) -> dict[str, tuple[Wiring, ...]]:
+    """The treatments of every scenario with their roles filled."""
+    return {each.name: tuple(Wiring(each, one, plan, binding) for one in each.treatments) for each in scenarios}
+
+
+def _key(units: list[Unit]) -> str:
+    """What a case is claimed under: its item and its first question, whoever is asked, so that specs and runs that have
+    both in common share their claims."""
+    first = units[0]
+    steps = [*(talk.step for talk in first.talks.values()), *(call.step for call in first.calls)]
+    about = steps[0].fingerprint if steps else first.case.scenario.name
+    return digest([about, first.case.item_id])

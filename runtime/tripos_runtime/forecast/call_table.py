@@ -1,0 +1,45 @@
+"""The calls of a forecast as the table of a plan shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from tripos_compiler.plan import Made, Plan
+from tripos_runtime.datasets.cases import Planned
+from tripos_runtime.forecast.forecast import Forecast
+from tripos_runtime.forecast.foreseeing import Fate
+from tripos_runtime.forecast.sample_classes import in_words, sharing
+from tripos_runtime.generate.outcomes import place_of
+
+
+def planned(found: Forecast, plan: Plan) -> list[Planned]:
+    """The calls of every step as a forecast has them, those that are kept included: what the table of a plan shows
+    where it is known who fills the roles, and what a store has."""
+    arms = {
+        (scenario.name, name, in_words(each, scenario)): each
+        for scenario in plan.scenarios
+        for (name, _), each in sharing(scenario).items()
+    }
+    made = {title: each.name for each in plan.made for title in _titles(each)}
+    counted: dict[tuple[str, str, str, str], Planned] = {}
+    for where, line in found.lines.items():
+        place = made.get((where.scenario, where.step), where.scenario)
+        step = where.step.rpartition(".")[2] if place != where.scenario else where.step
+        before = counted.get(where[:4], Planned(place, step, where.role, (), 0, 0, 0))
+        least, likely = line.reused + line.certain, line.load.calls[Fate.LIKELY] + line.load.calls[Fate.PERHAPS]
+        counted[where[:4]] = replace(
+            before,
+            arms=tuple(arms.get((where.scenario, where.step, where.arm), ())) if where.arm else (),
+            least=before.least + least,
+            calls=before.calls + least + likely,
+            most=before.most + line.reused + line.most,
+        )
+    return list(counted.values())
+
+
+def _titles(made: Made) -> Iterator[tuple[str, str]]:
+    """What the steps of a data set that is made are called in a forecast, with their place."""
+    own = made.name.rpartition(".")[2]
+    for step in (own, *(f"{own}.{ask.name}" for ask in made.asks)):
+        yield place_of(made), step

@@ -1,0 +1,378 @@
+"""How many tokens calls take and what they cost: low, expected and high, and what the figures rest on.
+
+- A prompt's tokens: its characters, by what a character took in kept prompts of the model, or else 4 characters of an
+  alphabet and 1.5 of Chinese to a token. Where it waits for a reply: those of kept prompts of the step, or else the
+  reply's expected length is added.
+- A reply's tokens: those of kept replies of the model to the step (10th percentile, mean), or else of other models, or
+  else a guess: 12 tokens a field and 60 a text, 400 without a schema; low is half of it.
+
+High is a bound. A prompt has at most a token for 2 characters of an alphabet and 2 for one of Chinese, and 8 a message
+besides; a reply what the settings or the model allow. Where nothing bounds a reply, or a function or a row that is yet
+to be made fills a prompt, high is infinite, and `unbounded` says why.
+
+Of calls that may be made, none count for low, half of them for expected, all for high. Those that are made unless a
+reply before them does not come count for expected; those that are made only where others come to nothing do not. Where
+a reply is read into a schema, high counts the one repair too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+from tripos_compiler.plan import Ask, Converse, Judging, Settings
+from tripos_runtime.asking.asking import Question
+from tripos_runtime.forecast.foreseeing import Fate, Saying, Where
+from tripos_runtime.forecast.reasons import History, Place, Usage
+from tripos_runtime.forecast.sizes.sizes import Size
+from tripos_runtime.models.base import Price
+
+NARROW, WIDE = 1 / 4, 1 / 1.5
+"""Tokens that a character is, of an alphabet and of Chinese, where no kept prompt tells."""
+MOST_NARROW, MOST_WIDE, MOST_MESSAGE = 1 / 2, 2.0, 8
+"""Tokens that a character is at the most, and those that go with a message."""
+FIELD, TEXT, FREE_TEXT = 12, 60, 400
+REPAIR = 64
+"""Tokens of the message that asks for a reply once more, at the most."""
+ITEMS = 3
+"""Elements that a list of a reply is taken to have."""
+
+
+class Span(NamedTuple):
+    """Low, expected and high."""
+
+    low: float
+    expected: float
+    high: float
+
+    def plus(self, other: Span) -> Span:
+        """The sum, each by each.
+
+        >>> Span(1, 2, 3).plus(Span(1, 1, 1))
+        Span(low=2, expected=3, high=4)
+        """
+        return Span(self.low + other.low, self.expected + other.expected, self.high + other.high)
+
+    def times(self, factor: Span | float) -> Span:
+        """So many times as much, each by each; nothing of what is infinite is nothing.
+
+        >>> Span(1, 2, math.inf).times(Span(0, 0, 0))
+        Span(low=0, expected=0, high=0)
+        """
+        by = factor if isinstance(factor, Span) else Span(factor, factor, factor)
+        return Span(*(a * b if a and b else 0 for a, b in zip(self, by, strict=True)))
+
+
+NOTHING = Span(0, 0, 0)
+SHARES = {
+    Fate.CERTAIN: Span(1, 1, 1),
+    Fate.LIKELY: Span(0, 1, 1),
+    Fate.PERHAPS: Span(0, 0.5, 1),
+    Fate.SPARE: Span(0, 0, 1),
+}
+"""How many of the calls of a fate count."""
+
+
+class Basis(NamedTuple):
+    """What the tokens of replies are taken from: `kept` replies of the model, those of `other` models, or a `guess`."""
+
+    kind: Literal["kept", "other", "guess"]
+    place: Place
+    model: str
+    replies: int = 0
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Calls, tokens and USD. `cost_usd` is `None` where a price is not known; `known_usd` is then the rest."""
+
+    calls: Span = NOTHING
+    tokens_in: Span = NOTHING
+    tokens_out: Span = NOTHING
+    cost_usd: Span | None = NOTHING
+    known_usd: Span = NOTHING
+    basis: tuple[Basis, ...] = ()
+    unbounded: tuple[str, ...] = ()
+    """Why high is infinite, where it is."""
+
+    @property
+    def rests_on(self) -> str:
+        """What the tokens of replies are taken from, in words; empty where nothing is called.
+
+        >>> Estimate(basis=(Basis("kept", ("", "", ""), "m", 12), Basis("guess", ("", "", ""), "n"))).rests_on
+        '12 kept replies, a guess for n'
+        """
+        told = []
+        for kind, of in (("kept", ""), ("other", " of other models")):
+            count = sum(each.replies for each in self.basis if each.kind == kind)
+            if count:
+                told.append(f"{count:,} kept {'reply' if count == 1 else 'replies'}{of}")
+        guessed = dict.fromkeys(each.model for each in self.basis if each.kind == "guess")
+        if guessed:
+            told.append(f"a guess for {', '.join(guessed)}" if told else "a guess")
+        return ", ".join(told)
+
+    @classmethod
+    def of_all(cls, parts: Iterable[Estimate]) -> Estimate:
+        """The sum.
+
+        >>> part = Estimate(calls=Span(1, 1, 1), cost_usd=None)
+        >>> Estimate.of_all([part, part]).calls.low, Estimate.of_all([part]).cost_usd
+        (2, None)
+        """
+        every = list(parts)
+        costs = [part.cost_usd for part in every]
+        return cls(
+            _sum(part.calls for part in every),
+            _sum(part.tokens_in for part in every),
+            _sum(part.tokens_out for part in every),
+            None if None in costs else _sum(cost for cost in costs if cost is not None),
+            _sum(part.known_usd for part in every),
+            tuple(dict.fromkeys(each for part in every for each in part.basis)),
+            tuple(dict.fromkeys(each for part in every for each in part.unbounded)),
+        )
+
+
+@dataclass
+class _Prompts:
+    """Prompts counted together: their characters and messages, and the replies that go into them by who gives each, the
+    further ones that there may be (`beyond`), and what else goes into them."""
+
+    calls: int = 0
+    narrow: int = 0
+    wide: int = 0
+    messages: int = 0
+    most: int = 0
+    pending: Counter[Saying] = field(default_factory=Counter)
+    beyond: Counter[Saying] = field(default_factory=Counter)
+    unknown: Counter[str] = field(default_factory=Counter)
+
+    def add(self, size: Size, said_by: Mapping[str, Saying], times: int) -> None:
+        self.calls += times
+        self.narrow += size.narrow * times
+        self.wide += size.wide * times
+        self.messages += size.messages * times
+        self.most += size.most * times
+        for names, counted in ((size.pending, self.pending), (size.beyond, self.beyond)):
+            for name in names:
+                if name in said_by:
+                    counted[said_by[name]] += times
+                else:
+                    self.unknown[f"what `{name}` yields"] += times
+        for what in size.unknown:
+            self.unknown[what] += times
+
+    @property
+    def waits(self) -> bool:
+        """Whether anything is waited for."""
+        return bool(self.pending or self.beyond or self.unknown)
+
+
+@dataclass
+class Load:
+    """What the calls of one place send, and what bounds their replies. Prompts that are known whole are kept apart
+    from those that wait for a reply."""
+
+    place: Place = ("", "", "")
+    settings: Settings = field(default_factory=Settings)
+    schema: Mapping[str, Any] | None = None
+    calls: Counter[Fate] = field(default_factory=Counter)
+    known: dict[Fate, _Prompts] = field(default_factory=dict)
+    waiting: dict[Fate, _Prompts] = field(default_factory=dict)
+
+    def open(self, step: Ask | Judging, question: Question, scenario: str, reward: bool = False) -> None:
+        """Says which step the calls are of; a reward model writes nothing."""
+        table, title = ("samples", step.name) if isinstance(step, Ask) else ("judgements", step.scorer)
+        self.place = (table, scenario, title)
+        self.settings, self.schema = Settings(max_tokens=0) if reward else question.settings, question.schema
+
+    def open_turns(self, step: Converse, role: str, scenario: str) -> None:
+        """Says that the calls are the turns of a role."""
+        self.place = ("turns", scenario, step.name)
+        self.settings = next(speaker.settings for speaker in step.speakers if speaker.role == role)
+
+    def add(self, fate: Fate, size: Size, said_by: Mapping[str, Saying], times: int = 1) -> None:
+        """Takes in a call that is made, or may be, and stands for so many."""
+        self.calls[fate] += times
+        kinds = self.known if size.is_known else self.waiting
+        if fate not in kinds:
+            kinds[fate] = _Prompts()
+        kinds[fate].add(size, said_by, times)
+
+
+class Taking(NamedTuple):
+    """How many tokens one reply takes, and what that rests on."""
+
+    tokens: Span
+    basis: Basis
+    usage: Usage | None
+
+
+Key = tuple[str, str, str]
+"""Scenario, step and model: what replies are alike by."""
+
+
+def estimates(
+    loads: Mapping[Where, Load], prices: Mapping[str, Price | None], history: History
+) -> dict[Where, Estimate]:
+    """What the calls of every place take."""
+    taking = {
+        _key(where): replies(load.place, where.model, load.settings, load.schema, prices, history)
+        for where, load in loads.items()
+    }
+    return {
+        where: _estimate(_key(where), load, taking, prices, history)
+        for where, load in loads.items()
+        if load.calls.total()
+    }
+
+
+def _key(where: Where) -> Key:
+    return where.scenario, where.step, where.model
+
+
+def replies(
+    place: Place,
+    model: str,
+    settings: Settings,
+    schema: Mapping[str, Any] | None,
+    prices: Mapping[str, Price | None],
+    history: History,
+) -> Taking:
+    """How many tokens a reply takes."""
+    usage, kind = find_usage(place, model, history)
+    basis = Basis(kind, place, model, usage.replies if usage is not None else 0)
+    price = prices.get(model)
+    bounds = [each for each in (settings.max_tokens, price.most_out if price is not None else None) if each is not None]
+    most = min(bounds, default=math.inf)
+    if usage is not None:
+        low, mean = min(usage.out_low, most), min(usage.out_mean, most)
+        return Taking(Span(min(low, mean), mean, most), basis, usage)
+    guessed = min(guess(schema) if schema is not None else FREE_TEXT, most)
+    return Taking(Span(guessed / 2, guessed, most), basis, None)
+
+
+def find_usage(place: Place, model: str, history: History) -> tuple[Usage | None, Literal["kept", "other", "guess"]]:
+    """What kept replies say of that step and model, or else of other models. Mock models say nothing of others."""
+    by_model = history.usage.get(place, {})
+    own = by_model.get(model)
+    if own is not None:
+        return own, "kept"
+    mock = model.startswith("mock/")
+    others = [usage for name, usage in by_model.items() if mock or not name.startswith("mock/")]
+    count = sum(usage.replies for usage in others)
+    if not count:
+        return None, "guess"
+    told = [usage for usage in others if usage.tokens_in is not None]
+    weight = sum(usage.replies for usage in told)
+    mean_in = sum((usage.tokens_in or 0) * usage.replies for usage in told) / weight if weight else None
+    mean_out = sum(usage.out_mean * usage.replies for usage in others) / count
+    low, high = min(usage.out_low for usage in others), max(usage.out_high for usage in others)
+    return Usage(count, mean_in, low, mean_out, high), "other"
+
+
+def guess(schema: Mapping[str, Any]) -> int:
+    """The tokens of a reply that fits a JSON Schema.
+
+    >>> guess({"type": "object", "properties": {"why": {"type": "string"}, "score": {"type": "integer"}}})
+    72
+    """
+    match schema:
+        case {"type": "object", "properties": fields}:
+            return sum(guess(each) for each in fields.values()) or FIELD
+        case {"type": "array", "items": items}:
+            return ITEMS * guess(items)
+        case {"anyOf": options}:
+            return max(guess(option) for option in options)
+        case {"type": "string", **rest} if "enum" not in rest:
+            return TEXT
+    return FIELD
+
+
+def _estimate(
+    key: Key, load: Load, taking: Mapping[Key, Taking], prices: Mapping[str, Price | None], history: History
+) -> Estimate:
+    mine = taking[key]
+    span = _sum(share.times(load.calls[fate]) for fate, share in SHARES.items())
+    sent, unbounded = NOTHING, dict.fromkeys(_unbounded(key, taking))
+    for fate, share in SHARES.items():
+        for prompts in (load.known.get(fate), load.waiting.get(fate)):
+            if prompts is not None:
+                sent = sent.plus(_prompt_tokens(key, prompts, mine, taking, history).times(share))
+                unbounded |= dict.fromkeys(prompts.unknown)
+                unbounded |= dict.fromkeys(
+                    why for said in (*prompts.pending, *prompts.beyond) for why in _unbounded(said, taking)
+                )
+    got = mine.tokens.times(span)
+    if load.schema is not None:  # the repair is a call too: it sends the prompt and the reply, and gets another
+        sent = sent._replace(high=2 * sent.high + got.high + REPAIR * span.high)
+        got = got._replace(high=2 * got.high)
+        span = span._replace(high=2 * span.high)
+    cost = _cost(prices.get(key[2]), span, sent, got)
+    return Estimate(span, sent, got, cost, cost or NOTHING, (mine.basis,), tuple(unbounded))
+
+
+def _unbounded(key: Key, taking: Mapping[Key, Taking]) -> list[str]:
+    """Why replies may be of any length, if so."""
+    if key in taking and taking[key].tokens.high < math.inf:
+        return []
+    return [f"a reply of `{key[2]}` to `{key[1]}` without `max_tokens`"]
+
+
+def _prompt_tokens(key: Key, prompts: _Prompts, mine: Taking, taking: Mapping[Key, Taking], history: History) -> Span:
+    """The tokens of all these prompts."""
+    density = history.density.get(key[2])
+    if density is None:
+        written = prompts.narrow * NARROW + prompts.wide * WIDE
+    else:
+        written = (prompts.narrow + prompts.wide) * density
+    most = max(written, (prompts.narrow + prompts.most) * MOST_NARROW + prompts.wide * MOST_WIDE)
+    sent = Span(written, written, most + prompts.messages * MOST_MESSAGE)
+    for said, times in prompts.pending.items():
+        sent = sent.plus(_of(said, taking).times(times))
+    for said, times in prompts.beyond.items():
+        sent = sent.plus(_of(said, taking).times(Span(0, 0, times)))
+    if prompts.unknown:
+        sent = sent.plus(Span(0, FREE_TEXT * prompts.unknown.total(), math.inf))
+    told = mine.usage.tokens_in if mine.usage is not None else None
+    if prompts.waits and told is not None:
+        sent = Span(told * prompts.calls, told * prompts.calls, max(sent.high, told * prompts.calls))
+    return sent
+
+
+def _of(said: Saying, taking: Mapping[Key, Taking]) -> Span:
+    """The tokens of a reply that goes into a prompt."""
+    return taking[said].tokens if said in taking else Span(FREE_TEXT / 2, FREE_TEXT, math.inf)
+
+
+def _cost(price: Price | None, calls: Span, sent: Span, got: Span) -> Span | None:
+    """The cost of all calls. Prices may depend on the length of a prompt, so it is that of a mean call."""
+    if price is None:
+        return None
+    return Span(
+        *(
+            number * _one(price, into / number, out / number) if number else 0.0
+            for number, into, out in zip(calls, sent, got, strict=True)
+        )
+    )
+
+
+def _one(price: Price, sent: float, got: float) -> float:
+    """The cost of a mean call, whose tokens are no whole numbers."""
+    if math.inf in (sent, got):
+        return math.inf if price.cost_usd(1, 1) else 0.0
+    whole_in, whole_out = int(sent), int(got)
+    base = price.cost_usd(whole_in, whole_out)
+    more_in = price.cost_usd(whole_in + 1, whole_out) - base
+    more_out = price.cost_usd(whole_in, whole_out + 1) - base
+    return base + (sent - whole_in) * more_in + (got - whole_out) * more_out
+
+
+def _sum(spans: Iterable[Span]) -> Span:
+    total = NOTHING
+    for span in spans:
+        total = total.plus(span)
+    return total

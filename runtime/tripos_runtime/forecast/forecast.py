@@ -1,0 +1,459 @@
+"""What a run would do, before anything is asked: what is reused, what is called, why, and what that takes.
+
+The cases are gone through once, in batches, as a run does; memory does not grow with them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol, cast
+
+from tripos_compiler.plan import Ask, Compare, Converse, Judging, Plan, Retrieve, Scenario, Settings, Verdict
+from tripos_compiler.semantics.evaluate import Unavailable, calling
+from tripos_runtime.asking.asking import Question
+from tripos_runtime.asking.ledger import Ledger, Row
+from tripos_runtime.asking.statuses import AGAIN, FAILED, NOT_APPLICABLE, NOT_ASKED
+from tripos_runtime.datasets.cases import Case, CaseSource, Selection
+from tripos_runtime.drivers.lookup import Lookup, wirings
+from tripos_runtime.forecast.estimates import Estimate, Load, estimates
+from tripos_runtime.forecast.foreseeing import OPEN, Fate, Foreseen, Foresight, Where
+from tripos_runtime.forecast.generation import foresee_making
+from tripos_runtime.forecast.reasons import NO_HISTORY, Cause, History, Reason, Reasons
+from tripos_runtime.forecast.sample_classes import alike, arms_of, times
+from tripos_runtime.forecast.sizes.foreseen_talks import calls_of
+from tripos_runtime.forecast.sizes.sizes import NO_SIZE, PENDING, Size, is_waiting
+from tripos_runtime.forecast.vectors import ForeseenVectors
+from tripos_runtime.models.base import Price
+from tripos_runtime.program.adopting import Adoptable, Adoption, Live
+from tripos_runtime.program.pairs import Pair, pairs_of, parts, split
+from tripos_runtime.program.talks import most_turns
+from tripos_runtime.program.units import Call, Names, Unit, Wiring
+from tripos_runtime.roles.binding import Binding
+
+TABLES = ("samples", "turns", "judgements", "scores", "comparisons")
+
+
+@dataclass
+class Line:
+    """The calls of one place: those `reused`, those that are `ruled_out`, and the `load` of those that are made or may
+    be. Of these `failed` counts those that failed before, by the code of the error."""
+
+    reused: int = 0
+    ruled_out: int = 0
+    failed: Counter[str] = field(default_factory=Counter)
+    load: Load = field(default_factory=Load)
+
+    @property
+    def certain(self) -> int:
+        """The calls that are made for sure."""
+        return self.load.calls[Fate.CERTAIN]
+
+    @property
+    def perhaps(self) -> int:
+        """The calls that depend on replies, or rows, which are not there."""
+        return self.load.calls.total() - self.certain
+
+    @property
+    def most(self) -> int:
+        """The calls that are made at the most."""
+        return self.certain + self.perhaps
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a run would do. `lines` are in the order of the plan; `scores` counts those that are taken anew from replies
+    that are kept. `estimates` says what calls take, `reasons` why they are made, the most frequent first."""
+
+    lines: Mapping[Where, Line]
+    estimates: Mapping[Where, Estimate]
+    reasons: tuple[Reason, ...]
+    items: Mapping[str, int]
+    scores: int
+    unpriced: tuple[str, ...]
+    """The models of calls whose price is not known."""
+    unmade: Mapping[str, int] = field(default_factory=dict)
+    """How many items of a scenario are yet to be made, at the most."""
+
+    @property
+    def reused(self) -> int:
+        """The calls that an earlier run made."""
+        return sum(line.reused for line in self.lines.values())
+
+    @property
+    def certain(self) -> int:
+        """The calls that are made for sure."""
+        return sum(line.certain for line in self.lines.values())
+
+    @property
+    def perhaps(self) -> int:
+        """The calls that depend on replies which are not there."""
+        return sum(line.perhaps for line in self.lines.values())
+
+    @property
+    def total(self) -> Estimate:
+        """What all calls take."""
+        return Estimate.of_all(self.estimates.values())
+
+
+def forecast(
+    plan: Plan,
+    source: CaseSource,
+    selection: Selection,
+    binding: Binding,
+    ledger: Kept,
+    prices: Mapping[str, Price | None],
+    history: History = NO_HISTORY,
+) -> Forecast:
+    """What a run of this plan by these models over these cases would do. `prices` are by model, `None` or absent where
+    nobody knows one. The Python functions of a plan are not called: what needs one is left open.
+
+    Raises `DataError` where a data file has changed since the plan was made.
+    """
+    watcher = _Watcher(plan, source, selection, binding, ledger, history)
+    with calling({plugin.name: _not_called(plugin.name) for plugin in plan.plugins}):
+        watcher.watch()
+    lines = watcher.lines
+    taken = estimates({where: line.load for where, line in lines.items()}, prices, history)
+    models = dict.fromkeys(where.model for where, line in lines.items() if line.most)
+    return Forecast(
+        lines=lines,
+        estimates=taken,
+        reasons=watcher.reasons.told(watcher.items),
+        items=watcher.items,
+        scores=watcher.scores,
+        unpriced=tuple(model for model in models if prices.get(model) is None),
+        unmade=watcher.unmade,
+    )
+
+
+class Kept(Protocol):
+    """Who knows what is kept: a `Ledger`, of which nothing else is needed."""
+
+    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
+        """The status of each of these rows; `None` for those that are not kept."""
+        ...
+
+    def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Row]:
+        """Whole rows, by id."""
+        ...
+
+    def held(self) -> Collection[str]:
+        """The fingerprints of the plan of which anything is kept."""
+        ...
+
+    def repliers(self, table: str) -> Collection[str]:
+        """As `Ledger.repliers`."""
+        ...
+
+    def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None]]:
+        """As `Ledger.replies`."""
+        ...
+
+
+class NothingKept:
+    """What is kept where nothing was ever run."""
+
+    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
+        """None of them."""
+        return [None] * len(ids)
+
+    def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Row]:
+        """None."""
+        return {}
+
+    def held(self) -> Collection[str]:
+        """Of none."""
+        return ()
+
+    def repliers(self, table: str) -> Collection[str]:
+        """Nobody."""
+        return ()
+
+    def replies(self, table: str, request: str) -> Sequence[tuple[Row, Row | None]]:
+        """None."""
+        return ()
+
+
+class _Watcher:
+    """Goes over the cases and counts."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        source: CaseSource,
+        selection: Selection,
+        binding: Binding,
+        ledger: Kept,
+        history: History,
+    ) -> None:
+        self.plan, self.source, self.selection, self.ledger = plan, source, selection, ledger
+        chosen = selection.chosen(plan)
+        # Of the lookup only its units are wanted: nothing is claimed.
+        self.lookup = Lookup(cast("Ledger", ledger), wirings(chosen, plan, binding), binding)
+        live = Live(plan, binding.answering, lambda: source.cases(selection), self.lookup.units)
+        self.adoption = Adoption(cast("Ledger", ledger), live, claims=False)
+        held = ledger.held()
+        self.alike = {each.name: alike(self.lookup.wirings[each.name], held) for each in chosen}
+        self.unmade_alike = {each.name: alike(self.lookup.wirings[each.name], ()) for each in chosen}
+        """What was never made is not kept."""
+        self.vectors = ForeseenVectors(ledger, binding.identities)
+        self.foresight = Foresight(plan, source.sources, vectors=self.vectors)
+        self.reasons = Reasons(plan, history)
+        self.arms = {scenario.name: arms_of(scenario) for scenario in chosen}
+        self.lines: dict[Where, Line] = {}
+        self._places: dict[tuple[str, int, str, str], Line] = {}
+        """The lines of steps, by what their id names as long as there is the plan."""
+        self.embedded: dict[str, tuple[Line, Fate, Size]] = {}
+        """The texts that are embedded, by the names of their vectors, and how sure that is so far."""
+        self.items: Counter[str] = Counter({scenario.name: 0 for scenario in chosen})
+        self.scores = 0
+        self.unmade: dict[str, int] = {}
+        self.making = foresee_making(plan, source, selection, binding, ledger, self.adoption)
+        self._open_making()
+        self.foresight.made_by = self.making.made_by
+        for scenario in chosen:  # in the order of the plan, whatever the order of the cases
+            self._open_lines(scenario, binding)
+
+    def _open_lines(self, scenario: Scenario, binding: Binding) -> None:
+        for wiring in self.lookup.wirings[scenario.name]:
+            for step in wiring.treatment.steps:
+                if isinstance(step, Compare) and len(binding.of(binding.compared)) < 2:
+                    continue
+                if isinstance(step, Converse):
+                    for role, _ in most_turns(step):
+                        for model in binding.of(role) if role == binding.compared else binding.of(role)[:1]:
+                            line = self.lines.setdefault(self._where(scenario.name, step, role, model), Line())
+                            line.load.open_turns(step, role, scenario.name)
+                if isinstance(step, Retrieve) and step.using is not None:
+                    (model,) = binding.of(step.using)
+                    line = self.lines.setdefault(self._where(scenario.name, step, step.using, model), Line())
+                    line.load.place, line.load.settings = ("vectors", scenario.name, step.name), Settings(max_tokens=0)
+                if isinstance(step, Ask | Judging):
+                    role = wiring.role_of(step)
+                    several = not isinstance(step, Ask) or role == binding.compared
+                    for model in binding.of(role) if several else binding.of(role)[:1]:
+                        line = self.lines.setdefault(self._where(scenario.name, step, role, model), Line())
+                        reward = not isinstance(step, Ask) and self.plan.scorer(step.scorer).reward
+                        line.load.open(step, self._question(step), scenario.name, reward)
+
+    def _question(self, step: Ask | Judging) -> Question:
+        """What is sent, which is asked in the same form in every language."""
+        return self.foresight.questions.of(step, self.plan.benchmark.languages[0])
+
+    def _where(self, scenario: str, step: Ask | Converse | Retrieve | Judging, role: str, model: str) -> Where:
+        return Where(scenario, self.arms[scenario][step.name, step.fingerprint], step.name, role, model)
+
+    def _open_making(self) -> None:
+        """The calls that make data sets come first."""
+        for made in self.making.calls:
+            line = self.lines[Where(made.place, "", made.title, made.ask.role, made.model)] = Line(made.reused)
+            line.load.open(made.ask, self._question(made.ask), made.place)
+            line.load.place = ("samples", made.place, made.title)
+            for fate, size, calls in made.open:
+                line.load.add(fate, size, self.making.made_by, calls)
+                if fate is not Fate.SPARE:
+                    self.reasons.note(Cause("rows", made.dataset), made.place, made.title, calls)
+
+    def _count_unmade(self, scenario: Scenario) -> None:
+        """Counts the calls about rows that are yet to be made: they are made unless a row is not."""
+        for cell, rows in self.making.unmade(scenario):
+            self.unmade[scenario.name] = self.unmade.get(scenario.name, 0) + rows
+            case = self.making.case(scenario, cell)
+            alike = self.unmade_alike[scenario.name]
+            self.foresight.known = self.making.known(scenario)
+            found = self.foresight.of(case, self.lookup.units(case, alike), {}, {})
+            for unit, step, names, fate in self.foresight.embedding.values():
+                self._count_vectors(scenario.name, unit, step, names, min(fate, Fate.LIKELY), rows)
+            self.foresight.known = {}
+            for seen in found:
+                if seen.fate not in OPEN:
+                    continue
+                line = self.lines[self._where(scenario.name, seen.call.step, seen.call.role, seen.call.model)]
+                calls = rows * _times(seen, alike)
+                line.load.add(min(seen.fate, Fate.LIKELY), seen.size, seen.said_by, calls)
+                self.reasons.note(Cause("on_rows", case.dataset or ""), scenario.name, seen.call.step.name, calls)
+
+    def watch(self) -> None:
+        for scenario in self.selection.chosen(self.plan):
+            self._count_unmade(scenario)
+        self.foresight.adoption = self.adoption  # of a row that is yet to be made nobody knows what will be sent
+        cases = self.source.cases(self.selection)
+        while batch := list(itertools.islice(cases, self.lookup.at_once())):
+            units_of = [(case, self.lookup.units(case, self.alike[case.scenario.name])) for case in batch]
+            found = [(case, units, pairs_of(units)) for case, units in units_of]
+            known = self._known([part for _, units, pairs in found for part in parts(units, pairs)])
+            kept = {name: status for name, status in known.items() if status not in AGAIN}
+            left = [split(units, pairs, kept).open for _, units, pairs in found]
+            todo = [part for each in left for part in each]
+            rows = self._rows("samples", {c.name for u in todo for c in u.calls if c.table == "samples"} & kept.keys())
+            verdicts = {c.name for u in todo for c in u.calls if isinstance(c.step, Verdict)} & kept.keys()
+            rows = {**rows, **self._rows("judgements", verdicts)}
+            talks = list({talk.name: talk for u in todo for talk in u.talks.values()}.values())
+            rows |= self._rows("samples", {talk.name for talk in talks} & kept.keys())
+            rows |= self._rows("turns", {name for talk in talks for name in talk.turns} & kept.keys())
+            calls = {c.name: c for u in todo for c in u.calls} | {c.name: c for talk in talks for c in calls_of(talk)}
+            codes = self._codes({name: call for name, call in calls.items() if known.get(name) == FAILED})
+            for (case, units, pairs), open_ in zip(found, left, strict=True):
+                if open_:
+                    self._count(case, units, pairs, kept, rows, codes)
+                else:
+                    self._count_kept(case, units, pairs, kept)
+
+    def _count_kept(self, case: Case, units: Sequence[Unit], pairs: Sequence[Pair], kept: Mapping[str, str]) -> None:
+        """Counts the calls of a case of which everything is kept, as `_count` does."""
+        scenario = case.scenario.name
+        self.items[scenario] += 1
+        counted: set[str] = set()
+        for part in parts(units, pairs):
+            for call in itertools.chain(part.calls, *map(calls_of, part.talks.values())):
+                if call.name in counted:
+                    continue
+                counted.add(call.name)
+                place = (scenario, id(call.step), call.role, call.model)
+                if place not in self._places:
+                    self._places[place] = self.lines[self._where(scenario, call.step, call.role, call.model)]
+                if kept.get(call.name, NOT_APPLICABLE) in NOT_ASKED:
+                    self._places[place].ruled_out += 1
+                else:
+                    self._places[place].reused += 1
+
+    def _known(self, every: Sequence[Unit | Pair]) -> dict[str, str]:
+        """The status of everything that the ledger has of these units and pairs, by name."""
+        wanted: dict[str, dict[str, None]] = {table: {} for table in TABLES}
+        seen: set[str] = set()
+        for part in every:
+            for table, name in part.results:
+                wanted[table][name] = None
+            for talk in part.talks.values():
+                if talk.name not in seen:
+                    seen.add(talk.name)
+                    wanted["turns"].update(dict.fromkeys(talk.turns))
+        known: dict[str, str] = {}
+        for table, asked in wanted.items():
+            ids = list(asked)
+            pairs = zip(ids, self.ledger.statuses(table, ids), strict=True)
+            known |= {name: status for name, status in pairs if status is not None}
+        return known
+
+    def _rows(self, table: str, names: set[str]) -> Mapping[str, Row]:
+        return self.ledger.rows(table, names) if names else {}
+
+    def _codes(self, calls: Mapping[str, Call]) -> dict[str, str]:
+        """The code of the error of every call that failed."""
+        codes: dict[str, str] = {}
+        for table in ("samples", "turns", "judgements"):
+            rows = self._rows(table, {name for name, call in calls.items() if call.table == table})
+            codes |= {name: str(row["error"] or "?").split(" ", 1)[0] for name, row in rows.items()}
+        return codes
+
+    def _count(
+        self,
+        case: Case,
+        units: Sequence[Unit],
+        pairs: Sequence[Pair],
+        kept: Mapping[str, str],
+        rows: Mapping[str, Row],
+        codes: Mapping[str, str],
+    ) -> None:
+        scenario = case.scenario.name
+        self.items[scenario] += 1
+        found, units, alike = self._foreseen(case, units, kept, rows)
+        if not self.making.is_sure(case):
+            found = [replace(seen, fate=Fate.LIKELY) if seen.fate is Fate.CERTAIN else seen for seen in found]
+        open_ = {seen.call.part_of or seen.call.name for seen in found if seen.fate in OPEN}
+        open_ |= {seen.call.name for seen in found if seen.fate is Fate.RULED_OUT}
+        self._count_scores(units, open_, kept)
+        judged = {pair.comparisons[call.model]: call.name for pair in pairs for call in pair.calls}
+        self.scores += sum(name not in kept and call not in open_ for name, call in judged.items())
+        surest = Fate.CERTAIN if self.making.is_sure(case) else Fate.LIKELY
+        for unit, step, names, fate in self.foresight.embedding.values():
+            self._count_vectors(scenario, unit, step, names, min(fate, surest))
+        for seen in found:
+            call = seen.call
+            number = _times(seen, alike)
+            line = self.lines[self._where(scenario, call.step, call.role, call.model)]
+            match seen.fate:
+                case Fate.REUSED:
+                    line.reused += number
+                case Fate.RULED_OUT:
+                    line.ruled_out += number
+                case _:
+                    self._take(seen, line, codes, number)
+
+    def _foreseen(
+        self, case: Case, units: Sequence[Unit], kept: Mapping[str, str], rows: Mapping[str, Row]
+    ) -> tuple[list[Foreseen], Sequence[Unit], Collection[Wiring]]:
+        """What is foreseen of a case, its units, and of which treatments the first sample stands for all. Where a reply
+        may be adopted they differ: there may be some, and not as many as are wanted."""
+        alike = self.alike[case.scenario.name]
+        try:
+            self.adoption.probing = bool(alike)
+            return self.foresight.of(case, units, kept, rows), units, alike
+        except Adoptable:
+            self.adoption.probing = False
+            units = self.lookup.units(case)
+            return self.foresight.of(case, units, kept, rows), units, ()
+        finally:
+            self.adoption.probing = False
+
+    def _count_vectors(
+        self, scenario: str, unit: Unit, step: Retrieve, names: Names, fate: Fate, rows: int = 1
+    ) -> None:
+        """Counts the texts that a row, or so many, needs the vectors of."""
+        assert step.using is not None
+        (model,) = unit.wiring.retrieved[step.name]
+        line = self.lines[self._where(scenario, step, step.using, model)]
+        texts = self.vectors.of(step, model, names, self.foresight.chooser, fate)
+        line.reused += texts.there
+        for name, text in texts.asked.items():
+            self.embedded[name] = (line, fate, Size.of(text))
+            line.load.add(fate, Size.of(text), {})
+            self.reasons.note(Cause("never"), scenario, step.name)
+        for name in texts.again:
+            before, lesser, size = self.embedded.get(name, (line, fate, NO_SIZE))
+            if lesser < fate:
+                before.load.add(lesser, size, {}, -1)
+                before.load.add(fate, size, {})
+                self.embedded[name] = (before, fate, size)
+        if texts.waiting:
+            line.load.add(Fate.LIKELY, is_waiting(step.name, f"what `{step.name}` looks for"), {}, texts.waiting * rows)
+            self.reasons.note(Cause("never"), scenario, step.name, texts.waiting * rows)
+
+    def _take(self, seen: Foreseen, line: Line, codes: Mapping[str, str], number: int) -> None:
+        code = codes.get(seen.call.name)
+        if code is not None:
+            line.failed[code] += number
+        line.load.add(seen.fate, seen.size, seen.said_by, number)
+        self.reasons.add(seen, code, number)
+
+    def _count_scores(self, units: Sequence[Unit], open_: set[str], kept: Mapping[str, str]) -> None:
+        """Counts the scores that nothing but the replies kept is needed for, and that are not kept."""
+        missing: set[str] = set()
+        for unit in units:
+            if all(name in kept for names in unit.scores.values() for name in names.values()):
+                continue
+            calls = {(call.step.fingerprint, call.model): call.name for call in unit.calls}
+            steps = {step.fingerprint: step for step in unit.wiring.treatment.steps}
+            for (step, evaluator), names in unit.scores.items():
+                if evaluator is not None:
+                    needed = {calls[step, evaluator]}
+                else:
+                    needed = set(unit.upstream(getattr(steps[step], "needs", ())))
+                if open_.isdisjoint(needed):
+                    missing |= {name for name in names.values() if name not in kept}
+        self.scores += len(missing)
+
+
+def _times(seen: Foreseen, alike: Collection[Wiring]) -> int:
+    """How many calls one stands for."""
+    return times(seen.unit.wiring, seen.call.step) if seen.unit.wiring in alike else 1
+
+
+def _not_called(name: str) -> Callable[..., Any]:
+    def function(*_: Any, **__: Any) -> Any:
+        raise Unavailable(f"the function `{name}`", PENDING)
+
+    return function

@@ -1,0 +1,343 @@
+"""What making the data sets of a run would take, before anything is asked, and what is not known until it was."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from tripos_compiler.plan import Ask, Made, Plan, Scenario, Walk
+from tripos_compiler.semantics.evaluate import TREES, Missing, Unavailable
+from tripos_runtime.asking.tally import Tally
+from tripos_runtime.datasets.cases import Case, CaseSource, Selection
+from tripos_runtime.datasets.slots import Slot, looked_into
+from tripos_runtime.forecast.foreseeing import Fate, Saying
+from tripos_runtime.forecast.sizes.sizes import NO_SIZE, PENDING, Known, Outline, Size, is_waiting, sum_of
+from tripos_runtime.generate.author import MadeCall, Unasked
+from tripos_runtime.generate.data import DataMaker
+from tripos_runtime.generate.maker import Maker
+from tripos_runtime.generate.outcomes import place_of
+from tripos_runtime.program.adopting import Adoption
+from tripos_runtime.reading import format_note, schema_of
+from tripos_runtime.roles.binding import Binding
+
+TOLD_AGAIN = 600
+"""Characters that are added to what is sent for a further attempt, at the most, beside the reply that was refused."""
+
+
+Cell = Mapping[str, str]
+"""The values of axes that are known of a row that is yet to be made, and its language."""
+
+
+@dataclass
+class MadeCalls:
+    """The calls of one step of one data set: how many are kept, and those that are made or may be, with their fate, the
+    size of the prompt, and how many are alike."""
+
+    ask: Ask
+    dataset: str
+    place: str
+    title: str
+    model: str
+    reused: int = 0
+    open: list[tuple[Fate, Size, int]] = field(default_factory=list)
+
+
+@dataclass
+class MakingForeseen:
+    """What is kept of the data sets that a run makes has been gone through, and their rows are where `source` finds
+    them."""
+
+    source: CaseSource
+    expected: Mapping[str, int]
+    """How many rows every scenario has at the most."""
+    calls: list[MadeCalls] = field(default_factory=list)
+    made_by: dict[str, Saying] = field(default_factory=dict)
+    """Who writes the rows of a data set."""
+    open: dict[str, dict[int, Cell]] = field(default_factory=dict)
+    """By data set and place what is known of a row that is to be written."""
+    unsettled: dict[str, set[int] | None] = field(default_factory=dict)
+    """The places of rows that are there and may not be, once the open ones are filled; `None`: all of a data set."""
+
+    def unmade(self, scenario: Scenario) -> list[tuple[Cell, int]]:
+        """How many rows of a scenario are yet to be made, at most, by what is known of them."""
+        if scenario.rows is None or scenario.rows.dataset not in self.open:
+            return []
+        dataset = scenario.rows.dataset
+        chosen = self.source.sources.made.chosen.get(scenario.name)
+        found = Counter(
+            tuple(sorted(cell.items()))
+            for place, cell in self.open[dataset].items()
+            if chosen is None or place in chosen
+        )
+        if self.unsettled.get(dataset, set()) is None:  # there may be rows more, whose slots are not there yet
+            there = len(self.source.sources.made.rows[dataset])
+            more = self.expected[scenario.name] - there - found.total()
+            found[(("language", self.source.plan.benchmark.languages[0]),)] += max(0, more)
+        return [(dict(cell), count) for cell, count in found.items() if count > 0]
+
+    def is_sure(self, case: Case) -> bool:
+        """Whether a row stays what it is, whatever is made beside it."""
+        if case.dataset not in self.unsettled or case.origin is None:
+            return True
+        places = self.unsettled[case.dataset]
+        return places is not None and case.origin[1] not in places
+
+    def case(self, scenario: Scenario, cell: Cell) -> Case:
+        """A case of which nothing is known but its language and its cell."""
+        assert scenario.rows is not None
+        dataset = scenario.rows.dataset
+        absent = Missing(dataset, PENDING)
+        fields = {each.name: absent for each in self.source.slots.by_name[dataset].fields}
+        context: dict[str, Any] = {name: cell.get(name, absent) for name in scenario.axes}
+        context |= {"language": cell["language"]}
+        names = {**context, scenario.rows.alias: {**fields, **cell}, **self.source.sources.names}
+        return Case(scenario, "", context, {}, dataset, names)
+
+    def known(self, scenario: Scenario) -> Known:
+        """What is known of the fields of a row that is yet to be made: what nobody writes may be of any length."""
+        assert scenario.rows is not None
+        made = self.source.slots.by_name[scenario.rows.dataset]
+        return {
+            (scenario.rows.alias, each.name): is_waiting(made.name, _rows_of(made.name))
+            for each in made.fields
+            if each.name not in _written(made)
+        }
+
+
+def foresee_making(
+    plan: Plan,
+    source: CaseSource,
+    selection: Selection,
+    binding: Binding,
+    ledger: Any,
+    adoption: Adoption | None = None,
+) -> MakingForeseen:
+    """Goes through what a ledger has of the data sets that a run makes. Nobody is asked and nothing is kept."""
+    found = MakingForeseen(source, source.counts(selection))
+    slots = source.slot_counts(selection)
+    maker = data_maker(plan, source, selection, binding, ledger)
+    maker.adoption = adoption
+    maker.functions = dict.fromkeys((plugin.name for plugin in plan.plugins), _not_called)
+    reused: Counter[str] = Counter()
+    unasked: list[_Unasked] = []
+    maker.reused = lambda call: reused.update((call.step.fingerprint,))
+    maker.unasked = lambda call, sent: unasked.append(_Unasked(call, Size.sent(sent)))
+
+    def deeper(levels: int) -> None:
+        unasked[-1].levels = levels
+
+    maker.deeper = deeper
+    maker.go_through()
+    for name, each in maker.makers.items():
+        foreseen = _MadeSet(plan, maker, each, found, slots.get(name, 0))
+        foreseen.count([one for one in unasked if one.call.dataset == name], reused)
+    return found
+
+
+@dataclass
+class _Unasked:
+    """A call that would be made; of a walk with so many levels below."""
+
+    call: MadeCall
+    size: Size
+    levels: int = 0
+
+
+class _MadeSet:
+    """Counts the calls of one data set."""
+
+    def __init__(self, plan: Plan, maker: DataMaker, one: Maker, found: MakingForeseen, slots: int) -> None:
+        self.made, self.attempts, self.one, self.found, self.slots = one.made, one.attempts, one, found, slots
+        self.upstream = {maker.source.slots.upstream(one.made)} | looked_into(one.made)
+        self.unsure = any(found.open.get(str(name)) or name in found.unsettled for name in self.upstream)
+        assert maker.choice is not None
+        for scenario, _ in maker.choice.looked_at.get(one.made.name, ()):
+            rows = scenario.rows.dataset if scenario.rows is not None else ""
+            self.unsure = self.unsure or bool(found.open.get(rows)) or rows in found.unsettled
+        self.widest = {
+            count.step: count.row[1] // (1 + one.made.retries)
+            for count in plan.calls
+            if count.scenario == one.made.name and count.row is not None
+        }
+        own = one.made.name.rpartition(".")[2]
+        self.lines = [
+            MadeCalls(
+                ask,
+                one.made.name,
+                place_of(one.made),
+                own if ask is self.attempts.author else f"{own}.{ask.name}",
+                self.attempts.binding.of(ask.role)[0],
+            )
+            for ask in self.attempts.asks
+        ]
+        author = next((line for line in self.lines if line.ask is self.attempts.author), None)
+        if author is not None:
+            found.made_by[one.made.name] = (author.place, author.title, author.model)
+
+    def count(self, unasked: list[_Unasked], reused: Mapping[str, int]) -> None:
+        """Counts what is asked for sure, what follows if all goes well, and what only where something is refused."""
+        made, one, retries = self.made, self.one, self.made.retries
+        for line in self.lines:
+            line.reused = reused.get(line.ask.fingerprint, 0)
+        by_slot: dict[int, list[_Unasked]] = {}
+        for each in unasked:
+            by_slot.setdefault(each.call.slot, []).append(each)
+        for slot in one.open:
+            waiting = by_slot.get(slot.place, [])
+            first = waiting[0].call if waiting else None
+            number = first.number if first is not None else 0
+            reached = next((place for place, line in enumerate(self.lines) if first and line.ask is first.step), -1)
+            sure = first is not None and not self.unsure and slot.place not in one.unsure
+            for each in waiting:
+                self._add(reached, Fate.CERTAIN if sure else Fate.LIKELY, each.size)
+                self._add(reached, Fate.LIKELY, each.size, each.levels)
+            if reached >= 0:
+                done = len(waiting) + sum(each.levels for each in waiting)
+                size = self._size(reached, slot, again=True)
+                self._add(reached, Fate.SPARE, size, max(0, self._most(reached) - done))
+            for place in range(reached + 1, len(self.lines)):
+                size = self._size(place, slot)
+                levels = self._levels(place)
+                self._add(place, Fate.LIKELY, size, levels)
+                self._add(place, Fate.SPARE, size, self._most(place) - levels)
+            for place in range(len(self.lines)):
+                self._add(
+                    place, Fate.SPARE, self._size(place, slot, again=True), self._most(place) * (retries - number)
+                )
+        for slot, tried in one.unsettled:
+            for place in range(len(self.lines)):
+                size = self._size(place, slot, again=True)
+                self._add(place, Fate.SPARE, size, self._most(place) * (retries + 1 - tried))
+        if self.unsure:
+            self._count_unlisted(max(0, self.slots - one.filled))
+        found = self.found
+        language = self.attempts.language
+        found.open[made.name] = {slot.place: {**slot.cell, "language": language(slot)} for slot in one.open}
+        if self.unsure:
+            found.unsettled[made.name] = None
+        elif one.unsettled:
+            found.unsettled[made.name] = {slot.place for slot, _ in one.unsettled}
+        found.calls += self.lines
+
+    def _count_unlisted(self, slots: int) -> None:
+        """Counts slots for rows that are made from rows which are not there yet."""
+        above = ", ".join(_rows_of(str(name)) for name in sorted(map(str, self.upstream)) if name != "None")
+        for place in range(len(self.lines) if slots else 0):
+            size, levels = is_waiting(self.made.name, above), self._levels(place)
+            self._add(place, Fate.LIKELY, size, levels * slots)
+            more = self._most(place) * (1 + self.made.retries) - levels
+            self._add(place, Fate.SPARE, size, more * slots)
+
+    def _add(self, place: int, fate: Fate, size: Size, times: int = 1) -> None:
+        if times > 0:
+            self.lines[place].open.append((fate, size, times))
+
+    def _most(self, place: int) -> int:
+        """How many calls one attempt at a row has of a step, at the most."""
+        return self.widest.get(self.lines[place].ask.name, 1)
+
+    def _levels(self, place: int) -> int:
+        """How many it has as a rule: a walk takes one path."""
+        step = self._walk(place)
+        if step is None:
+            return 1
+        tree = self.one.source.names[TREES][step.tree]
+        return min(self._most(place), max((depth for depth, _ in _nodes(tree)), default=0))
+
+    def _walk(self, place: int) -> Walk | None:
+        ask = self.lines[place].ask
+        return next((step for step in self.made.steps if isinstance(step, Walk) and step.ask is ask), None)
+
+    def _size(self, place: int, slot: Slot, again: bool = False) -> Size:
+        """The size of a prompt that takes in the row, of which nothing is there yet; of a further attempt at it."""
+        ask, attempts = self.lines[place].ask, self.attempts
+        language = attempts.language(slot)
+        row = {name: Missing(self.made.name, PENDING) for name in (each.name for each in self.made.fields)}
+        row |= attempts.first_row(slot)
+        names = attempts.names_at(slot, row)
+        known: dict[tuple[str, ...], Size] = {
+            (attempts.own, each.name): is_waiting(self.made.name, _rows_of(self.made.name))
+            for each in self.made.fields
+            if each.name not in _written(self.made)
+        }
+        walk = self._walk(place)
+        if walk is not None:
+            names["branches"] = Missing(walk.name, PENDING)
+            known["branches",] = Size(most=max((each for _, each in _nodes(self._tree(walk))), default=0))
+        outline = Outline(names, language, attempts.sources.axes, known, {}, names)
+        try:
+            texts = [each[language] for each in (ask.system, ask.prompt) if each is not None]
+            size = sum_of(outline.template(template) for template in texts) + Size(messages=len(texts))
+        except (Unavailable, Unasked):
+            size = is_waiting(self.made.name, _rows_of(self.made.name))
+        if ask.returns is not None:
+            size += Size.of(format_note(schema_of(ask.returns), language))
+        if not again:
+            return size
+        said = Size(pending=(self.made.name,)) if self.made.name in self.found.made_by else NO_SIZE
+        return size + said + Size(most=TOLD_AGAIN, messages=2)
+
+    def _tree(self, walk: Walk) -> Mapping[str, Any]:
+        tree: Mapping[str, Any] = self.one.source.names[TREES][walk.tree]
+        return tree
+
+
+def _nodes(tree: Mapping[str, Any], depth: int = 1) -> Iterator[tuple[int, int]]:
+    """Every node of a tree with branches: how deep it lies, and how long its branches are together."""
+    if tree:
+        yield depth, sum(len(name) + 4 for name in tree)
+        for below in tree.values():
+            yield from _nodes(below, depth + 1)
+
+
+def _written(made: Made) -> frozenset[str]:
+    """The fields that the author of a row writes."""
+    author = next((step for step in made.steps if isinstance(step, Ask)), None)
+    if author is None or author.returns is None or author.returns.kind != "record":
+        return frozenset()
+    return frozenset(author.returns.fields)
+
+
+def _rows_of(dataset: str) -> str:
+    return f"rows of `{dataset}` that are yet to be made"
+
+
+def data_maker(plan: Plan, source: CaseSource, selection: Selection, binding: Binding, ledger: Any) -> DataMaker:
+    """A maker that asks nobody: it goes through what is kept, with the plug-ins that are there."""
+    return DataMaker(
+        plan,
+        binding,
+        source,
+        selection,
+        None,
+        ledger,
+        Tally(),
+        _Nowhere(),
+        "",
+        lambda: datetime.now(UTC),
+        1,
+        None,
+        _no_wait,
+        _nothing,
+    )
+
+
+def _not_called(*_: Any, **__: Any) -> Any:
+    """What needs a function of the user's is left open."""
+    raise Unasked
+
+
+class _Nowhere:
+    def add(self, ids: Iterable[str]) -> None:
+        """Nothing is made of them."""
+
+
+def _nothing() -> None:
+    """There is nothing to stop."""
+
+
+async def _no_wait(seconds: float) -> None:
+    """Nobody else makes what is only gone through."""

@@ -1,0 +1,352 @@
+"""Why calls would be made: which input changed since the earlier runs of the same benchmark."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from pydantic import ValidationError
+
+from tripos_compiler.plan import Ask, Converse, Judging, Plan, Scenario
+from tripos_compiler.semantics.changes import renamed_from, reply_changes
+from tripos_runtime.forecast.foreseeing import Foreseen
+from tripos_runtime.program.units import Call
+
+
+@dataclass(frozen=True)
+class Earlier:
+    """An earlier run. `whole`: it came to its end and left out no item by choice."""
+
+    run_id: str
+    plan_text: str
+    """The plan as JSON, maybe of a format that this version does not read; empty where it was not looked into."""
+    fingerprints: frozenset[str]
+    roles: Mapping[str, tuple[str, ...]]
+    scenarios: frozenset[str]
+    """Those that were run."""
+    whole: bool = True
+    identities: Mapping[str, str] = field(default_factory=dict)
+    """Who answered under the name of a model, where that does not say it."""
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan, or `None` where this version cannot read it."""
+        return _read(self.plan_text)
+
+
+@lru_cache(maxsize=16)
+def _read(text: str) -> Plan | None:
+    """Runs of one plan share it."""
+    try:
+        return Plan.model_validate_json(text)
+    except ValidationError:
+        return None
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What the replies of one model to one step took: means and bounds over `replies` of them, in tokens. Those that
+    were asked for once more count with both calls."""
+
+    replies: int
+    tokens_in: float | None
+    out_low: float
+    """The 10th percentile of a reply's tokens."""
+    out_mean: float
+    out_high: float
+    """The 95th percentile."""
+
+
+Place = tuple[str, str, str]
+"""The table, the scenario, and the step or scorer that a usage is of."""
+
+
+@dataclass(frozen=True)
+class History:
+    """The earlier runs of a benchmark, newest first; the items that they had, by scenario; what replies took, by place
+    and model; and for models how many tokens a character of a prompt is."""
+
+    earlier: tuple[Earlier, ...] = ()
+    items: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    usage: Mapping[Place, Mapping[str, Usage]] = field(default_factory=dict)
+    density: Mapping[str, float] = field(default_factory=dict)
+
+
+NO_HISTORY = History()
+"""That of a benchmark which was never run."""
+
+
+MOST_PLANS = 8
+"""So many earlier plans are looked into, the newest first."""
+
+Kind = Literal[
+    "never",
+    "failed",
+    "step_new",
+    "step_changed",
+    "renamed",
+    "unknown",
+    "version",
+    "builds_on",
+    "model",
+    "endpoint",
+    "samples",
+    "items",
+    "rest",
+    "rows",
+    "on_rows",
+]
+
+
+class Cause(NamedTuple):
+    """One reason: its kind, and the detail that its text needs."""
+
+    kind: Kind
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why so many `calls` would be made, in words, and the steps that make them as `(scenario, step)`. Of items: how
+    many of how many are meant."""
+
+    kind: Kind
+    text: str
+    calls: int
+    places: tuple[tuple[str, str], ...]
+    items: int | None = None
+    of_items: int | None = None
+
+
+@dataclass
+class _Told:
+    calls: int = 0
+    places: dict[tuple[str, str], None] = field(default_factory=dict)
+    items: Counter[str] = field(default_factory=Counter)
+    last_item: dict[str, str] = field(default_factory=dict)
+
+    def add(self, scenario: str, step: str, item: str, times: int) -> None:
+        self.calls += times
+        self.places[scenario, step] = None
+        if self.last_item.get(scenario) != item:  # the calls of a case come together
+            self.last_item[scenario] = item
+            self.items[scenario] += 1
+
+
+@dataclass(frozen=True)
+class _Before:
+    """What earlier runs did of a step: `cause` where none did just that, else who answered, and how often."""
+
+    cause: Cause | None
+    models: frozenset[str] = frozenset()
+    answering: frozenset[str] = frozenset()
+    """What the replies of those were named by."""
+    samples: int = 0
+    whole: bool = True
+
+
+@dataclass
+class Reasons:
+    """Collects why calls are made. Nothing is kept of a call but its count."""
+
+    plan: Plan
+    history: History
+    _told: dict[Cause, _Told] = field(default_factory=dict)
+    _before: dict[tuple[str, str, str, str], _Before] = field(default_factory=dict)
+
+    def add(self, seen: Foreseen, failed: str | None, times: int = 1) -> None:
+        """Takes in a call that would be made, and stands for those of the `times` samples from its own on; `failed` is
+        the code with which it failed before."""
+        case = seen.unit.case
+        before = self._of(case.scenario, seen.unit.wiring.treatment.arms, seen.call).samples
+        causes: Counter[Cause] = Counter()
+        if times == 1 or not 0 < before < getattr(seen.call.step, "samples", 0):
+            causes[self.cause(seen, failed)] += times
+        else:  # samples may be made for another reason than those before them
+            for number in range(seen.unit.number, seen.unit.number + times):
+                causes[self.cause(seen, failed, number)] += 1
+        for cause, calls in causes.items():
+            self._told.setdefault(cause, _Told()).add(case.scenario.name, seen.call.step.name, case.item_id, calls)
+
+    def note(self, cause: Cause, scenario: str, step: str, times: int = 1) -> None:
+        """Takes in so many calls that would be made for this cause."""
+        self._told.setdefault(cause, _Told()).add(scenario, step, "", times)
+
+    def cause(self, seen: Foreseen, failed: str | None, number: int | None = None) -> Cause:
+        """Why a call is made, that of its unit's sample or of another. The first of several reasons that a person would
+        want to know."""
+        number = seen.unit.number if number is None else number
+        call, case = seen.call, seen.unit.case
+        scenario = case.scenario
+        if failed is not None:
+            return Cause("failed", failed)
+        before = self._of(scenario, seen.unit.wiring.treatment.arms, call)
+        if before.cause is not None and before.cause.kind not in ("builds_on", "unknown", "version"):
+            return before.cause
+        if seen.awaits:
+            return Cause("builds_on", next(iter(seen.awaits)))
+        if before.cause is not None:
+            return before.cause
+        if call.model not in before.models:
+            return Cause("model", f"{call.role} {call.model}")
+        by = seen.unit.wiring.binding.identity_of(call.model)
+        if by not in before.answering:
+            return Cause("endpoint", by)
+        if isinstance(call.step, Ask | Converse) and number % call.step.samples >= before.samples:
+            return Cause("samples", f"{before.samples} → {call.step.samples}")
+        if case.item_id not in self.history.items.get(scenario.name, ()):
+            return Cause("items", "" if before.whole else "left")
+        return Cause("rest")
+
+    def told(self, items: Mapping[str, int]) -> tuple[Reason, ...]:
+        """Every reason, the most frequent first; `items` are the cases of each scenario."""
+        reasons = [self._reason(cause, told, items) for cause, told in self._told.items()]
+        return tuple(sorted(reasons, key=lambda each: (-each.calls, each.text)))
+
+    def _reason(self, cause: Cause, told: _Told, items: Mapping[str, int]) -> Reason:
+        places = tuple(told.places)
+        if cause.kind == "items":
+            some, every = sum(told.items.values()), sum(items[scenario] for scenario in told.items)
+            what = "not run before" if cause.detail else "new or changed"
+            return Reason("items", f"items {what}: {some:,} of {every:,}", told.calls, places, some, every)
+        return Reason(cause.kind, self._text(cause), told.calls, places)
+
+    def _text(self, cause: Cause) -> str:
+        match cause.kind:
+            case "never":
+                return "never run"
+            case "failed":
+                return f"failed before ({cause.detail})"
+            case "step_new":
+                return f"{cause.detail} new"
+            case "step_changed":
+                alone = cause.detail.startswith(("rubric ", "metric"))
+                return cause.detail if alone else f"step changed: {cause.detail}"
+            case "renamed":
+                return f"scenario renamed: `{cause.detail}` before"
+            case "unknown":
+                return f"unknown: this version cannot read the plan of run {cause.detail}"
+            case "version":
+                return "another version of Tripos: it computes or names this otherwise"
+            case "builds_on":
+                return f"builds on `{cause.detail}`, which is asked again"
+            case "rows":
+                return f"rows of `{cause.detail}` to be made"
+            case "on_rows":
+                return f"about rows of `{cause.detail}`, which are yet to be made"
+            case "model":
+                role, _, model = cause.detail.partition(" ")
+                compared = any(each.name == role and each.kind == "compared" for each in self.plan.roles)
+                return f"model new: {model}" if compared else f"{role} new: {model}"
+            case "endpoint":
+                return f"answered by another before: {cause.detail}"
+            case "samples":
+                return f"more samples: {cause.detail}"
+        return "left out or not reached by the earlier runs"
+
+    def _of(self, scenario: Scenario, arms: Mapping[str, str], call: Call) -> _Before:
+        key = (scenario.name, call.step.name, _print(call.step), call.role)
+        if key not in self._before:
+            self._before[key] = self._look(scenario, arms, call)
+        return self._before[key]
+
+    def _look(self, scenario: Scenario, arms: Mapping[str, str], call: Call) -> _Before:
+        step = call.step
+        earlier = [each for each in self.history.earlier if scenario.name in each.scenarios]
+        asked = _print(step)
+        same = [each for each in earlier if asked in each.fingerprints]
+        if same:
+            return self._same(same, step, call.role)
+        if not earlier:
+            return _Before(self._new_scenario(scenario))
+        return _Before(self._changed(earlier, scenario, arms, step))
+
+    def _same(self, same: list[Earlier], step: Ask | Converse | Judging, role: str) -> _Before:
+        models: set[str] = set()
+        answering: set[str] = set()
+        for each in same:
+            by_role = each.roles.get(role)
+            names = by_role if by_role is not None else [m for names in each.roles.values() for m in names]
+            models.update(names)
+            answering.update(each.identities.get(name, name) for name in names)
+        samples = 0
+        if isinstance(step, Ask | Converse):
+            plans = [each.plan for each in _by_plan(same)]
+            counts = [ask.samples for plan in plans if plan is not None for ask in _steps(plan, step.fingerprint)]
+            samples = max(counts, default=step.samples)
+        return _Before(None, frozenset(models), frozenset(answering), samples, all(each.whole for each in same))
+
+    def _new_scenario(self, scenario: Scenario) -> Cause:
+        newest = next(iter(self.history.earlier), None)
+        if newest is None or newest.plan is None:
+            return Cause("never")
+        was = renamed_from(scenario, newest.plan, self.plan)
+        if was is not None:
+            return Cause("renamed", was)
+        return Cause("step_new", f"scenario `{scenario.name}`") if not _has(newest.plan, scenario) else Cause("never")
+
+    def _changed(
+        self, earlier: list[Earlier], scenario: Scenario, arms: Mapping[str, str], step: Ask | Converse | Judging
+    ) -> Cause:
+        unread: str | None = None
+        for each in _by_plan(earlier):
+            plan = each.plan
+            if plan is None:
+                unread = unread or each.run_id
+                continue
+            before = _find(plan, scenario.name, arms, step.name)
+            if before is None:
+                continue
+            found = reply_changes(before, step, plan, self.plan)
+            if found:
+                return Cause(
+                    "step_changed", ", ".join(found[:3]) + (f" and {len(found) - 3} more" if found[3:] else "")
+                )
+            upon = [
+                one.name
+                for one in scenario.steps
+                if one.name in step.needs and one.fingerprint not in plan.fingerprints
+            ]
+            return Cause("builds_on", upon[0]) if upon else Cause("version")
+        if unread is not None:
+            return Cause("unknown", unread)
+        return Cause("step_new", f"step `{step.name}`")
+
+
+def _by_plan(runs: list[Earlier]) -> list[Earlier]:
+    """The newest run of each of the newest plans."""
+    plans: dict[str, Earlier] = {}
+    for run in runs:
+        if run.plan_text:
+            plans.setdefault(run.plan_text, run)
+        if len(plans) == MOST_PLANS:
+            break
+    return list(plans.values())
+
+
+def _print(step: Ask | Converse | Judging) -> str:
+    return step.fingerprint if isinstance(step, Ask | Converse) else step.judgement
+
+
+def _steps(plan: Plan, fingerprint: str) -> list[Ask | Converse]:
+    every = (step for scenario in plan.scenarios for step in scenario.steps)
+    return [step for step in every if isinstance(step, Ask | Converse) and step.fingerprint == fingerprint]
+
+
+def _has(plan: Plan, scenario: Scenario) -> bool:
+    return any(each.name == scenario.name for each in plan.scenarios)
+
+
+def _find(plan: Plan, scenario: str, arms: Mapping[str, str], name: str) -> Ask | Converse | Judging | None:
+    """The step of that name, of the same treatment where there is one."""
+    for each in plan.scenarios:
+        if each.name == scenario:
+            treatments = sorted(each.treatments, key=lambda one: one.arms != dict(arms))
+            for treatment in treatments:
+                for step in treatment.steps:
+                    if step.name == name and isinstance(step, Ask | Converse | Judging):
+                        return step
+    return None

@@ -1,0 +1,80 @@
+"""Samples that a forecast need not go through one by one: while nothing of a treatment is kept, they are all alike.
+
+What is foreseen of a sample hangs on its row, its models and the replies that are kept, and never on its number. So
+where no reply to any step of a treatment is kept, its first sample stands for all, and each of its calls for as many as
+differ in name.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from tripos_compiler.plan import Ask, Converse, Judging, Retrieve, Scenario
+from tripos_runtime.program.units import Wiring
+
+
+def arms_of(scenario: Scenario) -> dict[tuple[str, str], str]:
+    """Which treatments share a step, in words, by its name and fingerprint; empty for all of them."""
+    return {key: in_words(arms, scenario) for key, arms in sharing(scenario).items()}
+
+
+def sharing(scenario: Scenario) -> dict[tuple[str, str], list[dict[str, str]]]:
+    """The treatments that share a step, by its name and fingerprint."""
+    found: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for treatment in scenario.treatments:
+        for step in treatment.steps:
+            found.setdefault((step.name, step.fingerprint), []).append(treatment.arms)
+    return found
+
+
+def in_words(shared: Sequence[Mapping[str, str]], scenario: Scenario) -> str:
+    """The treatments that share a step, by the values of their arms; empty for all of them."""
+    if len(shared) == len(scenario.treatments):
+        return ""
+    told: list[str] = []
+    for arm in scenario.arms:
+        values = dict.fromkeys(one[arm] for one in shared)
+        if len(values) < len({treatment.arms[arm] for treatment in scenario.treatments}):
+            told.append(f"{arm} {', '.join(values)}")
+    return "; ".join(told)
+
+
+def times(wiring: Wiring, step: Ask | Converse | Retrieve | Judging) -> int:
+    """How many calls of a step one call stands for, for a row and model: a sample of an ask that builds on a
+    conversation is another one where either is."""
+    steps = {each.name: each for each in wiring.treatment.steps if isinstance(each, Ask | Converse)}
+    counts = [steps[name].samples for name in step.needs if name in steps]
+    if isinstance(step, Ask | Converse):
+        counts.append(step.samples)
+    return min(wiring.samples, math.lcm(*counts))
+
+
+def alike(wirings: Iterable[Wiring], held: Collection[str]) -> set[Wiring]:
+    """The treatments of a scenario whose samples are alike, where something of the fingerprints `held` is kept. What is
+    a step of two treatments is so in both or in neither."""
+    every = list(wirings)
+    found = {wiring for wiring in every if wiring.samples > 1 and not _parted(wiring, held)}
+    while True:
+        counts: dict[str, set[int]] = {}
+        for wiring in every:
+            for print_, number in _counts(wiring).items():
+                counts.setdefault(print_, set()).add(number if wiring in found else 0)
+        still = {wiring for wiring in found if all(len(counts[print_]) == 1 for print_ in _counts(wiring))}
+        if still == found:
+            return found
+        found = still
+
+
+def _parted(wiring: Wiring, held: Collection[str]) -> bool:
+    """Whether samples of a treatment differ: some are kept, or each of them is compared or found by itself."""
+    steps = wiring.treatment.steps
+    prints = {print_ for step in steps for print_ in (step.fingerprint, getattr(step, "judgement", "")) if print_}
+    searched = any(isinstance(step, Retrieve) and step.using is not None for step in steps)
+    return bool(wiring.compares) or searched or not prints.isdisjoint(held)
+
+
+def _counts(wiring: Wiring) -> dict[str, int]:
+    """How many calls one stands for, by the fingerprint of the step, or of what its judges are asked."""
+    steps = [step for step in wiring.treatment.steps if isinstance(step, Ask | Converse | Judging)]
+    return {getattr(step, "judgement", step.fingerprint): times(wiring, step) for step in steps}

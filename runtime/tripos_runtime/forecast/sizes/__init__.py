@@ -1,0 +1,1 @@
+"""Sizes of prompts that are not whole yet."""

@@ -1,0 +1,76 @@
+"""What becomes of the turns of a conversation, before anybody is asked.
+
+The next turn is asked for sure, and every later one perhaps, for the one before it may end the conversation. A prompt
+holds what was said so far: known turns by their text, and those to come as replies that are awaited from whoever says
+them. What takes in a whole dialogue that is yet to be held takes in half as many turns as there may be.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from tripos_compiler.plan import Converse, Scenario
+from tripos_runtime.asking.ledger import Row
+from tripos_runtime.forecast.sizes.sizes import Size, one_reply
+from tripos_runtime.program.talks import Talk, ends, speaker_of, turns_so_far
+from tripos_runtime.program.units import Call
+
+BETWEEN = "/"
+"""Stands between the step and the role in the name of a turn that is awaited."""
+
+
+def awaited(step: Converse, first: int, last: int) -> tuple[str, ...]:
+    """The turns from `first` to `last`, counted from 1, as replies that are awaited.
+
+    >>> from tripos_compiler.plan import Speaker, Until
+    >>> sides = (Speaker(role="a"), Speaker(role="b"))
+    >>> until = (Until(role="a", text="done"),)
+    >>> awaited(Converse(name="t", speakers=sides, opens="b", until=until, limit=9, fingerprint=""), 2, 4)
+    ('t/a', 't/b', 't/a')
+    """
+    return tuple(f"{step.name}{BETWEEN}{speaker_of(step, number)}" for number in range(first, last + 1))
+
+
+def models_of(talk: Talk) -> dict[str, str]:
+    """Who says the turns that are awaited."""
+    return {f"{talk.step.name}{BETWEEN}{role}": model for role, model in talk.models.items()}
+
+
+def whole(size: Size, scenario: Scenario) -> Size:
+    """A size with the turns of a conversation in its place: half of them are expected, and all may come. Names of one
+    side of a pair begin with the side."""
+    if not size.pending:
+        return size
+    talks = {step.name: step for step in scenario.talks}
+    pending: list[str] = []
+    beyond, turns = [*size.beyond], 0
+    for name in one_reply(size.pending):
+        side, dot, talk = name.rpartition(".")
+        if talk not in talks:
+            pending.append(name)
+            continue
+        half, limit = (talks[talk].limit + 1) // 2, talks[talk].limit
+        pending += (f"{side}{dot}{each}" for each in awaited(talks[talk], 1, half))
+        beyond += (f"{side}{dot}{each}" for each in awaited(talks[talk], half + 1, limit))
+        turns += limit
+    return replace(size, pending=tuple(pending), beyond=tuple(beyond), messages=size.messages + turns)
+
+
+def calls_of(talk: Talk) -> Iterator[Call]:
+    """A call for every turn that there may be."""
+    for number, name in enumerate(talk.turns, 1):
+        role = talk.speaker(number)
+        yield Call("turns", name, role, talk.models[role], talk.step, talk.name)
+
+
+def is_over(talk: Talk, kept: Mapping[str, str], rows: Mapping[str, Row]) -> bool:
+    """Whether nothing is asked any more, as far as is kept."""
+    if talk.name in kept:
+        return True
+    turns = turns_so_far(talk, rows, kept)
+    if len(turns) == talk.step.limit:
+        return True
+    if turns and ends(talk.step, turns[-1]["speaker"], turns[-1]["text"]):
+        return True
+    return talk.turns[len(turns)] in kept  # whoever was to go on refused

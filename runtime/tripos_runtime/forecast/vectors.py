@@ -1,0 +1,109 @@
+"""Which texts a run would have embedded, and which vectors are there: for the forecast, without asking anybody."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from tripos_compiler.plan import Retrieve
+from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_runtime.asking.statuses import AGAIN, OK
+from tripos_runtime.forecast.sizes.sizes import PENDING
+from tripos_runtime.models.vectors import Vector, from_text
+from tripos_runtime.program.retrieving import index_of
+from tripos_runtime.program.units import Names
+from tripos_runtime.retrieval.choosing import Chooser
+from tripos_runtime.retrieval.encoding import TABLE, vector_id
+from tripos_runtime.retrieval.indexes import Values, VectorIndex
+
+
+class Statuses(Protocol):
+    """Who knows what is kept."""
+
+    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]: ...
+
+    def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Mapping[str, Any]]: ...
+
+
+@dataclass(frozen=True)
+class Texts:
+    """What one row needs of an embedding model: how many vectors are there that no row before it needed, the texts that
+    are asked for, by the names of their vectors, and how many texts are not known yet. `again` are the names of those
+    that a row before it needed."""
+
+    there: int = 0
+    asked: Mapping[str, str] = field(default_factory=dict)
+    waiting: int = 0
+    again: tuple[str, ...] = ()
+
+
+@dataclass
+class ForeseenVectors:
+    """Goes through rows and remembers whose texts it has met: each is embedded once."""
+
+    kept: Statuses
+    identities: Mapping[str, str] = field(default_factory=dict)
+    _met: set[str] = field(default_factory=set)
+    _sources: dict[str, int] = field(default_factory=dict)
+    _indexes: dict[str, VectorIndex | None] = field(default_factory=dict)
+
+    def values(self, step: Retrieve, model: str, names: Names, chooser: Chooser) -> dict[int, Values] | None:
+        """How near the elements are to what a row is like, by the number of the measure; none where a vector is yet to
+        be asked for. Raises `Unavailable` where it needs what an earlier step did not yield."""
+        found: dict[int, Values] = {}
+        collection = chooser.collection(step, names.values)
+        for number, measure in enumerate(chooser.parted(step).measures):
+            if measure.kind != "similarity":
+                continue
+            source = f"{model} {id(collection)} {measure.text.model_dump_json()}"
+            if source not in self._indexes:
+                self._indexes[source] = self._index(model, collection.texts(measure.text, names.values))
+            index = self._indexes[source]
+            asked = self._vectors(model, [evaluate(measure.query, names.values)])
+            if index is None or asked is None:
+                return None
+            found[number] = index.near(next(iter(asked.values())))
+        return found
+
+    def _index(self, model: str, texts: Sequence[str | None]) -> VectorIndex | None:
+        told = list(dict.fromkeys(text for text in texts if text is not None))
+        by_text = self._vectors(model, told)
+        return None if by_text is None else index_of(texts, by_text)
+
+    def _vectors(self, model: str, texts: Sequence[str]) -> dict[str, Vector] | None:
+        ids = {vector_id(self.identities.get(model, model), text): text for text in texts}
+        if any(status != OK for status in self.kept.statuses(TABLE, list(ids))):
+            return None
+        rows = self.kept.rows(TABLE, list(ids))
+        return {text: from_text(rows[name]["vector"]) for name, text in ids.items()}
+
+    def of(self, step: Retrieve, model: str, names: Names, chooser: Chooser, surety: int) -> Texts:
+        """What a row needs: its own text, and of the first row that looks through a source those of its elements. The
+        greater `surety`, the surer is that it is done."""
+        wanted: list[str] = []
+        waiting = 0
+        try:
+            collection = chooser.collection(step, names.values)
+        except Unavailable as reason:
+            return Texts(waiting=step.top if reason.status == PENDING else 0)
+        for measure in chooser.parted(step).measures:
+            if measure.kind != "similarity":
+                continue
+            try:
+                wanted.append(evaluate(measure.query, names.values))
+            except Unavailable as reason:
+                if reason.status != PENDING:
+                    return Texts()
+                waiting += 1
+            source = f"{model} {id(collection)} {measure.text.model_dump_json()}"
+            if self._sources.get(source, -1) < surety:  # also where it was less sure so far that they are needed
+                self._sources[source] = surety
+                wanted += [text for text in collection.texts(measure.text, names.values) if text is not None]
+        ids = {vector_id(self.identities.get(model, model), text): text for text in wanted}
+        new = [name for name in ids if name not in self._met]
+        again = tuple(name for name in ids if name in self._met)
+        statuses = self.kept.statuses(TABLE, new)
+        self._met.update(new)
+        asked = [name for name, status in zip(new, statuses, strict=True) if status is None or status in AGAIN]
+        return Texts(len(new) - len(asked), {name: ids[name] for name in asked}, waiting, again)

@@ -1,0 +1,1 @@
+"""Data sets that models write: slots, attempts at them, and what becomes of each."""

@@ -1,0 +1,227 @@
+"""Asks the roles that make rows. What the ledger has is not asked again; what arrives is in it before it is used."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property
+from typing import Any
+
+from tripos_compiler.plan import Ask, Plan
+from tripos_runtime.asking.asking import Adopted, Answer, Asking, Draft, Question, as_one_text, reread
+from tripos_runtime.asking.kept_rows import answer_of, draft_of
+from tripos_runtime.asking.ledger import Ledger, Listing, Row, sample_id
+from tripos_runtime.asking.questions import Questions
+from tripos_runtime.asking.statuses import AGAIN
+from tripos_runtime.asking.tally import Tally
+from tripos_runtime.datasets.sources import Sources
+from tripos_runtime.models.base import Message
+from tripos_runtime.program.adopting import NOWHERE, Adoption, Wanted
+from tripos_runtime.scheduling.calling import Caller
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the ledger has of some replies, by their names."""
+
+    names: frozenset[str] = frozenset()
+    """Those that were looked up."""
+    rows: Mapping[str, Row] = field(default_factory=dict)
+    drafts: Mapping[str, Row] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class MadeCall:
+    """A call that is made for the slot at a place of a data set, by its `author` or by another role: `item` names what
+    it is about, `number` counts the attempts from 0, `identity` is that of the `model`, `upstream` are the names of
+    what it builds on, and `binding` is what the reply is named by apart from what it is about."""
+
+    slot: int
+    step: Ask
+    author: bool
+    dataset: str
+    place: str
+    item: str
+    context: Mapping[str, str]
+    language: str
+    number: int
+    model: str
+    identity: str
+    upstream: tuple[str, ...]
+    binding: str
+
+    @property
+    def name(self) -> str:
+        """The name of the reply. The binding is in it, as in every name: a run with another checker has rows of its
+        own, which adopt what the author wrote."""
+        return sample_id(self.step.fingerprint, self.item, self.identity, self.number, (self.binding, *self.upstream))
+
+    @property
+    def title(self) -> str:
+        """What the step is called in the tables: the author's as the data set, the others with their own name."""
+        own = self.dataset.rpartition(".")[2]
+        return own if self.author else f"{own}.{self.step.name}"
+
+    @property
+    def lane(self) -> tuple[str, str]:
+        """The role and the data set that it is made for."""
+        return self.step.role, self.dataset
+
+
+class Unasked(Exception):
+    """A reply, or what a function gives, is not there, and nobody is to be asked for it."""
+
+
+@dataclass
+class Asker:
+    """Asks by `callers`, or nobody where there are none: then `Unasked` is raised for what is not kept."""
+
+    plan: Plan
+    sources: Sources
+    callers: Mapping[str, Caller] | None
+    ledger: Ledger
+    tally: Tally
+    work: Listing
+    run_id: str
+    now: Callable[[], datetime]
+    whole: bool = True
+    """Whether nothing failed that a later run would try again."""
+    on_reused: Callable[[MadeCall], None] | None = None
+    on_unasked: Callable[[MadeCall, tuple[Message, ...]], None] | None = None
+    on_deeper: Callable[[int], None] | None = None
+    """Told of a walk that met a reply that is not kept, after that, how many levels lie below it."""
+    on_attempt: Callable[[str, int, int], None] | None = None
+    """Told of every attempt before it is made: the data set, the place of the slot, and the attempt from 0."""
+    adoption: Adoption | None = None
+    """Who finds replies that the ledger has under other names."""
+    _listed: set[tuple[str, str]] = field(default_factory=set)
+
+    @cached_property
+    def questions(self) -> Questions:
+        """What the steps ask."""
+        return Questions(self.plan, tuple(self.sources.axes.values()))
+
+    async def ask(
+        self, call: MadeCall, sent: tuple[Message, ...], found: Found, question: Question | None = None
+    ) -> Answer:
+        """The answer to a call: the one that the ledger has, or a new one; to `question`, where that is not the step's
+        own."""
+        question, name = question or self.questions.of(call.step, call.language), call.name
+        self.enlist(call.place, [name])
+        if name not in found.names:
+            found = find(self.ledger, [name])
+        if name in found.rows:
+            if self.on_reused is not None:
+                self.on_reused(call)
+            return self._kept(answer_of(found.rows[name], question.reader), call)
+        request = question.digest(call.identity, sent, call.number)
+        adopted = None if name in found.drafts else self._adopted(call, request)
+        if self.callers is None:
+            if adopted is not None and (answer := _foreseen(adopted, question, sent)) is not None:
+                if self.on_reused is not None:
+                    self.on_reused(call)
+                return answer
+            if self.on_unasked is not None:
+                self.on_unasked(call, sent)
+            raise Unasked
+        asking = Asking(self.callers[call.model], question, sent, call.language, call.lane)
+        row = {**self._row(call), "request_digest": request, "adopted_from": None}
+        if adopted is not None:
+            return await self._adopt(call, asking, adopted, row)
+        if name in found.drafts:
+            answer = await asking.settle(draft_of(found.drafts[name]), _nothing, call.number)
+        else:
+            (first,) = await asking.first(1, call.number)
+            answer = await asking.settle(first, lambda draft: self._keep_draft(row, name, draft), call.number)
+        self.ledger.keep({"samples": [{**row, **answer.columns}]})
+        self.tally.count(call.lane, call.model, answer)
+        self.tally.samples[answer.status] += 1
+        if answer.status in AGAIN:
+            self.whole = False
+        else:
+            self.work.add([name])
+        return answer
+
+    def _adopted(self, call: MadeCall, request: str) -> Adopted | None:
+        """A reply that the ledger has under another name, if any."""
+        if self.adoption is None:
+            return None
+        wanted = Wanted("samples", call.name, call.model, request, call.number, (call.item,))
+        return self.adoption.find(wanted, NOWHERE)
+
+    async def _adopt(self, call: MadeCall, asking: Asking, adopted: Adopted, row: Mapping[str, Any]) -> Answer:
+        assert self.adoption is not None
+        answer = await asking.adopt(adopted, lambda draft: self._keep_draft(row, call.name, draft), call.number)
+        self.ledger.keep({"samples": [{**row, **answer.columns, "adopted_from": adopted.origin}]})
+        self.adoption.kept(adopted)
+        self.tally.adopt(call.lane, call.model, answer, adopted)
+        self.tally.samples[answer.status] += 1
+        self.work.add([call.name])
+        if self.on_reused is not None:
+            self.on_reused(call)
+        return answer
+
+    def enlist(self, place: str, names: Iterable[str]) -> None:
+        """Says that this run asks for, or decides, what is named so."""
+        new = [name for name in names if (place, name) not in self._listed]
+        if new and self.callers is not None:
+            self._listed.update((place, name) for name in new)
+            rows = [{"run_id": self.run_id, "scenario": place, "made_id": name} for name in new]
+            self.ledger.keep({"run_slots": rows})
+
+    def _kept(self, answer: Answer, call: MadeCall) -> Answer:
+        self.tally.reused[call.lane] += 1
+        self.tally.samples[answer.status] += 1
+        self.work.add([call.name])
+        return answer
+
+    def _keep_draft(self, row: Mapping[str, Any], name: str, draft: Draft) -> None:
+        own = {key: row[key] for key in ("run_id", "fingerprint", "created_at")}
+        self.ledger.keep({"drafts": [{"unit_id": name, **own, **draft.columns}]})
+        self.tally.repaired += 1
+
+    def _row(self, call: MadeCall) -> dict[str, Any]:
+        return {
+            "sample_id": call.name,
+            "run_id": self.run_id,
+            "benchmark": self.plan.benchmark.name,
+            "scenario": call.place,
+            "fingerprint": call.step.fingerprint,
+            "binding": call.binding,
+            "created_at": self.now(),
+            "step": call.title,
+            "item_id": call.item,
+            "context": {"language": call.language, **call.context},
+            "role": call.step.role,
+            "model": call.model,
+            "identity": call.identity if call.identity != call.model else None,
+            "sample_number": call.number,
+        }
+
+
+def _foreseen(adopted: Adopted, question: Question, sent: tuple[Message, ...]) -> Answer | None:
+    """The answer that an adopted reply will give; none where it has to be asked for once more."""
+    row = adopted.row
+    if row["reply"] is None:
+        return Answer(row["status"], None, None, as_one_text(sent), {"error": row["error"]})
+    replied, outcome = reread(question, row, adopted.draft)
+    if outcome is None:
+        return None
+    text = replied.get("reply", row["reply"])
+    return Answer(outcome.status, text, outcome.value, as_one_text(sent), {"error": outcome.error})
+
+
+def find(ledger: Ledger, names: Iterable[str]) -> Found:
+    """What a ledger has of these replies, without those that are to be asked for again."""
+    ids = list(dict.fromkeys(names))
+    statuses = zip(ids, ledger.statuses("samples", ids), strict=True)
+    kept = {name for name, status in statuses if status is not None and status not in AGAIN}
+    rows = ledger.rows("samples", kept) if kept else {}
+    absent = {name for name in ids if name not in kept}
+    drafts = ledger.drafts(absent) if absent and hasattr(ledger, "drafts") else {}
+    return Found(frozenset(ids), rows, drafts)
+
+
+def _nothing(draft: Draft) -> None:
+    """A draft that is kept need not be kept again."""

@@ -1,0 +1,157 @@
+"""Descends a tree level by level: a role chooses among the branches of every node that is reached."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from tripos_compiler.plan import Ask, ChoiceType, RecordType, SetType, Type
+from tripos_compiler.semantics.evaluate import Unavailable
+from tripos_compiler.semantics.library.trees import BETWEEN
+from tripos_compiler.semantics.trees import Tree
+from tripos_runtime.asking.asking import Answer, Outcome, Question
+from tripos_runtime.asking.statuses import PARSE_FAILURE, status_of_reply
+from tripos_runtime.program.case_cache import together
+from tripos_runtime.reading import schema_of
+
+Path = tuple[str, ...]
+Choose = Callable[[Path, list[str]], Awaitable[tuple[Answer, str]]]
+"""Asks which of the branches at a node fit: the answer, and the name of the reply."""
+MOST_NAMED = 200
+"""Of more branches than that the schema of a reply does not name each: providers bound how long one may be."""
+MARKS = re.compile(r"^(?:[-*•·]|\(?\d{1,3}[.)、:])\s*")
+"""What a list puts before its points."""
+
+
+@dataclass(frozen=True)
+class Walked:
+    """The paths that were chosen down to a leaf, in the order of the tree, and the names of the replies. `unknown`:
+    what was wrong with one of them, if any was."""
+
+    paths: tuple[str, ...]
+    replies: tuple[str, ...]
+    unknown: str | None = None
+
+
+async def walk(tree: Mapping[str, Any], choose: Choose, start: Path = ()) -> Walked:
+    """Goes down a tree from the node `start`, which is one of its; a leaf there is chosen without asking. All nodes of
+    one level are asked about at once; where a reply is of no use, no further level is."""
+    level: list[Path] = [start] if _below(tree, start) else []
+    ends: set[Path] = set() if level else {start}
+    names: list[str] = []
+    while level:
+        answers: dict[Path, tuple[Answer, str]] = {}
+
+        async def ask(path: Path, answers: dict[Path, tuple[Answer, str]] = answers) -> None:
+            answers[path] = await choose(path, list(_below(tree, path)))
+
+        await together([ask(path) for path in level])
+        below: list[Path] = []
+        for path in level:
+            answer, name = answers[path]
+            names.append(name)
+            if answer.value is None:
+                return Walked((), tuple(names), str(answer.columns["error"]))
+            for branch in answer.value:
+                (below.append if _below(tree, (*path, branch)) else ends.add)((*path, branch))
+        level = below
+    return Walked(tuple(BETWEEN.join(path) for path in _in_order(tree, ends)), tuple(names))
+
+
+def among(question: Question, branches: Sequence[str], ask: Ask) -> Question:
+    """The question of a walk at one node: a provider that keeps to a schema can name no other branch, and a reply that
+    does is asked for once more, as one that cannot be read is. Where the reply is a record the branches are the field
+    of the name of the walk; its other fields are kept as they were read."""
+    record = ask.returns if isinstance(ask.returns, RecordType) else None
+
+    def reader(text: str, finish_reason: str | None) -> Outcome:
+        outcome = question.reader(text, finish_reason)
+        if outcome.value is None:
+            return outcome
+        chosen = matched(outcome.value if record is None else outcome.value[ask.name], branches)
+        if isinstance(chosen, str):
+            return Outcome(None, None, chosen, status_of_reply(PARSE_FAILURE, finish_reason))
+        return Outcome(chosen, chosen if record is None else {**outcome.parsed, ask.name: chosen})
+
+    schema = question.schema
+    if len(branches) <= MOST_NAMED:
+        type_: Type = SetType(of=ChoiceType(values=tuple(branches)))
+        if record is not None:
+            type_ = RecordType(fields={**record.fields, ask.name: type_})
+        schema = schema_of(type_)
+    return replace(question, schema=schema, reader=reader)
+
+
+def node_at(tree: Mapping[str, Any], path: str) -> Path:
+    """The names from the root to the node of that path. Raises `Unavailable` where the tree has no such node.
+
+    >>> node_at({"Algebra": {"Sets": {}}}, "Algebra / Sets")
+    ('Algebra', 'Sets')
+    """
+    names = tuple(path.split(BETWEEN)) if path else ()
+    try:
+        _below(tree, names)
+    except KeyError:
+        raise Unavailable("below", "no_value", f"the tree has no branch `{path}`") from None
+    return names
+
+
+def levels_below(tree: Mapping[str, Any], path: Path) -> int:
+    """How many levels a tree has below a node.
+
+    >>> levels_below({"Algebra": {"Sets": {}}, "Logic": {}}, ()), levels_below({"Logic": {}}, ("Logic",))
+    (2, 0)
+    """
+    return Tree(_below(tree, path)).depth
+
+
+def matched(chosen: Collection[str], branches: Sequence[str]) -> list[str] | str:
+    """The branches that a reply chose, in their order, or what in it is no branch. Case, the marks of a list and the
+    path above are passed over.
+
+    >>> matched(["- sets", "Algebra / Groups"], ["Groups", "Sets", "Rings"])
+    ['Groups', 'Sets']
+    >>> matched(["Logic"], ["Groups"]), matched(["pH"], ["pH", "PH"])
+    ('`Logic` is none of the branches', ['pH'])
+    """
+    own, known = set(branches), {_plain(branch): branch for branch in branches}
+    found: set[str] = set()
+    for said in sorted(chosen):
+        # Branches that differ in case alone are told apart by it.
+        branch = said if said in own else next((known[each] for each in _readings(said) if each in known), None)
+        if branch is None:
+            return f"`{said}` is none of the branches"
+        found.add(branch)
+    return [branch for branch in branches if branch in found]
+
+
+def _readings(said: str) -> Iterator[str]:
+    yield _plain(said)
+    bare = MARKS.sub("", said.strip())
+    yield _plain(bare)
+    yield _plain(bare.rpartition(BETWEEN)[2])
+
+
+def _plain(name: str) -> str:
+    return " ".join(name.split()).casefold()
+
+
+def _below(tree: Mapping[str, Any], path: Path) -> Mapping[str, Any]:
+    for name in path:
+        tree = tree[name]
+    return tree
+
+
+def _in_order(tree: Mapping[str, Any], ends: Collection[Path]) -> Iterator[Path]:
+    """Paths in the order of the tree. What lies beside them is not gone through: a tree may be large, and rows many."""
+    below: dict[str, list[Path]] = {}
+    for path in ends:
+        if path:
+            below.setdefault(path[0], []).append(path[1:])
+        else:
+            yield ()
+    for name in tree if below else ():
+        for rest in _in_order(tree[name], below[name]) if name in below else ():
+            yield (name, *rest)

@@ -1,0 +1,1 @@
+"""What is known of providers and models: addresses, prices, and what their errors mean."""

@@ -1,0 +1,66 @@
+"""Which way a model is reached: the one place that chooses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Literal
+from urllib.parse import urlsplit
+
+from tripos_runtime.models.base import Endpoint
+from tripos_runtime.models.catalog.catalog import entry_of, every_entry
+from tripos_runtime.models.catalog.providers import FOREIGN, PARTICULAR, PROVIDERS
+from tripos_runtime.models.over_http.transcripts import DIRECT, completion_name
+
+Path = Literal["direct", "translated", "litellm"]
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+def path_of(name: str, endpoints: Mapping[str, Endpoint] = {}) -> Path:
+    """How the model of that name is asked: without litellm, through its translation alone, or by litellm altogether.
+
+    >>> [path_of(name) for name in ("openai/gpt-4o", "openai/o3-mini", "bedrock/anthropic.claude-v2")]
+    ['direct', 'translated', 'litellm']
+    """
+    if (completion_name(name) or "").startswith(DIRECT):
+        return "direct"
+    provider, _, model = name.partition("/")
+    endpoint = endpoint_of(name, endpoints)
+    entry = entry_of(provider, model) or (every_entry().get(model) if provider == "openai" else None)
+    if entry is not None and entry.get("mode", "chat") != "chat":
+        return "litellm"
+    if provider in PROVIDERS:
+        if provider != "openai":
+            return "direct"
+        if PARTICULAR.search(model):
+            return "translated"
+        if endpoint is None and (entry is None or entry.get("supports_reasoning")):
+            return "translated"  # OpenAI's own models that are newer than the map: litellm knows the rules by name
+        return "direct"
+    if provider not in FOREIGN:
+        return "litellm"
+    if provider == "azure" and not _is_plain_azure(model, endpoint):
+        return "litellm"
+    return "translated"
+
+
+def endpoint_of(name: str, endpoints: Mapping[str, Endpoint]) -> Endpoint | None:
+    """The endpoint of a model: its own, or that of its provider."""
+    return endpoints.get(name) or endpoints.get(name.partition("/")[0])
+
+
+def is_here(endpoint: Endpoint | None) -> bool:
+    """Whether an endpoint is a server on this machine.
+
+    >>> is_here(Endpoint("http://127.0.0.1:8000/v1"))
+    True
+    """
+    return endpoint is not None and urlsplit(endpoint.base_url).hostname in LOOPBACK
+
+
+def _is_plain_azure(model: str, endpoint: Endpoint | None) -> bool:
+    """Whether a deployment is reached with a key at a resource's address: the other ways to sign in are litellm's."""
+    base_url = endpoint.base_url if endpoint is not None else os.environ.get("AZURE_API_BASE", "")
+    keyed = endpoint is not None or bool(os.environ.get("AZURE_API_KEY"))
+    return keyed and bool(base_url) and "/openai" not in base_url and "/" not in model

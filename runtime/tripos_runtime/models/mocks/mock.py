@@ -1,0 +1,175 @@
+"""Models that need no network: deterministic characters for first runs, tests and demonstrations.
+
+A reply is a function of the request and the model's name. `mock/careful:ada` is as careful as `mock/careful` and
+judges differently, so several of them make a panel.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
+from tripos_runtime.models.mocks.mock_author import author_text
+from tripos_runtime.models.mocks.mock_careless import careless_text
+from tripos_runtime.models.mocks.mock_judges import SHIFTS, judged
+from tripos_runtime.models.mocks.mock_student import student_named
+from tripos_runtime.models.mocks.mock_teacher import points_chosen, teacher_text
+from tripos_runtime.models.mocks.mock_values import draw, sentences, value_of
+
+SLOW_S = 0.05
+SORTED = json.JSONEncoder(sort_keys=True)
+CHARACTERS = (
+    "careful",
+    "careless",
+    "author",
+    "teacher",
+    "student",
+    "student-A-R",
+    *SHIFTS,
+    "refuses",
+    "broken-json",
+    "slow",
+    "fails-N",
+    "wrong-key",
+    "down",
+)
+REFUSALS = ("I'm sorry, but I can't help with that.", "I apologize, but I am unable to assist with this request.")
+CHINESE_REFUSALS = ("抱歉，我无法回答这个问题。", "对不起，我不能协助完成这个请求。")
+BROKEN = ('{"reason": "a clear answer that', "My marks: { [ }", "```json\n{\n```", "The answer deserves {high marks")
+WORD = re.compile(r"[\u3400-\u9fff]|[^\s\u3400-\u9fff]+")
+CHINESE_CHARACTER = re.compile(r"[\u3400-\u9fff]")
+
+
+@dataclass
+class MockModel:
+    """A mock model. `failures` is how many asks of a request fail before one is answered."""
+
+    name: str
+    character: str
+    failures: int
+    sleep: Callable[[float], Awaitable[None]]
+    structured: bool = True
+    slots: int | None = None
+    price: Price | None = FREE
+    most_samples: int = 1
+    _asked: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def endpoint(self) -> str:
+        """A place of its own: what befalls one mock befalls no other."""
+        return self.name
+
+    async def ask(self, request: Request) -> Reply:
+        """The character's reply to the request. Raises `ModelError` where failing is in character."""
+        key = _key(self.name, request)
+        chinese = _is_chinese(request)
+        match self.character:
+            case "careful":
+                text = _careful_text(request, key, chinese=chinese)
+            case "slow":
+                await self.sleep(SLOW_S)
+                text = _careful_text(request, key, chinese=chinese)
+            case "fails":
+                self._fail_first(key)
+                text = _careful_text(request, key, chinese=chinese)
+            case judge if judge in SHIFTS and request.schema is not None:
+                shared = _key("", request)
+                text = json.dumps(judged(judge, request.schema, shared, key, chinese=chinese), ensure_ascii=False)
+            case "fair" | "severe" | "lenient" | "noisy":
+                text = _careful_text(request, key, chinese=chinese)
+            case "careless":
+                text = careless_text(request.schema, key, chinese=chinese)
+            case "author":
+                text = author_text(request.schema, key, chinese=chinese)
+            case "teacher" if request.schema is None:
+                text = teacher_text(request.messages, key, chinese=chinese)
+            case "teacher":
+                value = value_of(request.schema or {}, key, "kind", chinese=chinese)
+                text = json.dumps(points_chosen(request.messages, value, key), ensure_ascii=False)
+            case "student":
+                return self._student(request, chinese=chinese)
+            case "refuses":
+                text = _pick(CHINESE_REFUSALS if chinese else REFUSALS, key)
+            case "broken-json":
+                text = _pick(BROKEN, key)
+            case "wrong-key":
+                raise ModelError("R0102", f"the key for `{self.name}` was refused", "use another mock", fatal=True)
+            case _:
+                raise ModelError("R0101", f"`{self.name}` cannot be reached", "use another mock", retryable=True)
+        tokens_in = sum(_tokens(message.content) for message in request.messages)
+        tokens_out = _tokens(text)
+        # The same request has the same reply, however often it is asked for.
+        others = tuple(Reply(text, self.name, "stop", 0, tokens_out, 0.0) for _ in range(request.samples - 1))
+        return Reply(text, self.name, "stop", tokens_in, tokens_out, 0.0, others=others)
+
+    async def close(self) -> None:
+        """Nothing to let go of."""
+
+    def _student(self, request: Request, *, chinese: bool) -> Reply:
+        """The replies of a student, of which each sample has its own."""
+        student = student_named(self.name.removeprefix("mock/"))
+        assert student is not None
+        tokens_in = sum(_tokens(message.content) for message in request.messages)
+        replies: list[Reply] = []
+        for number in range(request.number, request.number + request.samples):
+            text = student.text(request.messages, request.schema, number, chinese=chinese)
+            replies.append(Reply(text, self.name, "stop", 0 if replies else tokens_in, _tokens(text), 0.0))
+        return replace(replies[0], others=tuple(replies[1:]))
+
+    def _fail_first(self, key: str) -> None:
+        asked = self._asked[key] = self._asked.get(key, 0) + 1
+        if asked <= self.failures:
+            raise ModelError("R0111", f"`{self.name}` answered with status 503", "try again", retryable=True)
+
+
+def open_mock(which: str, sleep: Callable[[float], Awaitable[None]]) -> MockModel:
+    """The mock of that character, such as `careful`, `careful:ada` or `fails-2`. Raises `ModelError` for any other."""
+    character, _, _ = which.partition(":")
+    failures = re.fullmatch(r"fails-(\d{1,4})", character)
+    if failures:
+        return MockModel(f"mock/{which}", "fails", int(failures[1]), sleep)
+    if character == "fails-N":
+        hint = "write a number for N, such as `mock/fails-2`"
+        raise ModelError("R0103", f"there is no model `mock/{which}`", hint, fatal=True)
+    if student_named(which) is not None:
+        return MockModel(f"mock/{which}", "student", 0, sleep)
+    if character.startswith("student-"):
+        hint = "write an ability and a rate in per cent, such as `mock/student-40-30`; the rate is 66 at most"
+        raise ModelError("R0103", f"there is no model `mock/{which}`", hint, fatal=True)
+    if character not in CHARACTERS:
+        close = difflib.get_close_matches(character, CHARACTERS, n=1)
+        hint = f"did you mean `mock/{close[0]}`?" if close else f"the mocks are {', '.join(CHARACTERS)}"
+        raise ModelError("R0103", f"there is no model `mock/{which}`", hint, fatal=True)
+    return MockModel(f"mock/{which}", character, 0, sleep)
+
+
+def _key(name: str, request: Request) -> str:
+    asked: list[Any] = [name, request.settings.seed, request.schema]
+    asked += [[message.role, message.content] for message in request.messages]
+    return SORTED.encode(asked)
+
+
+def _careful_text(request: Request, key: str, *, chinese: bool) -> str:
+    if request.schema is None:
+        return sentences(3, key, chinese=chinese)
+    return json.dumps(value_of(request.schema, key, "kind", chinese=chinese), ensure_ascii=False)
+
+
+def _is_chinese(request: Request) -> bool:
+    last = request.messages[-1].content if request.messages else ""
+    if last.isascii():
+        return False
+    return 4 * len(CHINESE_CHARACTER.findall(last)) > len(WORD.findall(last))
+
+
+def _tokens(text: str) -> int:
+    return len(text.split()) if text.isascii() else len(WORD.findall(text))
+
+
+def _pick(texts: tuple[str, ...], key: str) -> str:
+    return texts[draw(len(texts), key)]

@@ -1,0 +1,1 @@
+"""Models asked over our own connections, in OpenAI's form."""

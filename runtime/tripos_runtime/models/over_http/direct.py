@@ -1,0 +1,185 @@
+"""Models whose chat completions have OpenAI's form, asked without litellm: one post and one reading of JSON a call."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+import aiohttp
+import orjson
+
+from tripos_compiler.plan import Settings
+from tripos_runtime.models.base import Endpoint, ModelError, Price, Reply, Request
+from tripos_runtime.models.catalog.catalog import allows, entry_of
+from tripos_runtime.models.catalog.errors import Place, answer_error, model_error
+from tripos_runtime.models.catalog.providers import PROVIDERS, Provider
+from tripos_runtime.models.catalog.routes import is_here
+from tripos_runtime.models.over_http.connections import Line, headers_of
+from tripos_runtime.models.over_http.messages import as_json, without_system
+from tripos_runtime.models.over_http.replies import parsed, read_reply
+
+MOST_SKELETONS = 256
+
+
+class DirectModel:
+    """A model of one of `PROVIDERS`. Raises `ModelError` R0102 where the key is not set and R0101 where nothing says
+    where the provider is.
+
+    `own_price`: the price is the user's, and counts before what the provider says that a call cost. `sent_as` is the
+    name that the server is asked for where that is not the model's own.
+    """
+
+    slots: int | None = None
+
+    def __init__(
+        self,
+        name: str,
+        endpoint: Endpoint | None = None,
+        *,
+        price: Price | None = None,
+        own_price: bool = False,
+        sent_as: str | None = None,
+        timeout_s: float = 300.0,
+    ) -> None:
+        self.name = name
+        self.price = price
+        self._own_price = own_price
+        provider_name, _, model = name.partition("/")
+        self._model = sent_as or model
+        self._provider = PROVIDERS[provider_name] if sent_as is None else PROVIDERS["openai"]
+        base_url = base_url_of(name, self._provider, endpoint)
+        variable, key = key_of(name, self._provider, endpoint)
+        self.endpoint = f"{base_url} {variable}".strip()
+        known = self._provider.structured or allows(provider_name, model, "supports_response_schema")
+        self.structured = is_here(endpoint) or bool(known)
+        self.most_samples = self._provider.samples if _bills_once(provider_name, base_url) else 1
+        self._folds_system = allows(provider_name, model, "supports_system_messages") is False
+        self._lacking = lacking(provider_name, self._provider, self._model, base_url)
+        self._place = Place(name, base_url, variable, (key,))
+        url = base_url if base_url.endswith("/chat/completions") else f"{base_url}/chat/completions"
+        self._line = Line(url, openai_headers(self._provider, key), timeout_s, (key,))
+        self._head = b'{"model":' + orjson.dumps(self._model) + b',"messages":'
+        self._tails: dict[tuple[object, ...], bytes] = {}
+
+    async def ask(self, request: Request) -> Reply:
+        """The reply to the request, with `others` where it asks for several samples. Raises `ModelError`."""
+        messages = without_system(request.messages) if self._folds_system else request.messages
+        found = await self._answer(self._head + as_json(messages) + self._tail(request))
+        return read_reply(found, self.name, self.price, own_price=self._own_price)
+
+    async def _answer(self, body: bytes) -> dict[str, Any]:
+        """The JSON object that the server answers a body with. Raises `ModelError`."""
+        try:
+            answer = await self._line.post(body)
+        except (aiohttp.ClientError, OSError) as error:
+            raise model_error(error, self.name, self._place.address, self._place.key_variables) from error
+        if answer.status != 200:
+            raise answer_error(answer.status, answer.body, headers_of(answer.headers), self._place)
+        return completion(answer.body, headers_of(answer.headers), self._place)
+
+    async def close(self) -> None:
+        """Lets go of the connections."""
+        await self._line.close()
+
+    def refuses(self, settings: Settings) -> tuple[str, ...]:
+        """The names of the settings that a request would go without."""
+        return tuple(name for name in settings.given if name in self._lacking)
+
+    def _tail(self, request: Request) -> bytes:
+        """Everything of the body after the messages, made once for the same settings."""
+        schema = None if request.schema is None or not self.structured else orjson.dumps(request.schema)
+        samples = min(request.samples, self.most_samples)
+        key = (request.settings, samples, schema)
+        tail = self._tails.get(key)
+        if tail is None:
+            told = request.settings.given
+            for name in self.refuses(request.settings):
+                del told[name]
+            own = told.pop("provider", {})
+            if "seed" in told:
+                told[self._provider.seed] = told.pop("seed")
+            told |= {"n": samples} if samples > 1 else {}
+            told |= {} if schema is None else {"response_format": format_of(request.schema)}
+            told |= {**self._provider.body, **own}
+            tail = b"," + orjson.dumps(told)[1:] if told else b"}"
+            if len(self._tails) >= MOST_SKELETONS:
+                self._tails.clear()
+            self._tails[key] = tail
+        return tail
+
+
+def lacking(provider_name: str, provider: Provider, model: str, base_url: str) -> frozenset[str]:
+    """The settings that a model is known not to take: by its name, and by its provider where it is reached there, since
+    of any other server nothing is known."""
+    found: frozenset[str] = frozenset()
+    if provider.base_url is not None and urlsplit(base_url).hostname == urlsplit(provider.base_url).hostname:
+        entry = entry_of(provider_name, model)
+        thinks = entry is None or entry.get("supports_reasoning")
+        found |= provider.lacks | (frozenset() if thinks else frozenset({"reasoning_effort"}))
+    if provider.without is not None and provider.without[0].search(model):
+        found |= provider.without[1]
+    return found
+
+
+def format_of(schema: Any) -> dict[str, Any]:
+    """The setting that holds a reply to a JSON Schema."""
+    return {"type": "json_schema", "json_schema": {"name": "reply", "schema": schema, "strict": True}}
+
+
+def completion(body: bytes, headers: Mapping[str, str], place: Place) -> dict[str, Any]:
+    """The JSON object of an answer with status 200. Raises `ModelError` where it is none, or tells of a mistake."""
+    try:
+        found = parsed(body)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise answer_error(200, body, headers, place)
+    mistake = found.get("error")
+    if mistake and "choices" not in found:
+        code = mistake.get("code") if isinstance(mistake, dict) else None
+        raise answer_error(code if isinstance(code, int) and 400 <= code < 600 else 200, body, headers, place)
+    return found
+
+
+def base_url_of(name: str, provider: Provider, endpoint: Endpoint | None) -> str:
+    """Where a model is reached, without a slash at the end."""
+    told = (os.environ.get(variable) for variable in provider.base_urls)
+    base_url = endpoint.base_url if endpoint is not None else next(filter(None, told), provider.base_url)
+    if not base_url:
+        hint = f"set {provider.base_urls[0]}, or write `base_url` for it under `[endpoints]` in tripos.toml"
+        raise ModelError("R0101", f"nothing says where `{name}` is reached", hint, fatal=True)
+    base_url = base_url.rstrip("/")
+    if urlsplit(base_url).scheme not in {"http", "https"}:
+        hint = f"write `base_url` with `http://` or `https://`, such as `http://{base_url}`"
+        raise ModelError("R0101", f"`{base_url}`, where `{name}` is to be reached, is no address", hint, fatal=True)
+    return base_url if base_url.endswith(provider.ends_with) else base_url + provider.ends_with
+
+
+def key_of(name: str, provider: Provider, endpoint: Endpoint | None) -> tuple[str, str]:
+    """The environment variable of the key, "" where none is, and the key. Raises `ModelError` where it is not set."""
+    if endpoint is not None and endpoint.api_key_env is None:
+        return "", "none"
+    variables = provider.keys if endpoint is None or endpoint.api_key_env is None else (endpoint.api_key_env,)
+    for variable in variables:
+        if key := os.environ.get(variable, "").strip():
+            return variable, key
+    if endpoint is None and provider.key_unset is not None:
+        return "", provider.key_unset
+    raise ModelError("R0102", f"the key for `{name}` is missing", f"set {variables[0]}", fatal=True)
+
+
+def openai_headers(provider: Provider, key: str) -> dict[str, str]:
+    """The headers of every request in OpenAI's form."""
+    headers = {"Authorization": f"Bearer {key}", "Content-Type": "application/json", "Accept": "application/json"}
+    for header, variable, unset in provider.headers:
+        value = os.environ.get(variable) or unset
+        if value is not None and header not in headers:
+            headers[header] = value
+    return headers | {"User-Agent": "tripos"}
+
+
+def _bills_once(provider_name: str, base_url: str) -> bool:
+    """Whether a prompt is paid once for several samples: who serves `openai/` at another address is not known."""
+    return provider_name != "openai" or (urlsplit(base_url).hostname or "").endswith("openai.com")

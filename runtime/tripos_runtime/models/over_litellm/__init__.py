@@ -1,0 +1,1 @@
+"""Models that litellm reaches, and what it knows of models."""

@@ -1,0 +1,248 @@
+"""Models asked by litellm altogether: those that the faster ways do not fit, such as Bedrock and Vertex."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import gc
+import logging
+import os
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from tripos_compiler.plan import Settings
+from tripos_runtime.models.base import Endpoint, ModelError, Price, Reply, Request
+from tripos_runtime.models.catalog.errors import model_error
+from tripos_runtime.models.catalog.prices import tariff
+from tripos_runtime.models.catalog.routes import is_here
+from tripos_runtime.models.over_http.connections import SHORTEST_KEY
+from tripos_runtime.models.over_http.direct import format_of
+from tripos_runtime.models.over_http.messages import without_system
+from tripos_runtime.models.over_http.replies import read_reply, whole
+from tripos_runtime.models.over_http.transcripts import PREFIX, completion_name, transcribed, trimmed
+
+
+@functools.cache
+def library() -> Any:
+    """litellm, imported once, kept offline and quiet. The import costs seconds, less with the collector paused."""
+    os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"
+    for limit in ("AIOHTTP_CONNECTOR_LIMIT", "AIOHTTP_CONNECTOR_LIMIT_PER_HOST"):
+        os.environ.setdefault(limit, "100000")  # how many calls there are at once is the caller's to say; 0 means 100
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        import litellm
+    finally:
+        if collecting:
+            gc.enable()
+    litellm.disable_hf_tokenizer_download = True
+    litellm.telemetry = False
+    litellm.suppress_debug_info = True
+    litellm.drop_params = True
+    warnings.filterwarnings("ignore", "Items? .* on TypedDict", UserWarning)  # at its first Ollama prompt
+    for name in ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    return litellm
+
+
+class LitellmModel:
+    """A model of litellm's. `price` is the user's, if there is one.
+
+    Opening raises `ModelError` R0103 where litellm knows no such provider and R0102 where the key is not set.
+    """
+
+    slots: int | None = None
+    most_samples = 1
+    _opened = 0
+    """How many are open in this process: litellm keeps one pool of connections for all of them."""
+
+    def __init__(
+        self, name: str, endpoint: Endpoint | None = None, *, price: Price | None = None, timeout_s: float = 300.0
+    ) -> None:
+        litellm = library()
+        self.name = name
+        self._timeout_s = timeout_s
+        self._completes = completion_name(name)
+        self._asked_as = self._completes or name
+        provider, address = provider_of(self._asked_as)
+        self._where: dict[str, Any] = {}
+        self._key = ""
+        if endpoint is None:
+            self._address = address or f"the address of {provider}"
+            self._key_variables = require_key(self._asked_as, provider)
+        else:
+            self._address = endpoint.base_url
+            self._key_variables = endpoint.api_key_env or ""
+            self._key = endpoint_key(name, endpoint)
+            self._where = {"api_base": endpoint.base_url, "api_key": self._key}
+        self.endpoint = f"{self._address} {self._key_variables}".strip()
+        known_to_fit = self._completes is None and (is_here(endpoint) or litellm.supports_response_schema(name))
+        self.structured = bool(known_to_fit)
+        self._own_price = price
+        self.price = price or known_price(self._asked_as, provider)
+        self._folds_system = known(name).get("supports_system_messages") is False
+        LitellmModel._opened += 1
+        self._closed = False
+
+    async def ask(self, request: Request) -> Reply:
+        """The reply to the request; `Reply.cost_usd` is `None` where nobody has a price for the model."""
+        litellm = library()
+        if self._completes is not None:
+            request = transcribed(request)
+        messages = without_system(request.messages) if self._folds_system else request.messages
+        try:
+            response = await litellm.acompletion(
+                model=self._asked_as,
+                messages=[{"role": message.role, "content": whole(message.content)} for message in messages],
+                timeout=self._timeout_s,
+                num_retries=0,
+                max_retries=0,
+                **self._where,
+                **settings_of(request, structured=self.structured),
+            )
+        except Exception as error:
+            # litellm lets its own slips through as any exception, an `AttributeError` for a reply it cannot read.
+            raise model_error(error, self.name, self._address, self._key_variables, (self._key,)) from error
+        reply = read_response(response, self.name, self.price, own_price=self._own_price is not None)
+        if self._completes is not None:
+            reply = trimmed(reply)
+        key = self._key or os.environ.get(self._key_variables, "")
+        return without_key(reply, key) if len(key) >= SHORTEST_KEY else reply
+
+    def refuses(self, settings: Settings) -> tuple[str, ...]:
+        """The names of the settings that a request would go without."""
+        return dropped(self._asked_as, settings)
+
+    async def close(self) -> None:
+        """Closes litellm's connections once the last model is closed."""
+        if self._closed:
+            return
+        self._closed = True
+        LitellmModel._opened -= 1
+        if LitellmModel._opened == 0:
+            litellm = library()
+            await litellm.close_litellm_async_clients()
+            litellm.in_memory_llm_clients_cache.flush_cache()
+
+
+def without_key(reply: Reply, key: str) -> Reply:
+    """A reply without the key that it was asked for with: some servers echo it.
+
+    >>> without_key(Reply("you are abc123", "m", "stop", 1, 1, None), "abc123").text
+    'you are [key]'
+    """
+    others = tuple(without_key(other, key) for other in reply.others)
+    served = reply.model_served.replace(key, "[key]")
+    return replace(reply, text=reply.text.replace(key, "[key]"), model_served=served, others=others)
+
+
+def settings_of(request: Request, *, structured: bool) -> dict[str, Any]:
+    """The settings of a request by litellm's names, without those that are left to the model."""
+    settings = request.settings.given
+    settings |= settings.pop("provider", {})
+    if request.schema is not None and structured:
+        settings["response_format"] = format_of(request.schema)
+    return settings
+
+
+def dropped(name: str, settings: Settings) -> tuple[str, ...]:
+    """The settings that litellm leaves out for a model of that name."""
+    litellm = library()
+    from litellm.utils import get_optional_params
+
+    model, provider, _, _ = litellm.get_llm_provider(name)
+    return without_effect(
+        settings,
+        lambda told: get_optional_params(model=model, custom_llm_provider=provider, drop_params=True, **told),
+    )
+
+
+def without_effect(settings: Settings, translate: Callable[[dict[str, Any]], Any]) -> tuple[str, ...]:
+    """The settings that a translation leaves out: without each of them it says the same."""
+    request = Request("", (), settings)
+    whole = translate(settings_of(request, structured=False))
+    found = []
+    for name in settings.given:
+        less = settings.without({name})
+        if translate(settings_of(replace(request, settings=less), structured=False)) == whole:
+            found.append(name)
+    return tuple(found)
+
+
+def read_response(response: Any, name: str, price: Price | None, *, own_price: bool) -> Reply:
+    """The reply in what litellm made of a completion. Raises `ModelError`, as `read_reply` does."""
+    if response is None:  # what litellm makes of status 422
+        raise ModelError("R0110", f"`{name}` rejected the request", "check the settings of the step")
+    choices = [
+        {"message": {"content": choice.message.content, "refusal": _refusal(choice.message)},
+         "finish_reason": choice.finish_reason}
+        for choice in response.choices
+    ]  # fmt: skip
+    usage = getattr(response, "usage", None)
+    body = {"model": response.model, "choices": choices, "usage": None if usage is None else usage.model_dump()}
+    return read_reply(body, name, price, own_price=own_price)
+
+
+def provider_of(name: str) -> tuple[str, str | None]:
+    """litellm's provider of a model, and the provider's address where it is known. Raises `ModelError` R0103."""
+    litellm = library()
+    try:
+        _, provider, _, address = litellm.get_llm_provider(name)
+    except litellm.BadRequestError as error:
+        hint = "write `provider/model`, such as `openai/gpt-4o`"
+        if "/" in name:
+            close = difflib.get_close_matches(name.partition("/")[0].casefold(), _providers(), n=1)
+            hint = "a server of your own: `hosted_vllm/NAME`, with its address under [endpoints] in tripos.toml"
+            hint = f"did you mean `{close[0]}/{name.partition('/')[2]}`?" if close else hint
+        raise ModelError("R0103", f"no provider of `{name}` is known", hint, fatal=True) from error
+    return provider, address
+
+
+def _providers() -> list[str]:
+    return [str(getattr(each, "value", each)) for each in library().provider_list]
+
+
+def known(name: str) -> dict[str, Any]:
+    """litellm's entry for a model, under whatever name it has there; empty where there is none."""
+    litellm = library()
+    try:
+        entry = litellm.get_model_info(name)["key"]
+    except Exception:
+        # litellm raises a bare `Exception` where it has no entry for a model.
+        return {}
+    return dict(litellm.model_cost.get(entry, {}))
+
+
+def known_price(name: str, provider: str) -> Price | None:
+    """The price of a model under whatever name litellm has it."""
+    return tariff(known(name), provider)
+
+
+def require_key(name: str, provider: str) -> str:
+    """The environment variable of the key, as far as it is known. Raises `ModelError` where it is not set."""
+    usual = f"{provider.removeprefix(PREFIX).upper()}_API_KEY"
+    missing: list[str] = library().validate_environment(name)["missing_keys"]
+    if provider.startswith(PREFIX) and not os.environ.get(usual):
+        missing = [usual]  # litellm knows no key of these
+    # Azure and the clouds have other ways to sign in; a provider that wants nothing but a key has none.
+    if missing and all(each.endswith("_API_KEY") for each in missing) and not provider.startswith("azure"):
+        hint = f"set {' or '.join(missing)}"
+        raise ModelError("R0102", f"the key for `{name}` is missing", hint, fatal=True)
+    return usual if usual in os.environ else ""
+
+
+def endpoint_key(name: str, endpoint: Endpoint) -> str:
+    """The key for an endpoint; `none` for one without. Raises `ModelError` where it is not set."""
+    if endpoint.api_key_env is None:
+        return "none"
+    key = os.environ.get(endpoint.api_key_env)
+    if not key:
+        raise ModelError("R0102", f"the key for `{name}` is missing", f"set {endpoint.api_key_env}", fatal=True)
+    return key
+
+
+def _refusal(message: Any) -> str | None:
+    fields = getattr(message, "provider_specific_fields", None) or {}
+    return getattr(message, "refusal", None) or fields.get("refusal")

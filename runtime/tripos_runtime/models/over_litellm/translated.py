@@ -1,0 +1,154 @@
+"""Models that litellm translates for and we send to: its words for a provider, over our own connections."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Collection
+from dataclasses import dataclass, replace
+from typing import Any
+
+import orjson
+
+from tripos_compiler.plan import Settings
+from tripos_runtime.models.base import Endpoint, Message, ModelError, Price, Reply, Request
+from tripos_runtime.models.catalog.catalog import allows
+from tripos_runtime.models.catalog.errors import Place, answer_error, model_error
+from tripos_runtime.models.catalog.providers import FOREIGN, PARTICULAR, PROVIDERS
+from tripos_runtime.models.catalog.routes import is_here
+from tripos_runtime.models.over_http.connections import Line, headers_of
+from tripos_runtime.models.over_http.direct import base_url_of, key_of, lacking
+from tripos_runtime.models.over_http.messages import without_system
+from tripos_runtime.models.over_http.replies import whole
+from tripos_runtime.models.over_litellm.litellm_client import known_price, library, settings_of, without_effect
+from tripos_runtime.models.over_litellm.translations import FORMS, Form
+
+MOST_SKELETONS = 256
+OLLAMA = ("ollama", "ollama_chat")
+
+
+@dataclass(frozen=True)
+class _Skeleton:
+    """What requests of the same settings share. `parameters` are JSON, copied for each call; `kept` are those that
+    JSON cannot hold."""
+
+    parameters: bytes
+    kept: dict[str, Any] | None
+    line: Line
+    headers: dict[str, str]
+
+    def own_parameters(self) -> dict[str, Any]:
+        found: dict[str, Any] = orjson.loads(self.parameters) if self.kept is None else copy.deepcopy(self.kept)
+        return found
+
+
+class TranslatedModel:
+    """A model of a provider in `FORMS`. Raises `ModelError` R0102 where the key is not set and R0101 where nothing says
+    where the provider is. `own_price`: the price is the user's."""
+
+    slots: int | None = None
+
+    def __init__(
+        self,
+        name: str,
+        endpoint: Endpoint | None = None,
+        *,
+        price: Price | None = None,
+        own_price: bool = False,
+        timeout_s: float = 300.0,
+    ) -> None:
+        self.name = name
+        self.price = price or _known_price(name)
+        self._own_price = own_price
+        self._timeout_s = timeout_s
+        provider_name, _, model = name.partition("/")
+        provider = FOREIGN.get(provider_name) or PROVIDERS[provider_name]
+        base_url = base_url_of(name, provider, endpoint)
+        variable, key = key_of(name, provider, endpoint)
+        self.endpoint = f"{base_url} {variable}".strip()
+        self.structured = is_here(endpoint) or _structured(name, provider_name, model)
+        reasons = allows(provider_name, model, "supports_reasoning") is not False or PARTICULAR.search(model)
+        self.most_samples = provider.samples if provider_name == "azure" and not reasons else 1
+        self._folds_system = allows(provider_name, model, "supports_system_messages") is False
+        self._lacking = lacking(provider_name, provider, model, base_url)
+        self._place = Place(name, base_url, variable, (key,))
+        self._form = FORMS[provider_name](provider_name, model, key, self._place)
+        self._skeletons: dict[tuple[object, ...], _Skeleton] = {}
+        self._lines: dict[str, Line] = {}
+
+    async def ask(self, request: Request) -> Reply:
+        """The reply to the request, with `others` where it asks for several samples. Raises `ModelError`."""
+        try:
+            skeleton = self._skeleton(request)
+            parameters = skeleton.own_parameters()
+            messages = self._messages(request.messages)
+            body = self._form.body(messages, parameters, skeleton.headers)
+            answer = await skeleton.line.post(orjson.dumps(body))
+            if answer.status != 200:
+                raise answer_error(answer.status, answer.body, headers_of(answer.headers), self._place)
+        except Exception as error:
+            # litellm lets its own slips through as any exception, as it does where it sends for itself.
+            place = self._place
+            raise model_error(error, self.name, place.address, place.key_variables, place.secrets) from error
+        try:
+            return self._form.reply(answer, messages, skeleton.own_parameters(), self.price, self._own_price)
+        except ModelError:
+            raise
+        except Exception as error:
+            raise answer_error(answer.status, answer.body, headers_of(answer.headers), self._place) from error
+
+    async def close(self) -> None:
+        """Lets go of the connections."""
+        for line in self._lines.values():
+            await line.close()
+
+    def refuses(self, settings: Settings) -> tuple[str, ...]:
+        """The names of the settings that a request would go without."""
+        return dropped_by(self._form, self._lacking, settings)
+
+    def _sent(self, settings: Settings) -> Settings:
+        """The settings without those that the provider takes for no model."""
+        return settings.without(self._lacking)
+
+    def _messages(self, messages: tuple[Message, ...]) -> list[dict[str, Any]]:
+        folded = without_system(messages) if self._folds_system else messages
+        return [{"role": message.role, "content": whole(message.content)} for message in folded]
+
+    def _skeleton(self, request: Request) -> _Skeleton:
+        schema = None if request.schema is None or not self.structured else orjson.dumps(request.schema)
+        samples = min(request.samples, self.most_samples)
+        key = (request.settings, samples, schema)
+        skeleton = self._skeletons.get(key)
+        if skeleton is None:
+            told = replace(request, settings=self._sent(request.settings))
+            parameters = self._form.parameters(settings_of(told, structured=self.structured), samples)
+            url, headers = self._form.target(copy.deepcopy(parameters))
+            try:
+                plain, kept = orjson.dumps(parameters), None
+            except TypeError:
+                plain, kept = b"", parameters
+            line = self._lines.setdefault(
+                f"{url} {sorted(headers.items())}", Line(url, headers, self._timeout_s, self._place.secrets)
+            )
+            if len(self._skeletons) >= MOST_SKELETONS:
+                self._skeletons.clear()
+            skeleton = self._skeletons[key] = _Skeleton(plain, kept, line, headers)
+        return skeleton
+
+
+def dropped_by(form: Form, unknown: Collection[str], settings: Settings) -> tuple[str, ...]:
+    """The settings that a request goes without: the `unknown` ones, and what the provider's form leaves out."""
+    first = tuple(name for name in settings.given if name in unknown)
+    return (*first, *without_effect(settings.without(frozenset(unknown)), lambda told: form.parameters(told, 1)))
+
+
+def _known_price(name: str) -> Price | None:
+    """litellm's price of a model that its map has under another name."""
+    provider = name.partition("/")[0]
+    return None if provider in OLLAMA else known_price(name, provider)
+
+
+def _structured(name: str, provider: str, model: str) -> bool:
+    if provider in OLLAMA:
+        return True  # and litellm would ask the server, which may not be up yet
+    told = allows(provider, model, "supports_response_schema")
+    return bool(library().supports_response_schema(name)) if told is None else told

@@ -1,0 +1,1 @@
+"""Reward models: trained here, of other folders, and served."""

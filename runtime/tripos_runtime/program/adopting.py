@@ -1,0 +1,231 @@
+"""Replies that the ledger has under another name: a reply is an answer to what was sent, whatever asked for it.
+
+Where a name is not known, what would be sent is looked for; a reply to just that is adopted under the new name, with
+where it came from. Each reply is a draw of its own: it is adopted by one name of a run and by none where the run has it
+already. So what is asked is what an empty store would be asked for and this one was not, no more and no less.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from tripos_compiler.plan import Plan
+from tripos_runtime.asking.asking import Adopted
+from tripos_runtime.asking.ledger import Ledger, Row
+from tripos_runtime.datasets.cases import Case
+from tripos_runtime.program.pairs import Pair, pairs_of
+from tripos_runtime.program.units import Unit
+from tripos_runtime.roles.provenance import making_binding
+
+KEYS = {"samples": "sample_id", "turns": "turn_id", "judgements": "judgement_id"}
+"""The column that names a row."""
+MOST_REQUESTS = 4096
+"""So many requests are remembered: the samples of one question are sent the same."""
+
+Members = list[tuple[Row, Row | None]]
+"""The rows that have one draw, the one that was asked for and those that adopted it, each with its first try."""
+
+
+class Wanted(NamedTuple):
+    """A reply that is looked for: where it is kept, its name and the digest of what would be sent. `number` and
+    `about`, the item and what is judged, say which of several draws would do best."""
+
+    table: str
+    name: str
+    model: str
+    request: str
+    number: int = 0
+    about: Collection[str] = ()
+
+
+class Adoptable(Exception):
+    """There is a reply to adopt."""
+
+
+@dataclass
+class Adoption:
+    """Finds replies for one run. Without `claims` nothing is claimed, for nothing is kept."""
+
+    ledger: Ledger
+    live: Live
+    claims: bool = True
+    probing: bool = False
+    """Whether `Adoptable` is raised where there is anything to adopt."""
+    _taken: set[str] = field(default_factory=set)
+    """The origins of what was adopted."""
+    _origins: dict[str, str] = field(default_factory=dict)
+    _draws: dict[tuple[str, str], dict[str, Members]] = field(default_factory=dict)
+
+    def could(self, table: str, model: str) -> bool:
+        """Whether there is any reply of a model that might be adopted."""
+        return model in self.ledger.repliers(table)
+
+    def find(self, wanted: Wanted, here: Here) -> Adopted | None:
+        """A reply for the request, which is this run's from now on; `here` is the case at hand."""
+        if not self.could(wanted.table, wanted.model):
+            return None
+        draws = self._draws_of(wanted)
+        if self.probing and draws:
+            raise Adoptable
+        for origin in self._ranked(draws, wanted):
+            if (
+                origin in self._taken
+                or self._is_live(wanted, draws[origin], here)
+                or not self._claimed(origin, wanted, here)
+            ):
+                continue
+            self._taken.add(origin)
+            self._origins[wanted.name] = origin
+            members = draws.pop(origin)
+            row, draft = next((each for each in members if each[0][KEYS[wanted.table]] == origin), members[0])
+            return Adopted(row, draft, origin)
+        return None
+
+    def kept(self, adopted: Adopted) -> None:
+        """Says that an adopted reply is kept under its new name."""
+        if self.claims:
+            self.ledger.release(_claim(adopted.origin))
+
+    def _ranked(self, draws: Mapping[str, Members], wanted: Wanted) -> list[str]:
+        """The origins of the draws, the best first."""
+        if len(draws) < 2:
+            return list(draws)
+        about = {*wanted.about, *(self._origins[name] for name in wanted.about if name in self._origins)}
+
+        def rank(origin: str) -> tuple[Any, ...]:
+            rows = [row for row, _ in draws[origin]]
+            numbers = {row.get("sample_number", row.get("conversation_number", 0)) for row in rows}
+            judged = any(row.get("sample_id") in about for row in rows)
+            near = any(row["item_id"] in about for row in rows)
+            return (wanted.number not in numbers, not judged, not near, min(numbers), origin)
+
+        return sorted(draws, key=rank)
+
+    def _draws_of(self, wanted: Wanted) -> dict[str, Members]:
+        """The draws that nobody took yet, by their origin: each with every row that has it."""
+        place = (wanted.table, wanted.request)
+        if place not in self._draws:
+            if len(self._draws) >= MOST_REQUESTS:
+                self._draws.clear()
+            draws = self._draws[place] = {}
+            for each in self.ledger.replies(wanted.table, wanted.request):
+                origin = each[0]["adopted_from"] or each[0][KEYS[wanted.table]]
+                if origin not in self._taken:
+                    draws.setdefault(origin, []).append(each)
+        return self._draws[place]
+
+    def _is_live(self, wanted: Wanted, members: Members, here: Here) -> bool:
+        return any(self.live.has(row[KEYS[wanted.table]], row, here) for row, _ in members)
+
+    def _claimed(self, origin: str, wanted: Wanted, here: Here) -> bool:
+        """Whether no other process adopts the same for the same run."""
+        if not self.claims:
+            return True
+        if not self.ledger.claim(_claim(origin)):
+            return False
+        if self.ledger.refresh():
+            self._draws.clear()
+            if self._is_live(wanted, self._draws_of(wanted).get(origin, []), here):
+                self.ledger.release(_claim(origin))
+                return False
+        return True
+
+
+def _claim(origin: str) -> str:
+    return f"draw {origin}"
+
+
+@dataclass
+class Live:
+    """Knows which results a run has itself. What costs more to know is found out when it is needed first."""
+
+    plan: Plan
+    models: Mapping[str, Sequence[str]]
+    """Who answers, by role."""
+    cases: Callable[[], Iterable[Case]]
+    units: Callable[[Case], Sequence[Unit]]
+
+    def has(self, name: str, row: Row, here: Here) -> bool:
+        """Whether a result of the store is one of the run at hand; `here` is the case at hand."""
+        print_ = row["fingerprint"]
+        if print_ in self._made:  # of attempts at making rows nobody knows before which there will be
+            return row["binding"] in self._made[print_]
+        if print_ not in self._prints:
+            return False
+        if row["item_id"] == here.item and print_ in here.prints:
+            return name in here.names
+        return row["item_id"] in self._items and name in self._names
+
+    @cached_property
+    def _made(self) -> Mapping[str, Collection[str]]:
+        """The bindings of what is made, by fingerprint."""
+        found: dict[str, set[str]] = {}
+        for made in self.plan.made:
+            for each in made.fingerprints:
+                found.setdefault(each, set()).add(making_binding(self.plan, made, each, self.models))
+        return found
+
+    @cached_property
+    def _prints(self) -> Collection[str]:
+        return self.plan.fingerprints
+
+    @cached_property
+    def _items(self) -> Collection[str]:
+        return {case.item_id for case in self.cases()}
+
+    @cached_property
+    def _names(self) -> _Packed:
+        """The names of all replies."""
+        return _Packed(name for case in self.cases() for name in names_of(self.units(case)))
+
+
+class Here:
+    """The case at hand: its item, and the names of what is asked about it."""
+
+    def __init__(self, units: Sequence[Unit]) -> None:
+        self._units = units
+        self.item = units[0].case.item_id if units else ""
+
+    @cached_property
+    def prints(self) -> Collection[str]:
+        """The fingerprints of its scenario."""
+        return set(self._units[0].case.scenario.fingerprints) if self._units else set()
+
+    @cached_property
+    def names(self) -> Collection[str]:
+        """The names of every reply, judgement and turn of its units and their pairs."""
+        return names_of(self._units)
+
+
+NOWHERE = Here(())
+"""Where no case is at hand: rows are being made."""
+
+
+class _Packed:
+    """A set of names in 8 bytes each."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        import numpy as np
+
+        self._sorted = np.unique(np.fromiter((int(name[:16], 16) for name in names), np.uint64))
+
+    def __contains__(self, name: object) -> bool:
+        import numpy as np
+
+        wanted = np.uint64(int(str(name)[:16], 16))
+        place = int(np.searchsorted(self._sorted, wanted))
+        return place < len(self._sorted) and bool(self._sorted[place] == wanted)
+
+
+def names_of(units: Sequence[Unit]) -> set[str]:
+    """The names of every reply that the units of a case yield, and their pairs."""
+    found: set[str] = set()
+    parts: list[Unit | Pair] = [*units, *pairs_of(units)]
+    for part in parts:
+        found.update(call.name for call in part.calls)
+        for talk in part.talks.values():
+            found.update(talk.turns)
+    return found

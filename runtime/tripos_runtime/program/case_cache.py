@@ -1,0 +1,125 @@
+"""What the units of one case have in common, and how they go on side by side."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from tripos_runtime.asking.asking import Answer
+from tripos_runtime.asking.ledger import Row
+from tripos_runtime.models.base import Message
+from tripos_runtime.scheduling.stopped import Halted
+
+if TYPE_CHECKING:
+    from tripos_runtime.program.adopting import Here
+    from tripos_runtime.program.units import Names, Unit
+
+
+Value = TypeVar("Value")
+_at_once: ContextVar[bool] = ContextVar("at_once", default=False)
+
+
+@dataclass
+class Shared:
+    """Rows of the ledger, and what one unit has done for all: what several of them need is asked once."""
+
+    kept: Mapping[str, str]
+    """The status of what the ledger has of this case, by name."""
+    rows: Mapping[str, Row]
+    drafts: Mapping[str, Row]
+    here: Here | None = None
+    """The case at hand, for those who look for its replies under other names."""
+    answers: dict[str, asyncio.Future[Answer]] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)
+    reused: set[str] = field(default_factory=set)
+    skipped: set[str] = field(default_factory=set)
+    """What the units that came so far did not ask; another treatment may."""
+    sent: dict[tuple[str, ...], tuple[Message, ...]] = field(default_factory=dict)
+    """The messages of every step, by its fingerprint and the names of the replies that it builds on."""
+    retrieved: dict[tuple[str, ...], asyncio.Future[Any]] = field(default_factory=dict)
+    """What every retrieving step found, by the same."""
+    names: dict[Unit, Names] = field(default_factory=dict)
+    """What the expressions of a unit saw in the end, for those that were gone through."""
+
+    def reuses(self, name: str) -> bool:
+        """Whether a reply of an earlier run is used for the first time."""
+        if name in self.reused:
+            return False
+        self.reused.add(name)
+        return True
+
+    def first(self, name: str) -> bool:
+        """Whether this name comes up for the first time."""
+        if name in self.seen:
+            return False
+        self.seen.add(name)
+        return True
+
+    async def once(
+        self, name: str, names: Sequence[str], make: Callable[[Sequence[str]], Awaitable[Mapping[str, Answer]]]
+    ) -> Answer:
+        """The answer of that name. Whoever asks first makes it, and with it those of `names` that nobody makes yet."""
+        if name in self.answers:
+            return await asyncio.shield(self.answers[name])
+        loop = asyncio.get_running_loop()
+        mine = [each for each in names if each not in self.answers]
+        futures = {each: loop.create_future() for each in mine}
+        self.answers |= futures
+        self.seen.update(mine)
+        try:
+            answers = await make(mine)
+        except BaseException as error:
+            for future in futures.values():
+                future.set_exception(error)
+                future.exception()  # seen: nobody else may be waiting
+            raise
+        for each, future in futures.items():
+            future.set_result(answers[each])
+        return answers[name]
+
+
+async def together(todo: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Runs all to their end, also where one fails, and then raises what the first of those raised: a reply under way is
+    worth waiting for. `Halted` is raised where nothing worse was."""
+    if len(todo) == 1:
+        await todo[0]
+        return
+    if _at_once.get():
+        outcomes: list[BaseException | None] = [await _outcome(each) for each in todo]
+    else:
+        outcomes = await asyncio.gather(*todo, return_exceptions=True)
+    errors = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+    if errors:
+        raise next((error for error in errors if not isinstance(error, Halted)), errors[0])
+
+
+async def _outcome(one: Coroutine[Any, Any, None]) -> BaseException | None:
+    try:
+        await one
+    except BaseException as error:
+        return error
+    return None
+
+
+def at_once(work: Coroutine[Any, Any, Value]) -> Value:
+    """What a coroutine returns that waits for nobody, such as one that goes through what is kept: run to its end here,
+    without an event loop, so that it may be called where one runs already.
+
+    >>> async def answer() -> int:
+    ...     return 42
+    >>> at_once(answer())
+    42
+    """
+    token = _at_once.set(True)
+    try:
+        work.send(None)
+    except StopIteration as end:
+        value: Value = end.value
+        return value
+    finally:
+        _at_once.reset(token)
+        work.close()
+    raise RuntimeError("what should wait for nobody waits")

@@ -1,0 +1,115 @@
+"""A pair: the replies of two compared models to one case, side by side, for a judge to say which is better."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar, NamedTuple
+
+from tripos_compiler.plan import Compare
+from tripos_runtime.asking.ledger import comparison_id, judgement_id
+from tripos_runtime.program.talks import Talk
+from tripos_runtime.program.units import Call, Names, Unit
+
+
+class Pair:
+    """The replies of `first` and `second`, in this order, as one step compares them. Both are of one case and
+    treatment, and the n-th of one meets the n-th of the other. Names are made once, when it is."""
+
+    __slots__ = ("calls", "case", "comparisons", "first", "number", "second", "step", "wiring")
+
+    talks: ClassVar[Mapping[str, Talk]] = {}
+    """It holds no conversation: its sides did."""
+
+    def __init__(self, step: Compare, first: Unit, second: Unit) -> None:
+        self.case, self.wiring, self.number = first.case, first.wiring, first.number
+        self.step, self.first, self.second = step, first, second
+        role = self.wiring.role_of(step)
+        judges = self.wiring.binding.of(role)
+        samples = [name for side in (first, second) for name in side.upstream(step.needs)]
+        samples += self.wiring.makers[step.fingerprint]
+        by = self.wiring.binding.identity_of
+        self.calls = [
+            Call("judgements", judgement_id(step.judgement, samples, by(judge)), role, judge, step) for judge in judges
+        ]
+        """One call of every judge."""
+        self.comparisons = {judge: comparison_id(step.fingerprint, samples, by(judge)) for judge in judges}
+        """The names of the outcomes, by judge."""
+
+    @property
+    def pattern(self) -> Pair:
+        """The pair of no item, whose names are the bindings of what this one yields."""
+        return Pair(self.step, self.first.pattern, self.second.pattern)
+
+    def judgement(self, judge: str) -> str:
+        """The name of a judge's reply."""
+        return next(call.name for call in self.calls if call.model == judge)
+
+    @property
+    def results(self) -> Iterator[tuple[str, str]]:
+        """The table and the name of everything that it yields."""
+        for call in self.calls:
+            yield call.table, call.name
+        for name in self.comparisons.values():
+            yield "comparisons", name
+
+    def names(self, first: Names, second: Names) -> Names:
+        """The names that expressions see: those of each side below `first` and `second`. What both have in common
+        stands there as it does in the case."""
+        names = Names(first.values)
+        names.gave("first", first.values)
+        names.gave("second", second.values)
+        return names
+
+
+class Split(NamedTuple):
+    """What of a case is to be gone through and what the ledger has. A unit is to be gone through where a pair with it
+    is, for the judge is shown its reply."""
+
+    todo: list[Unit]
+    complete: list[Unit]
+    pairs: list[Pair]
+    paired: list[Pair]
+
+    @property
+    def open(self) -> list[Unit | Pair]:
+        """All that is to be gone through."""
+        return parts(self.todo, self.pairs)
+
+
+def parts(units: Sequence[Unit], pairs: Sequence[Pair]) -> list[Unit | Pair]:
+    """Units and pairs in one list."""
+    return [*units, *pairs]
+
+
+def pairs_of(units: Sequence[Unit]) -> list[Pair]:
+    """Every pair of the units of a case, in both orders."""
+    sides: dict[tuple[int, int], list[Unit]] = {}
+    for unit in units:
+        if unit.wiring.compares:
+            sides.setdefault((id(unit.wiring), unit.number), []).append(unit)
+    return [
+        Pair(step, first, second)
+        for alike in sides.values()
+        for step in alike[0].wiring.compares
+        for first, second in itertools.permutations(alike, 2)
+    ]
+
+
+def split(units: Sequence[Unit], pairs: Sequence[Pair], kept: Mapping[str, str]) -> Split:
+    """The units and pairs of a case, those of which `kept` has every result apart from the others."""
+    open_ = [pair for pair in pairs if not is_kept(pair, kept)]
+    shown = {side for pair in open_ for side in (pair.first, pair.second)}
+    todo = [unit for unit in units if unit in shown or not is_kept(unit, kept)]
+    left = set(todo)
+    return Split(
+        todo,
+        [unit for unit in units if unit not in left],
+        open_,
+        [pair for pair in pairs if is_kept(pair, kept)],
+    )
+
+
+def is_kept(part: Unit | Pair, kept: Mapping[str, str]) -> bool:
+    """Whether `kept` has every result of it."""
+    return all(name in kept for _, name in part.results)

@@ -1,0 +1,63 @@
+"""A conversation that a unit holds: who takes part, its name and those of its turns, and who speaks when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from tripos_compiler.plan import Converse
+from tripos_compiler.semantics.conversations import says
+from tripos_compiler.semantics.library.kinds import Dialogue
+from tripos_runtime.asking.ledger import turn_id
+
+SAID, LIMIT = "said", "limit"
+"""How a conversation ends that nothing went wrong with."""
+
+
+@dataclass(frozen=True, eq=False)
+class Talk:
+    """The `number`-th conversation of a step about a row, counted from 0. `models` are by role."""
+
+    step: Converse
+    name: str
+    number: int
+    models: Mapping[str, str]
+
+    @cached_property
+    def turns(self) -> tuple[str, ...]:
+        """The names of all turns that there may be."""
+        return tuple(turn_id(self.name, number) for number in range(1, self.step.limit + 1))
+
+    def speaker(self, number: int) -> str:
+        """The role that says turn `number`, counted from 1."""
+        return speaker_of(self.step, number)
+
+
+def speaker_of(step: Converse, number: int) -> str:
+    """The role that says turn `number`, counted from 1."""
+    first, second = step.speakers[0].role, step.speakers[1].role
+    other = second if step.opens == first else first
+    return step.opens if number % 2 else other
+
+
+def most_turns(step: Converse) -> Iterator[tuple[str, int]]:
+    """Each role with the turns that it has at most."""
+    yield speaker_of(step, 1), (step.limit + 1) // 2
+    yield speaker_of(step, 2), step.limit // 2
+
+
+def ends(step: Converse, role: str, text: str) -> bool:
+    """Whether a turn of `role` ends the conversation."""
+    return any(until.role == role and says(text, until.text) for until in step.until)
+
+
+def turns_so_far(talk: Talk, rows: Mapping[str, Mapping[str, Any]], known: Mapping[str, str]) -> Dialogue:
+    """The turns that are kept, from the first on: `known` has the names of those that need not be asked again."""
+    found: Dialogue = []
+    for number, name in enumerate(talk.turns, 1):
+        if name not in known or name not in rows or rows[name]["text"] is None:
+            break
+        found.append({"speaker": talk.speaker(number), "text": rows[name]["text"]})
+    return found

@@ -1,0 +1,410 @@
+"""A unit: one case answered by one model in one treatment, with everything that its steps need and yield."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from tripos_compiler.plan import (
+    Ask,
+    Column,
+    Compare,
+    Converse,
+    Grade,
+    Judging,
+    Plan,
+    Retrieve,
+    Scenario,
+    Score,
+    Treatment,
+    Verdict,
+)
+from tripos_compiler.semantics.evaluate import REPLIES, Missing, NoValue, Unavailable, evaluate
+from tripos_compiler.semantics.library.dialogues import transcript
+from tripos_compiler.semantics.library.kinds import Dialogue
+from tripos_runtime.asking.ledger import conversation_id, judgement_id, sample_id, score_id
+from tripos_runtime.asking.statuses import NOT_APPLICABLE, OK, UNDEFINED
+from tripos_runtime.datasets.cases import Case
+from tripos_runtime.models.embeddings import encoder_id
+from tripos_runtime.program.talks import Talk
+from tripos_runtime.roles.binding import Binding
+from tripos_runtime.roles.provenance import made_by
+
+
+class Call(NamedTuple):
+    """One model call of a unit or of a pair: the table that keeps it, its name there, and who makes it. A turn is
+    `part_of` a conversation."""
+
+    table: str
+    name: str
+    role: str
+    model: str
+    step: Ask | Converse | Judging
+    part_of: str = ""
+
+
+@dataclass(frozen=True, eq=False)
+class Wiring:
+    """A treatment with its roles filled: what of a unit's names depends on neither its case nor its model."""
+
+    scenario: Scenario
+    treatment: Treatment
+    plan: Plan
+    binding: Binding
+
+    @cached_property
+    def asks(self) -> dict[str, Ask]:
+        """The asks by name."""
+        return {step.name: step for step in self.treatment.steps if isinstance(step, Ask)}
+
+    @cached_property
+    def talks(self) -> dict[str, Converse]:
+        """The conversations by name."""
+        return {step.name: step for step in self.treatment.steps if isinstance(step, Converse)}
+
+    @cached_property
+    def retrieved(self) -> dict[str, tuple[str, ...]]:
+        """The model that embeds for every retrieving step, none where nobody does."""
+        steps = [step for step in self.treatment.steps if isinstance(step, Retrieve)]
+        return {step.name: () if step.using is None else self.binding.of(step.using) for step in steps}
+
+    @cached_property
+    def found_by(self) -> dict[str, tuple[str, ...]]:
+        """What names the result of every retrieving step beside its fingerprint and the row: the model that embeds, and
+        who made what it looks through."""
+        steps = [step for step in self.treatment.steps if isinstance(step, Retrieve)]
+        by = self.binding.identity_of
+        embedding = {name: tuple(encoder_id(by(model)) for model in models) for name, models in self.retrieved.items()}
+        return {step.name: (*embedding[step.name], *self.makers[step.fingerprint]) for step in steps}
+
+    @cached_property
+    def makers(self) -> dict[str, tuple[str, ...]]:
+        """What names the result of every step beside its fingerprint and what it builds on: who made the data sets that
+        it looks into. By fingerprint."""
+        steps = self.treatment.steps
+        return {step.fingerprint: made_by(self.plan, step, self.binding.answering) for step in steps}
+
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        """The fingerprints of what measures look at, which is kept like scores and is none."""
+        return frozenset(step.fingerprint for step in self.treatment.steps if isinstance(step, Column))
+
+    @cached_property
+    def compares(self) -> tuple[Compare, ...]:
+        """The steps that compare what two models replied."""
+        return tuple(step for step in self.treatment.steps if isinstance(step, Compare))
+
+    @cached_property
+    def samples(self) -> int:
+        """How many times a row is gone through for each model."""
+        return max((step.samples for step in self._sampled), default=1)
+
+    @cached_property
+    def numbers(self) -> tuple[int, ...]:
+        """The samples of a row in the order in which they are asked for: those after one conversation next to each
+        other, since a provider keeps the beginning of what it was just sent."""
+        counts = [step.repeat for step in self.talks.values()]
+        return tuple(sorted(range(self.samples), key=lambda number: [number % count for count in counts]))
+
+    @property
+    def _sampled(self) -> tuple[Ask | Converse, ...]:
+        return tuple(step for step in self.treatment.steps if isinstance(step, Ask | Converse))
+
+    @cached_property
+    def side_by_side(self) -> int:
+        """How many calls a row has under way at once for each model, where nothing else waits for it: the turns of a
+        conversation come one after another, and everything else after them."""
+        return min((step.samples for step in self.talks.values()), default=self.samples)
+
+    @cached_property
+    def evaluators(self) -> dict[str, tuple[str, ...]]:
+        """The models that judge each grade and verdict."""
+        grades = [step for step in self.treatment.steps if isinstance(step, Grade | Verdict)]
+        return {step.fingerprint: self.binding.of(self.role_of(step)) for step in grades}
+
+    @cached_property
+    def before(self) -> dict[str, tuple[int, ...]]:
+        """How often the steps that an ask builds on are done: samples after the same of each are sent the same."""
+        steps = {step.name: step for step in self._sampled}
+        return {
+            name: tuple(sorted({steps[need].samples for need in ask.needs if need in steps} - {1}))
+            for name, ask in self.asks.items()
+        }
+
+    def pattern(self, model: str, number: int) -> Unit:
+        """The unit of no item: the names of its results are the bindings of the results of every item's."""
+        if (model, number) not in self._patterns:
+            case = Case(self.scenario, "", {}, {}, None, {})
+            self._patterns[model, number] = Unit(case, self, model, number)
+        return self._patterns[model, number]
+
+    @cached_property
+    def _patterns(self) -> dict[tuple[str, int], Unit]:
+        return {}
+
+    def told_by(self, step: Converse) -> str:
+        """The role that a conversation stands for: the compared one where it takes part, or else who opens."""
+        roles = [speaker.role for speaker in step.speakers]
+        return self.binding.compared if self.binding.compared in roles else step.opens
+
+    def role_of(self, step: Ask | Converse | Judging) -> str:
+        """Who makes the calls of a step; of a conversation whom it stands for."""
+        if isinstance(step, Converse):
+            return self.told_by(step)
+        return step.role if isinstance(step, Ask) else self.plan.scorer(step.scorer).role
+
+    def model_of(self, ask: Ask, compared: str) -> str:
+        """The model that answers a step where `compared` fills the compared role."""
+        return self.filling(ask.role, compared)
+
+    def filling(self, role: str, compared: str) -> str:
+        """The model that fills a role where `compared` fills the compared one."""
+        return compared if role == self.binding.compared else next(iter(self.binding.of(role)), "")
+
+
+class Unit:
+    """`model` fills the compared role; `number` counts the samples from 0. Names are made once, when it is."""
+
+    __slots__ = ("calls", "case", "model", "number", "samples", "scores", "talks", "verdicts", "wiring")
+
+    def __init__(self, case: Case, wiring: Wiring, model: str, number: int) -> None:
+        self.case = case
+        self.wiring = wiring
+        self.model = model
+        self.number = number
+        self.samples: dict[str, str] = {}
+        """The name of the reply to every ask, and of every conversation."""
+        self.talks: dict[str, Talk] = {}
+        self.verdicts: dict[str, list[str]] = {}
+        """The names of the judgements that every verdict is taken from."""
+        self.calls: list[Call] = []
+        """Every model call, in the order of the steps."""
+        self.scores: dict[tuple[str, str | None], dict[str, str]] = {}
+        """The names of the scores by fingerprint of the step and evaluator, each by metric: steps may share a name."""
+        for step in wiring.treatment.steps:
+            match step:
+                case Ask():
+                    answers = wiring.model_of(step, model)
+                    name = self.samples[step.name] = self._sample(step, answers, number)
+                    self.calls.append(Call("samples", name, step.role, answers, step))
+                case Converse():
+                    self._name_talk(step)
+                case Grade():
+                    self._name_grade(step)
+                case Verdict():
+                    self._name_verdict(step)
+                case Score() | Column():
+                    names = {step.name: score_id(step.fingerprint, self._built_on(step), step.name, None)}
+                    self.scores[step.fingerprint, None] = names
+
+    def _name_grade(self, step: Grade) -> None:
+        role, samples = self.wiring.role_of(step), self._built_on(step)
+        titles = step.metrics or (step.name,)
+        for evaluator in self.evaluators(step):
+            self.calls.append(
+                Call("judgements", judgement_id(step.judgement, samples, self._by(evaluator)), role, evaluator, step)
+            )
+            names = {title: score_id(step.fingerprint, samples, title, self._by(evaluator)) for title in titles}
+            self.scores[step.fingerprint, evaluator] = names
+
+    def _sample(self, ask: Ask, model: str, number: int) -> str:
+        """The name of a reply, which depends on the replies that the step builds on. A step asked once serves every
+        sample of a later one."""
+        by, number = self._by(model), number % ask.samples
+        return sample_id(ask.fingerprint, self.case.item_id, by, number, self._built_on(ask))
+
+    def _by(self, model: str) -> str:
+        return self.wiring.binding.identity_of(model)
+
+    def _name_talk(self, step: Converse) -> None:
+        models = {speaker.role: self.wiring.filling(speaker.role, self.model) for speaker in step.speakers}
+        number, upstream = self.number % step.samples, self._built_on(step)
+        by = {role: self._by(model) for role, model in models.items()}
+        name = conversation_id(step.fingerprint, self.case.item_id, by, number, upstream)
+        self.samples[step.name] = name
+        self.talks[step.name] = Talk(step, name, number, models)
+
+    def _name_verdict(self, step: Verdict) -> None:
+        # What builds on no reply is about the row alone, and the same for every model that is compared on it.
+        replied = any(name not in self.wiring.retrieved for name in step.needs)
+        about = [*([] if replied else [self.case.item_id]), *self._built_on(step)]
+        role, names = self.wiring.role_of(step), self.verdicts.setdefault(step.name, [])
+        for evaluator in self.evaluators(step):
+            names.append(judgement_id(step.judgement, about, self._by(evaluator)))
+            self.calls.append(Call("judgements", names[-1], role, evaluator, step))
+
+    def _built_on(self, step: Ask | Converse | Score | Column | Judging) -> list[str]:
+        """What names the result of a step: what it builds on, and who made what it looks into."""
+        return [*self.upstream(step.needs), *self.wiring.makers[step.fingerprint]]
+
+    def upstream(self, needs: Sequence[str]) -> list[str]:
+        """The names of the replies and judgements that these steps yield, and what else names what they do."""
+        found: list[str] = []
+        for name in needs:
+            if name in self.wiring.retrieved:
+                found += self.wiring.found_by[name]
+            else:
+                found += self.verdicts[name] if name in self.verdicts else [self.samples[name]]
+        return found
+
+    @property
+    def pattern(self) -> Unit:
+        """The unit of no item, whose names are the bindings of what this one yields."""
+        return self.wiring.pattern(self.model, self.number)
+
+    def sample_binding(self, ask: Ask, number: int) -> str:
+        """The binding of the reply that is sample `number` of a step after the replies that this unit builds on."""
+        return self.pattern._sample(ask, self.wiring.model_of(ask, self.model), number)
+
+    def score_binding(self, step: Score | Column | Grade, evaluator: str | None) -> str:
+        """The binding of the scores of a step, by that evaluator."""
+        by = None if evaluator is None else self._by(evaluator)
+        return score_id(step.fingerprint, self.pattern._built_on(step), "", by)
+
+    def given_binding(self, step: Grade) -> str:
+        """The binding of what is said outside the run in the place of a step's judge, whoever says it."""
+        return judgement_id(step.judgement, self.pattern._built_on(step), "")
+
+    def last_reply(self, needs: Sequence[str]) -> str | None:
+        """The name of the last reply among what these steps yield; None where there is none."""
+        asks = [name for name in self.samples if name in needs]
+        return self.samples[asks[-1]] if asks else None
+
+    @property
+    def results(self) -> Iterator[tuple[str, str]]:
+        """The table and the name of everything that it yields."""
+        for call in self.calls:
+            yield call.table, call.name
+        for talk in self.talks.values():
+            yield "samples", talk.name
+        for names in self.scores.values():
+            for name in names.values():
+                yield "scores", name
+
+    def all_samples(self, ask: Ask) -> list[tuple[int, str]]:
+        """Every sample of a step that is sent what this one is sent, with its name."""
+        before, model = self.wiring.before[ask.name], self.wiring.model_of(ask, self.model)
+        own = self.number % ask.samples
+        same = {own, *(n for n in range(ask.samples) if all(n % each == self.number % each for each in before))}
+        return [(number, self._sample(ask, model, number)) for number in sorted(same)]
+
+    def evaluators(self, step: Judging) -> tuple[str, ...]:
+        """The models that judge a grade, or give a verdict. Where the compared role does, each of its models judges for
+        itself alone."""
+        if self.wiring.role_of(step) == self.wiring.binding.compared:
+            return (self.model,)
+        return self.wiring.evaluators[step.fingerprint]
+
+    def scored(self, step: Score | Column | Grade) -> str:
+        """The model that a score is about: the compared one where that took part, or else the one whose reply it is."""
+        asks, talks, compared = self.wiring.asks, self.wiring.talks, self.wiring.binding.compared
+        if any(asks[name].role == compared for name in step.needs if name in asks):
+            return self.model
+        if any(self.wiring.told_by(talks[name]) == compared for name in step.needs if name in talks):
+            return self.model
+        if step.of in talks:
+            return self.wiring.filling(self.wiring.told_by(talks[step.of]), self.model)
+        return self.wiring.model_of(asks[step.of], self.model)
+
+    def judged_by(self, step: Score | Column | Grade) -> list[str] | None:
+        """Who judges inside what a score is taken of, in order of name; None where nobody does."""
+        if not self.verdicts or not any(name in self.verdicts for name in step.needs):
+            return None
+        judging = (call for call in self.calls if isinstance(call.step, Verdict) and call.step.name in step.needs)
+        return sorted({call.model for call in judging})
+
+    def judgement(self, step: Grade | Verdict, evaluator: str) -> str:
+        """The name of a judge's reply."""
+        return next(call.name for call in self.calls if call.step is step and call.model == evaluator)
+
+
+class RuledOut(Unavailable):
+    """The condition of a step does not hold, or has no value itself. It is no part of what names a reply, so another
+    treatment may ask for the same one."""
+
+
+def is_told(against: Unavailable) -> bool:
+    """Whether a call that is not made for that reason is a result of its own: what it was to ask has no value, and so
+    in every treatment that shares the reply."""
+    if isinstance(against, RuledOut):
+        return False
+    return isinstance(against, NoValue) or against.status == UNDEFINED
+
+
+class Names:
+    """The names that a unit's expressions see, growing step by step."""
+
+    __slots__ = ("_replies", "values")
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        self.values = dict(values)
+        self._replies: set[str] = set(values.get(REPLIES, ()))
+        self.values[REPLIES] = self._replies
+
+    def gave(self, name: str, value: Any) -> None:
+        """Adds what follows from what a model said."""
+        self._replies.add(name)
+        self.values[name] = value
+
+    def found(self, step: Retrieve, value: Any) -> None:
+        """Adds what a step retrieved, for what a model said or for what stands in the row."""
+        if self._replies.isdisjoint(step.needs):
+            self.values[step.name] = value
+        else:
+            self.gave(step.name, value)
+
+    def answered(self, ask: Ask, text: str | None, value: Any, status: str, prompt: str) -> None:
+        """Adds a reply. What it did not yield is `Missing`, with the reply's status."""
+        missing = Missing(ask.name, status)
+        fields: dict[str, Any] = {"prompt": prompt, "text": missing if text is None else text}
+        if ask.returns is not None:
+            if ask.returns.kind == "record":
+                read: Mapping[str, Any] = value if isinstance(value, Mapping) else {}
+                fields |= {name: read.get(name, missing) for name in ask.returns.fields}
+            else:
+                fields["value"] = missing if value is None else value
+        self.gave(ask.name, fields)
+
+    def talked(self, step: Converse, turns: Dialogue, status: str) -> None:
+        """Adds a conversation. One that went wrong is `Missing`, with its status."""
+        if status != OK:
+            self.lacks(step, status)
+            return
+        self.gave(step.name, {"turns": list(turns), "text": transcript(turns)})
+
+    def lacks(self, step: Converse | Verdict, status: str, reason: str = "") -> None:
+        """Adds a conversation or a verdict that is not there, and why."""
+        self.gave(step.name, Missing(step.name, status, reason))
+
+    def skipped(self, ask: Ask, status: str, reason: str = "") -> None:
+        """Adds a step that was not asked, and why."""
+        self.gave(ask.name, Missing(ask.name, status, reason))
+
+    def holds(self, step: Ask | Converse | Retrieve | Score | Column | Judging) -> str | None:
+        """None where the step's condition holds, else the status of what is not done."""
+        reason = self.against(step)
+        return None if reason is None else reason.status
+
+    def against(self, step: Ask | Converse | Retrieve | Score | Column | Judging) -> Unavailable | None:
+        """Why a step is not done: its condition does not hold, or has no value. None where it is done."""
+        if step.when is None:
+            return None
+        try:
+            held = evaluate(step.when, self.values)
+        except Unavailable as reason:
+            return RuledOut(step.name, reason.status, reason.reason)
+        return None if held else RuledOut(step.name, NOT_APPLICABLE, f"the condition of `{step.name}` does not hold")
+
+    def value_of(self, step: Score | Column) -> tuple[Any, Unavailable | None]:
+        """The value of a step, or why it has none. Where a reply is why the condition has no value, and the item alone
+        is why there would be none, it is the item: a score applies or not whether a model replied or not."""
+        against = self.against(step)
+        if against is not None and against.status == NOT_APPLICABLE:
+            return None, against
+        try:
+            found = evaluate(step.value, self.values)
+        except Unavailable as reason:
+            return None, reason if against is None or reason.status == NOT_APPLICABLE else against
+        return found, against

@@ -1,0 +1,1 @@
+"""Roles: which models fill them, and which may."""

@@ -1,0 +1,105 @@
+"""Who runs a plan: which models fill its roles."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import Plan
+from tripos_runtime.roles.embedding_roles import misfilled as misfilled_embedding
+from tripos_runtime.roles.reward_roles import HINT, misfilled, reward_roles
+
+
+class BindingError(Exception):
+    """The roles of a plan and the models given do not go together."""
+
+    def __init__(self, code: str, message: str, hint: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.message = message
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Binding:
+    """The models of every role, by the role's name."""
+
+    models: Mapping[str, tuple[str, ...]]
+    compared: str
+    identities: Mapping[str, str] = field(default_factory=dict)
+    """Who answers under the name of a model, where the name alone does not say it: `models/identity.py`."""
+
+    def of(self, role: str) -> tuple[str, ...]:
+        """The models that fill a role."""
+        return self.models[role]
+
+    def identity_of(self, model: str) -> str:
+        """What the replies of a model are named by."""
+        return self.identities.get(model, model)
+
+    def identity_beside(self, model: str) -> str | None:
+        """The identity of a model as a column beside its name: `None` where it is the name."""
+        return self.identities.get(model)
+
+    @property
+    def answering(self) -> dict[str, tuple[str, ...]]:
+        """What the replies of every role are named by, by the role's name."""
+        return {role: tuple(map(self.identity_of, models)) for role, models in self.models.items()}
+
+    @property
+    def every(self) -> tuple[str, ...]:
+        """Every model once, sorted."""
+        return tuple(sorted({model for models in self.models.values() for model in models}))
+
+
+def made_roles(plan: Plan) -> set[str]:
+    """The roles that make data sets."""
+    return {ask.role for made in plan.made for ask in made.asks}
+
+
+def bind(plan: Plan, compared: tuple[str, ...], others: Mapping[str, tuple[str, ...]]) -> Binding:
+    """Fills the roles of a plan: `compared` models the compared role, `others` the rest by name. A role that is not
+    given a model takes that of its default; else the compared one, where there is only one of that, or the first of
+    several mock models.
+
+    Raises `BindingError` where a role stays empty, is unknown, or gets more models than it takes.
+    """
+    role = next(role for role in plan.roles if role.kind == "compared")
+    known = {r.name: r for r in plan.roles}
+    for name in others:
+        if name not in known:
+            close = nearest(name, known)
+            hint = f"did you mean `{close}`?" if close else f"its roles are {', '.join(known)}"
+            raise BindingError("R0201", f"the benchmark has no role `{name}`", hint)
+    models = {role.name: compared or tuple(others.get(role.name, ()))}
+    if not models[role.name]:
+        raise BindingError("R0201", f"no model fills the role `{role.name}`", "give one: --model PROVIDER/MODEL")
+    used = {step.role for scenario in plan.scenarios for step in scenario.steps if step.step == "ask"}
+    used |= {speaker.role for scenario in plan.scenarios for talk in scenario.talks for speaker in talk.speakers}
+    used |= {scorer.role for scorer in plan.scorers}
+    used |= made_roles(plan)
+    trial = all(model.startswith("mock/") for model in models[role.name])  # there is nothing to learn of who grades
+    empty = []
+    for name, other in known.items():
+        if name == role.name:
+            continue
+        given = tuple(dict.fromkeys(others.get(name) or others.get(other.default or "", ())))
+        if not given and name in used and name in reward_roles(plan):
+            raise BindingError("R0231", f"no reward model fills the role `{name}`", HINT.format(name))
+        if not given and name in used:
+            if len(models[role.name]) != 1 and not trial:
+                empty.append(name)
+            given = models[role.name][:1]
+        if len(given) > 1 and other.kind == "single":
+            hint = f"give one model, or declare `role {name} panel`"
+            raise BindingError("R0201", f"role `{name}` takes one model, not {len(given)}", hint)
+        models[name] = given
+    if empty:
+        roles, give = ("roles", "give each one") if len(empty) > 1 else ("role", "give one")
+        told = f"no model fills the {roles} {', '.join(f'`{name}`' for name in empty)}"
+        raise BindingError("R0201", told, f"{give}: {' '.join(f'--role {name}=PROVIDER/MODEL' for name in empty)}")
+    models[role.name] = tuple(dict.fromkeys(models[role.name]))
+    if (wrong := misfilled_embedding(plan, models) or misfilled(plan, models)) is not None:
+        raise BindingError(*wrong)
+    return Binding(models, role.name)

@@ -1,0 +1,54 @@
+"""Who may fill the roles that embed: embedding models, and nothing that writes text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tripos_compiler.plan import Plan, Retrieve, Scenario
+from tripos_runtime.models.embeddings import LOCAL, MOCK, embeds, writes
+from tripos_runtime.models.reward.rewards import is_reward
+
+HINT = f"give one: --role {{}}={LOCAL}, one that litellm knows, or `{MOCK}` to try it out"
+
+
+def embedding_roles(scenarios: Sequence[Scenario]) -> frozenset[str]:
+    """The roles that embed texts in these scenarios.
+
+    A step's treatments have the roles that the step has, so it is enough to look at the steps as they are written.
+    """
+    steps = (step for scenario in scenarios for step in scenario.steps)
+    return frozenset(step.using for step in steps if isinstance(step, Retrieve) and step.using is not None)
+
+
+class NoEmbedding(Exception):
+    """A role that embeds has no model of its own."""
+
+    def __init__(self, role: str) -> None:
+        self.code = "R0255"
+        self.message = f"no embedding model fills the role `{role}`"
+        self.hint = HINT.format(role)
+        super().__init__(self.message)
+
+
+def check_embedding(scenarios: Sequence[Scenario], models: Mapping[str, Sequence[str]]) -> None:
+    """Raises `NoEmbedding` for the first role that embeds in these scenarios and that no model fills."""
+    for role in sorted(embedding_roles(scenarios)):
+        if not models.get(role):
+            raise NoEmbedding(role)
+
+
+def misfilled(plan: Plan, models: Mapping[str, Sequence[str]]) -> tuple[str, str, str] | None:
+    """Code, message and hint of the first role whose models are not of its kind; None where all are."""
+    embedding = embedding_roles(plan.scenarios)
+    embedders = {name for role in embedding for name in models.get(role, ())}
+    for role in sorted(embedding):
+        for name in models.get(role, ()):
+            if writes(name) or is_reward(name):
+                gives = "gives rewards" if is_reward(name) else "writes text"
+                return "R0256", f"the role `{role}` embeds texts, and `{name}` {gives}", HINT.format(role)
+    for role, names in models.items():
+        for name in names:
+            if role not in embedding and (embeds(name) or name in embedders):
+                message = f"`{name}` embeds texts, and the role `{role}` is asked for others"
+                return "R0256", message, f"give another: --role {role}=PROVIDER/MODEL"
+    return None

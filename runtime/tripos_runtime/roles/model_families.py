@@ -1,0 +1,60 @@
+"""Judges that would grade their own: the model that they are, or another of its family."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from tripos_compiler.plan import Compare, Grade, Plan, Verdict
+from tripos_compiler.semantics.families import families
+from tripos_runtime.roles.binding import Binding
+
+
+@dataclass(frozen=True)
+class Kinship:
+    """A judge that grades replies of its own family, or its own."""
+
+    role: str
+    judge: str
+    model: str
+    family: str
+
+    @property
+    def shown(self) -> str:
+        """In a line, for people."""
+        if self.judge == self.model:
+            return f"{self.role} {self.judge} grades its own replies"
+        return f"{self.role} {self.judge} grades {self.model}: both are of the {self.family} family"
+
+
+def kin(plan: Plan, binding: Binding) -> list[Kinship]:
+    """Every judge that would grade a compared model of its own family, in the order of the roles."""
+    found: list[Kinship] = []
+    for role in _judges(plan, several=len(binding.of(binding.compared)) > 1):
+        for judge in binding.models.get(role, ()):
+            found += _of(role, judge, binding.of(binding.compared))
+    return found
+
+
+def _judges(plan: Plan, *, several: bool) -> list[str]:
+    """The roles that judge replies; those that compare models only where there are several."""
+    scorers = {scorer.name: scorer for scorer in plan.scorers}
+    used = [
+        step.scorer
+        for scenario in plan.scenarios
+        for step in scenario.steps
+        if isinstance(step, Grade | Verdict) or (isinstance(step, Compare) and several)
+    ]
+    return list(dict.fromkeys(scorers[name].role for name in used))
+
+
+def _of(role: str, judge: str, models: Sequence[str]) -> list[Kinship]:
+    own = families(judge)
+    return [
+        Kinship(role, judge, model, ", ".join(sorted(own & families(model))) or judge)
+        for model in models
+        if judge == model or own & families(model)
+    ]
+
+
+__all__ = ["Kinship", "families", "kin"]

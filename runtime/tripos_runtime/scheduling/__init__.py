@@ -1,0 +1,1 @@
+"""Scheduling: budgets, rate limits, circuits and retries between a run and its endpoints."""

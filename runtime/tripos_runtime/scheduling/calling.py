@@ -1,0 +1,258 @@
+"""Calls models: lets calls out as their endpoint bears them, tries again what may pass, and keeps to the budget."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from tripos_runtime.models.base import Message, Model, ModelError, Reply, Request
+from tripos_runtime.scheduling.budget import Budget, Cost, OutOfBudget
+from tripos_runtime.scheduling.gates import TIMED_OUT, UNREACHABLE, Gate, Shares
+from tripos_runtime.scheduling.limits import Limits, TokensPerMinute, most_at_once, shares_of
+from tripos_runtime.scheduling.snapshot import Snapshot
+from tripos_runtime.scheduling.stopped import Halted, Stopped
+from tripos_runtime.scheduling.times import Sleep, Times
+
+__all__ = [
+    "Called",
+    "Caller",
+    "Halted",
+    "Limits",
+    "OutOfBudget",
+    "Sleep",
+    "Snapshot",
+    "Stopped",
+    "open_callers",
+    "snapshot",
+]
+
+FIRST_DELAY_S = 0.5
+LONGEST_DELAY_S = 60.0
+FIRST_CONTACT_RETRIES = 2
+Lane = tuple[str, str]
+NO_LANE: Lane = ("", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A reply and what it took to get it: how many attempts, and how long the last of them in seconds. `sent` is what
+    was sent, where that was less than it should have been."""
+
+    reply: Reply
+    attempts: int
+    latency_s: float
+    sent: tuple[Message, ...] | None = None
+
+
+class Caller:
+    """Calls one model. `open_callers` makes them."""
+
+    def __init__(
+        self,
+        model: Model,
+        gate: Gate,
+        shares: Shares,
+        limits: Limits,
+        budget: Budget | None,
+        times: Times,
+        rng: random.Random,
+    ) -> None:
+        self.model = model
+        self.gate = gate
+        self._shares = shares
+        self._limits = limits
+        self._budget = budget
+        self._clock, self._sleep = times.clock, times.sleep
+        self._rng = rng
+        self._usual = _Usual() if any(isinstance(share, TokensPerMinute) for share in shares) else None
+        self._fatal: ModelError | None = None
+        self._halted = False
+
+    def halt(self) -> None:
+        """Makes no further call: those that wait for their turn raise `Halted`, and so do all that come. Those under
+        way are finished."""
+        self._halted = True
+        self.gate.send_away(Halted)
+
+    async def call(self, request: Request, lane: Lane = NO_LANE) -> Called:
+        """Waits for its turn and asks; what may pass is tried again, after up to 0.5 s, 1 s, 2 s … or when the endpoint
+        says. `lane` is the role and the scenario that it is for: they take turns.
+
+        Raises `ModelError` where this call failed for good, and `Stopped` where every other would too: the model cannot
+        be had, or the budget is spent (`OutOfBudget`). Raises `Halted` after `halt`.
+        """
+        gate, shares, budget = self.gate, self._shares, self._budget
+        cost = None if budget is None else budget.highest(request, self.model)
+        tokens = 0 if self._usual is None else self._usual.tokens(request)
+        left_s = self._limits.timeout_s
+        ticket = gate.ticket()
+        attempts = failures = 0
+        while True:
+            if self._halted:
+                raise Halted
+            epoch = gate.try_enter(shares, tokens)
+            if epoch is None:
+                epoch = await gate.enter(lane, shares, tokens, ticket)
+            if self._fatal is not None:
+                gate.vanished(epoch, shares, tokens)
+                raise _stopped(self._fatal)
+            attempts += 1
+            started = self._clock()
+            try:
+                reply, latency_s = await self._attempt(request, epoch, tokens, cost, left_s)
+            except ModelError as error:
+                if error.fatal:
+                    self._fatal = error
+                    raise _stopped(error) from error
+                left_s -= self._clock() - started
+                if not gate.silent:
+                    failures += 1
+                delay_s = self._delay_s(error, failures, left_s)
+                if delay_s is None:
+                    if error.code == UNREACHABLE and not gate.answered:
+                        raise _stopped(error) from error
+                    raise
+                gate.retries += 1
+                if delay_s:
+                    left_s -= delay_s
+                    await self._sleep(delay_s)
+                continue
+            return Called(reply, attempts, latency_s)
+
+    async def _attempt(
+        self, request: Request, epoch: int, tokens: int, cost: Cost | None, left_s: float
+    ) -> tuple[Reply, float]:
+        """One request: the reply and how long it took in seconds. However it ends, its place at the gate is free again
+        and its debit settled."""
+        gate, shares, budget = self.gate, self._shares, self._budget
+        debited = False
+        try:
+            if budget is not None and cost is not None:
+                await budget.debit(cost, self.model.name)
+                debited = True
+            if self._halted:  # while it waited
+                raise Halted
+            started = self._clock()
+            async with asyncio.timeout(left_s):
+                reply = await self.model.ask(request)
+            latency_s = self._clock() - started
+        except BaseException as error:
+            if debited and budget is not None and cost is not None:
+                budget.give_back(cost)
+            if isinstance(error, TimeoutError):
+                late = self._late()
+                gate.failed(epoch, shares, tokens, late)
+                raise late from None
+            if isinstance(error, ModelError):
+                gate.failed(epoch, shares, tokens, error)
+            else:
+                gate.vanished(epoch, shares, tokens)
+            raise
+        if budget is not None and cost is not None:
+            budget.settle(cost, reply, self.model)
+        used = None
+        if self._usual is not None:
+            used = self._usual.learn(request, reply)
+        gate.succeeded(epoch, shares, tokens, used)
+        return reply, latency_s
+
+    def _delay_s(self, error: ModelError, failures: int, left_s: float) -> float | None:
+        """How long to wait before the call is made again; None where it is not."""
+        if not error.retryable or left_s <= 0:
+            return None
+        if self.gate.silent:
+            return 0.0  # its turn comes when the endpoint is back; that costs it no retry
+        retries = self._limits.max_retries
+        if error.code == UNREACHABLE and not self.gate.answered:  # more likely a wrong address than a busy one
+            retries = min(retries, FIRST_CONTACT_RETRIES)
+        if failures > retries:
+            return 0.0 if self.gate.blamed(error) else None
+        if error.retry_after_s:
+            return 0.0  # the gate holds everything back
+        delay_s = self._rng.uniform(0.0, min(FIRST_DELAY_S * 2 ** (failures - 1), LONGEST_DELAY_S))
+        return delay_s if delay_s < left_s else None
+
+    def _late(self) -> ModelError:
+        message = f"`{self.model.name}` did not answer within {self._limits.timeout_s:g} s"
+        return ModelError(TIMED_OUT, message, "lower `--max-connections`, or raise `timeout_s`", retryable=True)
+
+
+class _Usual:
+    """What calls of a model take as a rule, in tokens: for limits of tokens a minute."""
+
+    def __init__(self) -> None:
+        self._per_byte = 0.3
+        self._out = 300.0
+
+    def tokens(self, request: Request) -> int:
+        """How many tokens a request is thought to take."""
+        longest = request.settings.max_tokens
+        out = self._out if longest is None else min(self._out, longest)
+        return round(_size(request) * self._per_byte + out * request.samples)
+
+    def learn(self, request: Request, reply: Reply) -> int | None:
+        """Takes note of what a reply used, and gives the tokens, where they are known."""
+        replies = (reply, *reply.others)
+        sent, received = [each.tokens_in for each in replies], [each.tokens_out for each in replies]
+        if None in sent or None in received:
+            return None
+        tokens_in, tokens_out = sum(each or 0 for each in sent), sum(each or 0 for each in received)
+        self._per_byte += 0.1 * (tokens_in / max(1, _size(request)) - self._per_byte)
+        self._out += 0.1 * (tokens_out / request.samples - self._out)
+        return tokens_in + tokens_out
+
+
+def open_callers(
+    models: Mapping[str, Model],
+    limits: Limits,
+    budget: Budget | None = None,
+    notes: Callable[[str], None] = lambda note: None,
+    *,
+    sleep: Sleep = asyncio.sleep,
+    clock: Callable[[], float] = time.monotonic,
+    rng: random.Random | None = None,
+    now: Callable[[], datetime] = lambda: datetime.now().astimezone(),
+) -> dict[str, Caller]:
+    """A caller for each model, by the names of `models`. Models of one endpoint and key share its gate; all share the
+    budget. `notes` is told, in a line for people, when an endpoint stops answering and when it is back.
+
+    >>> from tripos_runtime.models import Message, open_model
+    >>> callers = open_callers({"mock/careful": open_model("mock/careful")}, Limits(max_connections=4))
+    >>> called = asyncio.run(callers["mock/careful"].call(Request("mock/careful", (Message("user", "Hello"),))))
+    >>> called.attempts, callers["mock/careful"].gate.snapshot().limit
+    (1, 4)
+    """
+    times = Times(clock, sleep, now)
+    random_source = random.Random() if rng is None else rng
+    at: dict[str, list[Model]] = {}
+    for model in models.values():
+        at.setdefault(model.endpoint, []).append(model)
+    gates: list[Gate] = []
+    by_endpoint: dict[str, Gate] = {}
+    for endpoint, there in at.items():
+        most = most_at_once(there, limits)
+        names = [model.name for model in there]
+        by_endpoint[endpoint] = Gate(endpoint, names, most, limits.patience_s, notes, times, gates)
+        gates.append(by_endpoint[endpoint])
+    shares = shares_of(models, limits)
+    return {
+        name: Caller(model, by_endpoint[model.endpoint], shares[name], limits, budget, times, random_source)
+        for name, model in models.items()
+    }
+
+
+def snapshot(callers: Mapping[str, Caller]) -> list[Snapshot]:
+    """How things stand at each endpoint, in the order of the models."""
+    return [gate.snapshot() for gate in dict.fromkeys(caller.gate for caller in callers.values())]
+
+
+def _stopped(error: ModelError) -> Stopped:
+    return Stopped(error.code, error.message, error.hint)
+
+
+def _size(request: Request) -> int:
+    return sum(len(message.content.encode("utf-8", "replace")) for message in request.messages)

@@ -1,0 +1,1 @@
+"""The warehouse: results in, answers in SQL out."""

@@ -1,0 +1,311 @@
+"""The recorded calls of a run, and a file to find their replies in: a run of any size is replayed in little memory."""
+
+from __future__ import annotations
+
+import itertools
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import duckdb
+import orjson
+
+from tripos_compiler.semantics.conversations import Turn, leave_out, seen_by
+from tripos_warehouse.store.rows import Row
+from tripos_warehouse.store.store import FAILED
+from tripos_warehouse.views.runs import Run
+
+_TURNS = """select turn.* exclude (created_at), epoch_us(turn.created_at) as made_at, talk.messages
+  from main.turns as turn join main.samples as talk on talk.sample_id = turn.conversation_id
+  where turn.benchmark = $benchmark and turn.status <> $failed
+    and (turn.fingerprint, turn.binding) in (
+      select (fingerprint, binding) from main.run_steps where run_id = $run)
+  order by turn.conversation_id, turn.number"""
+TOO_LONG = "R0107 the dialogue passes the context of the model"
+"""What a model said where turns had to be left out."""
+
+
+def settings_key(fingerprint: str, role: str) -> str:
+    """What the settings of a turn are looked up by: either side of a conversation has its own."""
+    return f"{fingerprint} {role}"
+
+
+def conversations(connection: duckdb.DuckDBPyConnection, benchmark: str) -> frozenset[str]:
+    """The fingerprints of the samples that are conversations, which nobody was asked for as a whole."""
+    query = "select distinct fingerprint from main.turns where benchmark = ?"
+    return frozenset(fingerprint for (fingerprint,) in connection.execute(query, [benchmark]).fetchall())
+
+
+def sent_turns(
+    connection: duckdb.DuckDBPyConnection, wanted: Mapping[str, Any], batch: int
+) -> Iterator[tuple[Row, str, bool]]:
+    """Every turn with what was sent for it as JSON, and whether that was answered: what had to be sent again with fewer
+    turns was not."""
+    reader = connection.cursor().sql(_TURNS, params=dict(wanted)).to_arrow_reader(batch)
+    rows = (row for some in reader for row in some.to_pylist())
+    for _, of_one in itertools.groupby(rows, key=lambda row: row["conversation_id"]):
+        said: list[Turn] = []
+        left_out: dict[str, int] = {}
+        for row in of_one:
+            role = row["role"]
+            begin = [each for each in orjson.loads(row["messages"]) if each["name"] == role]
+            less: int | None = left_out.get(role, 0)
+            while less is not None and less < row["left_out"]:
+                yield row, _sent(begin, role, said, less), False
+                less = leave_out(len(said), less)
+            left_out[role] = row["left_out"]
+            yield row, _sent(begin, role, said, row["left_out"]), True
+            said.append({"speaker": role, "text": row["text"] or ""})
+
+
+def _sent(begin: list[dict[str, str]], role: str, said: list[Turn], left_out: int) -> str:
+    """The messages of a turn: `begin` are those before the dialogue."""
+    messages = [(each["role"], each["content"]) for each in begin] + seen_by(role, said, None, left_out)
+    return orjson.dumps([{"role": who, "content": text} for who, text in messages]).decode()
+
+
+BATCH = 1024
+"""So many rows are in memory at once."""
+
+_OF_REPLY = "reply, finish_reason, model_served, tokens_in, tokens_out, tokens_reasoning"
+_OF_CALL = f"epoch_us(created_at), fingerprint, messages, status, error, {_OF_REPLY}"
+_ANSWERED = """where benchmark = $benchmark and status not in ($failed, 'undefined', 'not_applicable')
+  and (fingerprint, binding) in (select (fingerprint, binding) from main.run_steps where run_id = $run)"""
+_SAMPLES = f"""select sample_id, scenario, item_id, model, sample_number, {_OF_CALL}
+  from main.samples {_ANSWERED}"""
+_JUDGEMENTS = f"""select judgement_id, sample_id, scenario, item_id, evaluator, 0, {_OF_CALL}
+  from main.judgements {_ANSWERED} and round is null"""
+
+_VECTORS = """select model, text, epoch_us(created_at), status, error, vector, finish_reason, model_served, tokens_in,
+  tokens_out, tokens_reasoning from main.vectors where status <> $failed
+  and list_contains($answering, coalesce(identity, model))"""
+VECTORS = "vectors"
+"""What stands for the fingerprint of a vector, which no step determines."""
+
+
+@dataclass(frozen=True)
+class Usage:
+    """The tokens that a reply took; `None` is unknown."""
+
+    tokens_in: int | None
+    tokens_out: int | None
+    tokens_reasoning: int | None
+
+    def without(self, other: Usage) -> Usage:
+        """What is left of this when the other is taken off.
+
+        >>> Usage(10, 6, None).without(Usage(4, 5, None))
+        Usage(tokens_in=6, tokens_out=1, tokens_reasoning=None)
+        """
+        return Usage(
+            _less(self.tokens_in, other.tokens_in),
+            _less(self.tokens_out, other.tokens_out),
+            _less(self.tokens_reasoning, other.tokens_reasoning),
+        )
+
+
+@dataclass(frozen=True)
+class RecordedReply:
+    """A reply as the store has it."""
+
+    text: str
+    finish_reason: str | None
+    model_served: str | None
+    usage: Usage
+
+
+@dataclass(frozen=True)
+class RecordedCall:
+    """A model call that was answered, or refused: then there is no `reply`, and `error` begins with the code.
+
+    `messages` is JSON, `number` says which sample it is. With a `draft` the first reply could not be read: `reply` is
+    the better of the two, and its usage that of both.
+    """
+
+    model: str
+    fingerprint: str
+    number: int
+    messages: str
+    made_at: int
+    """In microseconds."""
+    status: str
+    error: str | None
+    reply: RecordedReply | None
+    draft: RecordedReply | None
+
+
+def recorded_calls(connection: duckdb.DuckDBPyConnection, run: Run) -> Iterator[RecordedCall]:
+    """Every call of a run that was answered, whichever run made it first; in no particular order. Calls that failed
+    are not in it.
+
+    `connection` is that of `views.connect`.
+    """
+    [[fingerprints]] = connection.execute(
+        "select fingerprints from main.runs where run_id = ?", [run.run_id]
+    ).fetchall()
+    wanted = {
+        "benchmark": run.benchmark,
+        "failed": FAILED,
+        "run": run.run_id,
+    }
+    # What belongs to a call is looked up in a file, and not joined by DuckDB: a join may hold all messages in memory.
+    aside = open_file()
+    try:
+        aside.execute("create table item (scenario, item_id, primary key (scenario, item_id)) without rowid")
+        aside.execute("create table sample (sample_id primary key) without rowid")
+        aside.execute("create table draft (unit_id primary key, body)")
+        rows = _rows(
+            connection, "select scenario, item_id from main.run_items where run_id = $run", {"run": run.run_id}
+        )
+        aside.executemany("insert into item values (?, ?)", rows)
+        query = f"select unit_id, {_OF_REPLY} from main.drafts where list_contains($fingerprints, fingerprint)"
+        drafts = _rows(connection, query, {"fingerprints": fingerprints})
+        aside.executemany("insert into draft values (?, ?)", ((unit, orjson.dumps(texts)) for unit, *texts in drafts))
+        talks = conversations(connection, run.benchmark)
+        for unit, scenario, item, *call in _rows(connection, _SAMPLES, wanted):
+            if _has(aside, "item where scenario = ? and item_id = ?", scenario, item):
+                aside.execute("insert into sample values (?)", (unit,))
+                if call[3] not in talks:
+                    yield _call(aside, unit, *call)
+        for row, sent, answered in sent_turns(connection, wanted, BATCH):
+            if _has(aside, "item where scenario = ? and item_id = ?", row["scenario"], row["item_id"]):
+                yield _turn(row, sent, answered)
+        for unit, sample, scenario, item, *call in _rows(connection, _JUDGEMENTS, wanted):
+            of_item = sample is None and _has(aside, "item where scenario = ? and item_id = ?", scenario, item)
+            if of_item or (sample is not None and _has(aside, "sample where sample_id = ?", sample)):
+                yield _call(aside, unit, *call)
+        of_models = {"failed": FAILED, "answering": sorted(run.answering)}
+        for model, text, *call in _rows(connection, _VECTORS, of_models):
+            yield _vector(model, text, *call)
+    finally:
+        aside.close()
+
+
+def open_file() -> sqlite3.Connection:
+    """An empty database in a temporary file that SQLite deletes; nothing in it has to survive a crash."""
+    database = sqlite3.connect("", isolation_level=None)
+    for pragma in ("journal_mode = off", "synchronous = off", "cache_size = -16384"):
+        database.execute(f"pragma {pragma}")
+    database.execute("begin")  # never committed: all of it is gone with the file
+    return database
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, query: str, params: Mapping[str, Any]) -> Iterator[tuple[Any, ...]]:
+    reader = connection.cursor().sql(query, params=dict(params)).to_arrow_reader(BATCH)
+    for batch in reader:  # a cursor's `fetchmany` would hold all rows
+        yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
+
+
+def _has(database: sqlite3.Connection, rest: str, *values: str) -> bool:
+    return database.execute(f"select 1 from {rest}", values).fetchone() is not None
+
+
+def _call(
+    aside: sqlite3.Connection,
+    unit: str,
+    model: str,
+    number: int,
+    made_at: int,
+    fingerprint: str,
+    messages: str,
+    status: str,
+    error: str | None,
+    *texts: Any,
+) -> RecordedCall:
+    found = aside.execute("select body from draft where unit_id = ?", (unit,)).fetchone()
+    draft = None if found is None else _reply(*orjson.loads(found[0]))
+    return RecordedCall(model, fingerprint, number, messages, made_at, status, error, _reply(*texts), draft)
+
+
+def _vector(model: str, text: str, made_at: int, status: str, error: str | None, *texts: Any) -> RecordedCall:
+    sent = orjson.dumps([{"role": "user", "content": text}]).decode()
+    return RecordedCall(model, VECTORS, 0, sent, made_at, status, error, _reply(*texts), None)
+
+
+def _turn(row: Row, sent: str, answered: bool) -> RecordedCall:
+    texts = (row["finish_reason"], row["model_served"], row["tokens_in"], row["tokens_out"], row["tokens_reasoning"])
+    return RecordedCall(
+        model=row["model"],
+        fingerprint=settings_key(row["fingerprint"], row["role"]),
+        number=row["conversation_number"],
+        messages=sent,
+        made_at=row["made_at"],
+        status=row["status"],
+        error=row["error"] if answered else TOO_LONG,
+        reply=_reply(row["text"], *texts) if answered else None,
+        draft=None,
+    )
+
+
+def _reply(
+    text: str | None,
+    finish_reason: str | None,
+    model_served: str | None,
+    tokens_in: int | None,
+    tokens_out: int | None,
+    tokens_reasoning: int | None,
+) -> RecordedReply | None:
+    if text is None:
+        return None
+    return RecordedReply(text, finish_reason, model_served, Usage(tokens_in, tokens_out, tokens_reasoning))
+
+
+def _less(whole: int | None, part: int | None) -> int | None:
+    return None if whole is None or part is None else max(0, whole - part)
+
+
+class Recorded(NamedTuple):
+    """What a request was answered: its key, when, and the answer in a form of the caller's."""
+
+    key: bytes
+    made_at: int
+    body: bytes
+
+
+class RecordingFile:
+    """Answers by key, in a file of its own that is gone when it is closed.
+
+    One key may have several answers, as when two rows are asked the same: they are handed out in turn, in the order in
+    which they were made, and from the first again after the last.
+
+    >>> file = RecordingFile([Recorded(b"k", 2, b"second"), Recorded(b"k", 1, b"first"), Recorded(b"l", 3, b"only")])
+    >>> file.find(b"k"), file.find(b"k"), file.find(b"k"), file.find(b"l"), file.find(b"l"), file.find(b"m")
+    (b'first', b'second', b'first', b'only', b'only', None)
+    >>> file.close()
+    """
+
+    def __init__(self, recorded: Iterable[Recorded]) -> None:
+        self._database = open_file()
+        self._database.execute("create table reply (key blob, made_at integer, body blob)")
+        self._database.executemany("insert into reply values (?, ?, ?)", recorded)
+        self._database.execute(
+            "create table place (key blob, turn integer, of integer, at integer, primary key (key, turn)) without rowid"
+        )
+        self._database.execute(
+            """insert into place
+            select key, row_number() over (partition by key order by made_at, rowid) - 1,
+              count(*) over (partition by key), rowid from reply order by key"""
+        )
+        self._turns: dict[bytes, int] = {}
+
+    def find(self, key: bytes) -> bytes | None:
+        """The answer of that key whose turn it is; `None` where there is none."""
+        turn = self._turns.get(key, 0)
+        query = "select body, of from place join reply on reply.rowid = at where place.key = ? and turn = ?"
+        found = self._database.execute(query, (key, turn)).fetchone()
+        if found is None:
+            return None
+        body, of = found
+        if of > 1:
+            self._turns[key] = (turn + 1) % of
+        return bytes(body)
+
+    def __len__(self) -> int:
+        """How many answers there are."""
+        [count] = self._database.execute("select count(*) from reply").fetchone()
+        return int(count)
+
+    def close(self) -> None:
+        """Deletes the file."""
+        self._database.close()

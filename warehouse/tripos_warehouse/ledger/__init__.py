@@ -1,0 +1,1 @@
+"""The ledger: the results that runs keep, found again by name and by what was sent."""

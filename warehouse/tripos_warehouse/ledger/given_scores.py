@@ -1,0 +1,198 @@
+"""Scores that came from outside a run, by people or other judges, as the rows that a judge's reply would have become.
+
+They are named by what they are about, and never by their value. So the same scores have the same names however often
+they are taken, and a score that was changed is seen as one that was changed. A row that is written again counts instead
+of the one before, as of all doubles the last one does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import orjson
+
+from tripos_compiler.plan import Grade, digest
+from tripos_warehouse import sql
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store.locks import IMPORT, Locks, place_of
+from tripos_warehouse.store.schemas import HUMAN
+from tripos_warehouse.store.store import Store, unwritable
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class GivenScore:
+    """A score of one reply by one evaluator. `sample` has the columns `sample_id`, `run_id`, `benchmark`, `scenario`,
+    `item_id`, `model` and `binding` that its rows get, the last that of what is said of the reply; `key` is what it is
+    called in `judgements.parsed`. `judgement` is the fingerprint of a judge's reply and `fingerprint` that
+    of the scores, as in the plan of the run: so they count where the scores of a model do. Only what was imported has a
+    `round`."""
+
+    score_id: str
+    judgement_id: str
+    sample: Mapping[str, Any]
+    scorer: str
+    metric: str
+    evaluator: str
+    value: float
+    rationale: str | None
+    judgement: str
+    fingerprint: str
+    key: str
+    round: int | None = None
+    said: float | None = None
+    """The value as it was said, where that may be another than what the plan takes it for."""
+
+    @property
+    def said_of(self) -> str:
+        """The binding of its rows."""
+        return str(self.sample["binding"])
+
+    @property
+    def part(self) -> dict[str, Any]:
+        """What stands in the judgement: what was said, whatever a plan makes of it."""
+        return {"score": self.value if self.said is None else self.said, "reason": self.rationale}
+
+
+def is_given(evaluator: str, round: str) -> str:
+    """The condition that a row comes from outside a run, of the columns that say who evaluated and in which round."""
+    return f"({round} is not null or starts_with({evaluator}, {sql.text(HUMAN)}))"
+
+
+def imported_score(
+    sample: Mapping[str, Any],
+    step: Grade,
+    metric: str,
+    evaluator: str,
+    round: int,
+    value: float,
+    rationale: str | None = None,
+    said: float | None = None,
+) -> GivenScore:
+    """A score of a file; `step` is the one in whose place it stands. `said` is the value in the file."""
+    about = evaluator, round, sample["sample_id"], sample["binding"]
+    return GivenScore(
+        score_id=digest(["imported score", step.fingerprint, metric, *about]),
+        judgement_id=digest(["imported judgement", step.judgement, *about]),
+        sample=sample,
+        scorer=step.scorer,
+        metric=metric,
+        evaluator=evaluator,
+        value=value,
+        rationale=rationale,
+        judgement=step.judgement,
+        fingerprint=step.fingerprint,
+        key=metric,
+        round=round,
+        said=said,
+    )
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What taking scores would do to a store. `changed` are scores that the store has with another value or rationale,
+    each with the value that is there."""
+
+    new: tuple[GivenScore, ...]
+    changed: tuple[tuple[GivenScore, float | None], ...]
+    same: tuple[GivenScore, ...]
+    judgements: Mapping[str, Mapping[str, Any]]
+    """What the store has of the judgements that these are part of, by key: `{"score": 7, "reason": "…"}`."""
+
+    @property
+    def fresh(self) -> tuple[GivenScore, ...]:
+        """The scores that the store lacks or has otherwise."""
+        return *self.new, *(each for each, _ in self.changed)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """How many judgements were new, were changed since they were kept before, or are as they were."""
+
+    new: int = 0
+    changed: int = 0
+    same: int = 0
+
+
+@contextmanager
+def alone(store: Store) -> Iterator[None]:
+    """Keeps other imports of scores out of a store: each builds on what it finds there.
+
+    Raises `StoreError`: W0506 while another one is at work, W0102 where the store cannot be written.
+    """
+    try:
+        locks = Locks(store.root)
+    except OSError as error:
+        raise unwritable(store.root, error) from error
+    try:
+        if not locks.hold(place_of(IMPORT, "scores")):
+            raise StoreError("W0506", "another import of scores into this store is under way", "wait for its end")
+        yield
+    finally:
+        locks.close()
+
+
+def difference(store: Store, given: Sequence[GivenScore]) -> Difference:
+    """What of these scores the store has not, has otherwise, and has. Raises `StoreError` as `Store.rows` does."""
+    kept = store.rows("scores", {each.score_id for each in given}, ["score_id", "value"])
+    judged = store.rows("judgements", {each.judgement_id for each in given}, ["judgement_id", "parsed"])
+    told = {name: orjson.loads(row["parsed"] or "{}") for name, row in judged.items()}
+    new: list[GivenScore] = []
+    changed: list[tuple[GivenScore, float | None]] = []
+    same: list[GivenScore] = []
+    for each in given:
+        row = kept.get(each.score_id)
+        if row is None:
+            new.append(each)
+        elif row["value"] == each.value and told.get(each.judgement_id, {}).get(each.key) == each.part:
+            same.append(each)
+        else:
+            changed.append((each, row["value"]))
+    return Difference(tuple(new), tuple(changed), tuple(same), told)
+
+
+def rows_of(found: Difference, source: str | None, now: datetime) -> dict[str, list[Row]]:
+    """The rows of `judgements` and `scores` that bring a store to what was given. `source` is the file of an import."""
+    parsed = {each.judgement_id: dict(found.judgements.get(each.judgement_id, {})) for each in found.fresh}
+    judgements: dict[str, Row] = {}
+    for each in found.fresh:
+        parsed[each.judgement_id][each.key] = each.part
+        judgements[each.judgement_id] = _judgement(each, source, now)
+    for name, row in judgements.items():
+        row["parsed"] = orjson.dumps(parsed[name], option=orjson.OPT_SORT_KEYS).decode()
+    return {"judgements": list(judgements.values()), "scores": [_score(each, now) for each in found.fresh]}
+
+
+def keep(store: Store, given: Sequence[GivenScore], now: datetime) -> Kept:
+    """Keeps scores in one commit: all of them or none. What is kept already is not kept again; a score whose value or
+    reason differs takes the place of the earlier one. `now` has a zone.
+
+    Raises `StoreError`: W0102 where the disk refuses, W0105 for a row that fits none.
+    """
+    found = difference(store, given)
+    fresh, every = ({each.judgement_id for each in some} for some in (found.fresh, given))
+    if fresh:
+        store.append(rows_of(found, None, now))
+    return Kept(len(fresh - found.judgements.keys()), len(fresh & found.judgements.keys()), len(every - fresh))
+
+
+def _common(each: GivenScore, now: datetime) -> Row:
+    names = ("sample_id", "run_id", "benchmark", "scenario", "item_id", "binding")
+    own = {"scorer": each.scorer, "evaluator": each.evaluator, "round": each.round, "created_at": now}
+    return {**{name: each.sample[name] for name in names}, **own, "judgement_id": each.judgement_id}
+
+
+def _judgement(each: GivenScore, source: str | None, now: datetime) -> Row:
+    own = {"fingerprint": each.judgement, "source": source}
+    return {**_common(each, now), **own, "messages": "[]", "status": "ok", "attempts": 0}
+
+
+def _score(each: GivenScore, now: datetime) -> Row:
+    own = {"score_id": each.score_id, "model": each.sample["model"]}
+    told = {"metric": each.metric, "value": each.value, "status": "scored", "fingerprint": each.fingerprint}
+    return {**_common(each, now), **own, **told}

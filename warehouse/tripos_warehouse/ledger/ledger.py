@@ -1,0 +1,399 @@
+"""The ledger: what runs keep, which of it they need not ask for again, and who works on what.
+
+`keep` writes rows to a journal before it returns; `flush` makes them a commit. Between the two they outlive the
+process: whoever opens the store next commits them, under the name that the flush would have given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.ledger.draws import Draws, rows_of
+from tripos_warehouse.ledger.lookup import Lookup
+from tripos_warehouse.ledger.run_cache import WorkList
+from tripos_warehouse.store.claims import Claims, Peers, Ticks
+from tripos_warehouse.store.commits import Commit
+from tripos_warehouse.store.index import FAILED, RESULTS, Index, has_all, pack
+from tripos_warehouse.store.journal import JOURNAL, Segment, to_line
+from tripos_warehouse.store.locks import SEGMENT, Locks, place_of
+from tripos_warehouse.store.parts import check_part, reading
+from tripos_warehouse.store.rows import Row, check_columns, get_table, to_arrow
+from tripos_warehouse.store.schemas import DRAFTS, JUDGEMENTS, RELEASE, RUN_ITEMS, SAMPLES, TABLES
+from tripos_warehouse.store.store import WORKS, Store, new_name, unwritable
+
+
+def count_rows(paths: Iterable[Path], column: str, text: str) -> int:
+    """How many rows have `text` in `column`. Raises `StoreError` W0103 where a part cannot be read.
+
+    >>> count_rows([], "run_id", "r1")
+    0
+    """
+    count = 0
+    for path in paths:
+        with reading(path) as file:
+            place = file.schema_arrow.get_field_index(column)
+            for number in range(file.num_row_groups):
+                known = file.metadata.row_group(number).column(place).statistics
+                if known is not None and known.has_min_max and not known.min <= text <= known.max:
+                    continue
+                found = file.read_row_group(number, [column])[column]
+                count += pc.sum(pc.equal(found, pa.scalar(text))).as_py() or 0
+    return count
+
+
+FLUSH_ROWS = 5000
+FLUSH_BYTES = 32 * 2**20
+"""With so much waiting, `keep` flushes by itself."""
+
+
+@dataclass
+class _Batch:
+    """Rows on their way to one commit. `tried`: its commit may be there already."""
+
+    segment: Segment | None = None
+    rows: dict[str, list[Row]] = field(default_factory=dict)
+    count: int = 0
+    size: int = 0
+    tried: bool = False
+
+
+def open_ledger(store: Store, fingerprints: Collection[str], release: str | None = None) -> RunLedger:
+    """The ledger of a store for a run that can use results of these `fingerprints`. Rows that it keeps bear `release`,
+    the digest of the release that is run, if any.
+
+    What processes that died had kept is committed first. Raises `StoreError`: W0102 where the store cannot be written,
+    W0103 and W0104 as `Store.files` does.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     with open_ledger(Store.open(folder, create=True), {"f0"}) as ledger:
+    ...         ledger.claim("case 1"), ledger.statuses("samples", ["00" * 16])
+    (True, [None])
+    """
+    return RunLedger(store, fingerprints, release)
+
+
+class RunLedger:
+    """Keeps rows by the names of results. One process may have several; threads need one each."""
+
+    def __init__(self, store: Store, fingerprints: Collection[str], release: str | None = None) -> None:
+        self._store = store
+        self._release = {RELEASE: release}
+        self._released = frozenset(table.name for table in TABLES.values() if RELEASE in table.schema.names)
+        self._fingerprints = frozenset(fingerprints)
+        self._batch = _Batch()
+        self._closed: list[_Batch] = []
+        self._done: list[Segment] = []
+        self._fresh: dict[str, dict[str, Row]] = {}
+        self._lookup = Lookup()
+        self._names = {table.name: frozenset(table.schema.names) for table in TABLES.values()}
+        try:
+            (store.root / JOURNAL).mkdir(exist_ok=True)
+            (store.root / WORKS).mkdir(exist_ok=True)
+            self._locks = Locks(store.root)
+            self._ticks = Ticks(store.root)
+        except OSError as error:
+            raise unwritable(store.root, error) from error
+        self._claims = Claims(self._locks)
+        self._peers = Peers(store.root, self._locks, self._ticks)
+        store.recover()
+        self._seen = -1
+        self._commits: dict[str, Commit] = {}
+        self._mine: list[Commit] = []
+        """Commits of this ledger that are in no index."""
+        self._indexes: dict[str, Index] = {}
+        self._draws = Draws(lambda table: self._paths(table, self._commits.values()), self._lookup)
+        self.refresh()
+
+    def __enter__(self) -> RunLedger:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    # What there is
+
+    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
+        """The status of each of these rows, also of rows that wait for a flush; `None` for what is not kept, and for
+        what this ledger committed since others last did."""
+        index = self._index(table)
+        found = index.names_of(index.find(pack(ids)).codes)
+        if fresh := self._fresh.get(table):
+            for number, name in enumerate(ids):
+                if (row := fresh.get(name)) is not None:
+                    status = row.get("status", "ok")
+                    if status != FAILED or found[number] is None:
+                        found[number] = status
+        return found
+
+    def held(self) -> set[str]:
+        """The fingerprints of which any result is kept, also one that waits for a flush."""
+        fresh = {row["fingerprint"] for table in RESULTS for row in self._fresh.get(table, {}).values()}
+        return fresh.union(*(self._index(table).fingerprints for table in RESULTS))
+
+    def rows(self, table: str, ids: Iterable[str]) -> dict[str, Row]:
+        """Whole rows by id, those that are not flushed yet among them. What is not kept is absent, and so is what this
+        ledger committed since others last did.
+
+        Raises `StoreError` W0103 where a part cannot be read.
+        """
+        names = list(dict.fromkeys(ids))
+        try:
+            found = self._committed(table, names)
+        except StoreError:
+            # Another process may have compacted the store and taken old parts away.
+            self._seen = -1
+            if not self.refresh():
+                raise
+            found = self._committed(table, names)
+        if fresh := self._fresh.get(table):
+            for name in names:
+                if (row := fresh.get(name)) is not None and (name not in found or row.get("status", "ok") != FAILED):
+                    found[name] = {column: row.get(column) for column in TABLES[table].schema.names}
+        return found
+
+    def drafts(self, ids: Iterable[str]) -> dict[str, Row]:
+        """Of the units named so: the unreadable first reply, where nothing was kept of the unit since."""
+        found = self.rows(DRAFTS.name, ids)
+        names = list(found)
+        for table in (SAMPLES.name, JUDGEMENTS.name):
+            for name, status in zip(names, self.statuses(table, names), strict=True):
+                if status not in (None, FAILED):
+                    found.pop(name, None)
+        return found
+
+    def repliers(self, table: str) -> Collection[str]:
+        """Who gave replies of which it is known what they are replies to."""
+        return self._draws.models(table)
+
+    def replies(self, table: str, request: str) -> list[tuple[Row, Row | None]]:
+        """The rows of a table, whatever step they were made for, whose reply was sent for the request of that digest;
+        each with its unreadable first reply, if there was one. What is not committed yet is absent.
+
+        Raises `StoreError` W0103 where a part cannot be read.
+        """
+        try:
+            return self._draws.find(table, request)
+        except StoreError:
+            self._seen = -1  # as in `rows`
+            if not self.refresh():
+                raise
+            return self._draws.find(table, request)
+
+    def item_count(self, run_id: str) -> int:
+        """How many items of a run are kept and committed. Raises `StoreError` W0103 where a part cannot be read."""
+        return count_rows(self._paths(RUN_ITEMS.name, [*self._commits.values(), *self._mine]), "run_id", run_id)
+
+    def refresh(self) -> bool:
+        """Takes in what others committed since the last time; whether there was anything.
+
+        What this ledger itself committed is taken in with it, and not before: a run that is alone comes to each of its
+        results once, and so its memory does not grow with them.
+
+        Raises `StoreError` W0103 and W0104 as `Store.files` does.
+        """
+        count = self._ticks.count()
+        if count == self._seen:
+            return False
+        commits = {commit.name: commit for commit in self._store.commits()}
+        mine = {commit.name for commit in self._mine}
+        if all(name in self._commits or name in mine for name in commits) and self._commits.keys() <= commits.keys():
+            self._seen = count
+            return False
+        self._mine.clear()
+        new = [commit for name, commit in commits.items() if name not in self._commits]
+        if self._commits.keys() <= commits.keys():
+            for table, index in self._indexes.items():
+                index.load(self._paths(table, new))
+            self._draws.load(lambda table: self._paths(table, new))
+        else:  # somebody compacted the store: everything lies elsewhere
+            self._lookup.forget()
+            self._draws.forget()
+            for table in self._indexes:
+                self._indexes[table] = self._load(table, commits.values())
+        self._commits = commits
+        self._seen = count
+        return bool(new)
+
+    # What is kept
+
+    def keep(self, rows: Mapping[str, Sequence[Row]]) -> None:
+        """Takes rows that belong together, by table. When it returns they survive the death of this process.
+
+        Raises `StoreError`: W0105 for a row with wrong columns, which is not taken; W0102 where the disk refuses: the
+        rows stay in memory then, and a later `flush` may succeed.
+        """
+        rows = {
+            table: [{**self._release, **row} for row in some] if table in self._released else some
+            for table, some in rows.items()
+        }
+        for table, some in rows.items():
+            names = self._names.get(table) or frozenset(get_table(table).schema.names)
+            for row in some:
+                if row.keys() != names:
+                    check_columns(table, row)
+        line = to_line(rows)
+        batch = self._batch
+        for table, some in rows.items():
+            batch.rows.setdefault(table, []).extend(some)
+            batch.count += len(some)
+            self._remember(table, some)
+        batch.size += len(line)
+        try:
+            if batch.segment is None:
+                batch.segment = self._new_segment()
+            batch.segment.append(line)
+        except OSError as error:
+            self._close_batch()  # what follows half a line would be lost with it
+            raise unwritable(self._store.root, error) from error
+        if batch.count >= FLUSH_ROWS or batch.size >= FLUSH_BYTES:
+            self.flush()
+
+    def flush(self) -> Commit | None:
+        """Commits what was kept, and then lets go of what was released. `None` where nothing waited.
+
+        Raises `StoreError`: W0102 where the disk refuses, W0105 where a value does not fit its column. What could not
+        be committed waits for the next flush, and for the next process.
+        """
+        self._close_batch()
+        commit: Commit | None = None
+        trouble: StoreError | None = None
+        for batch in list(self._closed):
+            try:
+                commit = self._commit(batch)
+                self._closed.remove(batch)
+            except StoreError as error:
+                trouble = trouble or error
+        if self._seen < 0:
+            self.refresh()
+        self._fresh = {}
+        for batch in self._closed:
+            for table, some in batch.rows.items():
+                self._remember(table, some)
+        try:
+            while self._done:
+                self._done[-1].remove()
+                self._locks.free(place_of(SEGMENT, self._done.pop().name))
+            if trouble is None:
+                self._claims.let_go()
+        except OSError as error:
+            raise trouble or unwritable(self._store.root, error) from error
+        if trouble is not None:
+            raise trouble
+        return commit
+
+    def close(self) -> None:
+        """Flushes, and lets go of everything. Raises what `flush` does; what it could not commit is in the journal."""
+        try:
+            self.flush()
+        finally:
+            for batch in self._closed:
+                if batch.segment is not None:
+                    batch.segment.close()
+            self._locks.close()
+            with suppress(OSError):
+                self._ticks.close()
+
+    # Who works on what
+
+    def claim(self, key: str) -> bool:
+        """Whether this process may work on what `key` names: until `release` and a flush, or until it dies.
+
+        Where it may, `refresh` takes in everything that whoever had the claim before has kept, also if that died.
+        """
+        try:
+            if not self._claims.take(key):
+                return False
+        except OSError as error:
+            raise unwritable(self._store.root, error) from error
+        while self._peers.one_died(self._own()):  # another one may die while we recover
+            self._store.recover()
+            self._peers.recovered()
+        return True
+
+    def release(self, key: str) -> None:
+        """Lets others have `key` after the next flush."""
+        self._claims.release(key)
+
+    def work(self, name: str) -> WorkList:
+        """The list of names that makes up the work called `name`, a digest."""
+        return WorkList(self._store.root, name, self._locks, self._has_all)
+
+    def _own(self) -> frozenset[str]:
+        batches = (self._batch, *self._closed)
+        return frozenset(batch.segment.name for batch in batches if batch.segment is not None)
+
+    def _new_segment(self) -> Segment:
+        name = new_name(self._store.now)
+        place = place_of(SEGMENT, name)
+        self._locks.hold(place)  # first, or a process that recovers could take the file for one without an owner
+        try:
+            return Segment(self._store.root, name)
+        except OSError:
+            self._locks.free(place)
+            raise
+
+    def _close_batch(self) -> None:
+        if self._batch.count:
+            self._closed.append(self._batch)
+            self._batch = _Batch()
+
+    def _commit(self, batch: _Batch) -> Commit:
+        name = None if batch.segment is None else batch.segment.name
+        first, batch.tried = not batch.tried, True
+        contents = {table: to_arrow(table, some) for table, some in batch.rows.items() if some}
+        commit = self._store.append_arrow(contents, name)
+        if commit.repeated and first:
+            # Without locks, somebody took our segment for one that was left behind: they may have read half of it.
+            commit = self._store.append_arrow(contents)
+        if batch.segment is not None:
+            self._done.append(batch.segment)
+        if commit.repeated:
+            self._seen = -1
+        else:
+            self._mine.append(commit)
+        return commit
+
+    def _remember(self, table: str, rows: Sequence[Row]) -> None:
+        if len(key := TABLES[table].key) != 1:
+            return
+        fresh = self._fresh.setdefault(table, {})
+        for row in rows:
+            name = row[key[0]]
+            if row.get("status") != FAILED or fresh.get(name, row).get("status") == FAILED:
+                fresh[name] = row
+
+    # The index
+
+    def _index(self, table: str) -> Index:
+        if (index := self._indexes.get(table)) is None:
+            index = self._indexes[table] = self._load(table, [*self._commits.values(), *self._mine])
+            for other, known in self._indexes.items():
+                if other != table:
+                    known.load(self._paths(other, self._mine))
+            self._commits |= {commit.name: commit for commit in self._mine}
+            self._mine.clear()
+        return index
+
+    def _load(self, table: str, commits: Iterable[Commit]) -> Index:
+        index = Index(table, self._fingerprints)
+        index.load(self._paths(table, commits))
+        return index
+
+    def _paths(self, table: str, commits: Iterable[Commit]) -> list[Path]:
+        root = self._store.root
+        return [check_part(root, part, commit) for commit in commits for part in commit.parts if part.table == table]
+
+    def _has_all(self, packed: bytes) -> bool:
+        return has_all((self._index(table) for table in RESULTS), packed)
+
+    def _committed(self, table: str, names: list[str]) -> dict[str, Row]:
+        return rows_of(self._index(table), names, self._lookup)

@@ -1,0 +1,1 @@
+"""The SQL of measures: aggregates, figures, and the errors that they carry."""

@@ -1,0 +1,120 @@
+"""SQL of aggregates of comparisons: for every model its value, and for every item its pull on it.
+
+A comparison belongs to both of its models, so it has a row for each in what follows. How often models win and how
+judges lean are means of such rows; strengths, and what judges think of their own, are found from all comparisons of a
+cell at once, by `tripos_statistic`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tripos_warehouse.measures.sql.aggregates import LeafSql
+from tripos_warehouse.measures.sql.parts import Cut, columns, compared_sql, named, quoted
+from tripos_warehouse.measures.sql.raters import Node
+
+ORDERS = ("position_bias", "flip_rate")
+"""What looks at the two orders of the same replies."""
+
+SEEN = ("item_id", "first_model", "second_model", "evaluator", "value")
+"""What a statistic is told of every comparison."""
+NO_ORDERS = "case when count(value) = 0 then 'nothing was judged in both orders' end"
+
+
+@dataclass(frozen=True)
+class CompareSql(LeafSql):
+    """Writes the tables of one aggregate of comparisons."""
+
+    def write(self) -> Node:
+        """The tables."""
+        match self.figure.function:
+            case "win_rate":
+                return self._mean(self._sides(self._compared()))
+            case "count":
+                return self._sum(self._sides(self._compared()))
+            case function if function in ORDERS:
+                return self._mean(self._orders(function), NO_ORDERS)
+            case "bradley_terry" | "self_preference" as function:
+                return self._found(function)
+        raise AssertionError(f"no SQL for the aggregate `{self.figure.function}`")
+
+    def _compared(self, dims: tuple[str, ...] | None = None) -> str:
+        """A row a comparison."""
+        cut = Cut(self.cut.dims if dims is None else dims, self.cut.fixed)
+        return self.parts.add("compared", compared_sql(self.plan, self.scored[0], cut))
+
+    def _sides(self, compared: str) -> str:
+        """A row a comparison and model: whether that is the better one."""
+        return self.parts.add(
+            "rows",
+            f"""select {self._by}, item_id, value is not null as "has value",
+  case when "is first" then value else 1 - value end as value, 1 as "its weight"
+from (
+  select *, unnest([first_model, second_model]) as model, unnest([true, false]) as "is first"
+  from {compared}
+)""",
+        )
+
+    def _orders(self, function: str) -> str:
+        """A row a judge and two replies, for each of the models: what both orders come to together."""
+        dims = "".join(f"{named(dim)}, " for dim in self.cut.dims)
+        # Both are 1 where whatever is shown first wins, and 0 where whatever is shown second does.
+        value = '"one way" + "other way" - 1' if function == "position_bias" else '("one way" + "other way" in (0, 2))'
+        return self.parts.add(
+            "rows",
+            f"""select {dims}unnest("both models") as model, item_id, value is not null as "has value", value,
+  1 as "its weight"
+from (
+  select *, ({value})::double as value
+  from (
+    select * exclude (first_model, second_model, first_sample_id, second_sample_id, value),
+      [least(first_model, second_model), greatest(first_model, second_model)] as "both models",
+      [least(first_sample_id, second_sample_id), greatest(first_sample_id, second_sample_id)] as "both samples",
+      any_value(value) filter (first_sample_id < second_sample_id) as "one way",
+      any_value(value) filter (first_sample_id > second_sample_id) as "other way"
+    from {self._compared()}
+    group by all
+  )
+)""",
+        )
+
+    def _found(self, function: str) -> Node:
+        """What is found from all comparisons of a cell. Where it goes by judges, what one thinks of its own is seen
+        beside what the others do."""
+        alone = function == "self_preference" and "evaluator" in self.cut.dims
+        dims = tuple(dim for dim in self.cut.dims if not (alone and dim == "evaluator"))
+        compared = self._compared(dims)
+        cell = "".join(f"{named(dim)}, " for dim in dims)
+        every = self.parts.add(
+            "every",
+            f"""select {cell}list("one verdict" order by "one verdict") as "all verdicts"
+from (
+  select {cell}{_packed(SEEN)} as "one verdict"
+  from {compared}
+)
+group by all""",
+        )
+        judges = ", evaluator" if alone else ""
+        counted = self.parts.add(
+            "counted",
+            f"""select {self._by}, count(value) as n, count(*) as total
+from (
+  select {cell}value, unnest([first_model, second_model]) as model{judges}
+  from {compared}
+)
+group by {self._by}""",
+        )
+        about = f"concat_ws(chr(31), c.model, {'c.evaluator' if alone else 'NULL'})"
+        lists = ", ".join(f'[each.{each} for each in e."all verdicts"]' for each in SEEN)
+        met = " and ".join([f"c.{named(dim)} is not distinct from e.{named(dim)}" for dim in dims] or ["true"])
+        found = self.parts.add(
+            "cells",
+            f"""select {columns(self.cut.dims, "c")}, c.n, c.total,
+  tripos_statistic({quoted(function)}, {about}, {lists}) as found
+from {counted} as c join {every} as e on {met}""",
+        )
+        return self._opened(found)
+
+
+def _packed(names: tuple[str, ...]) -> str:
+    return "{" + ", ".join(f"'{name}': {name}" for name in names) + "}"

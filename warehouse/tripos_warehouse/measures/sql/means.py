@@ -1,0 +1,138 @@
+"""SQL of means over a benchmark's `scores` view.
+
+A measure of `mean(x) by dims` is the mean of the scores in each cell; a measure of another measure is the mean of its
+cells. The standard error is that of a mean clustered by item (Liang and Zeger, 1986): in a cell of m items an item's
+pull on the mean is the sum over its scores of (score - mean) / number of scores, enlarged by the square root of
+m / (m - 1), and the variance is the sum of squared pulls. In a mean of cells an item's pulls are added up over the
+cells it is in and divided by their number, so items that share no cell make strata and metrics of one item stay
+correlated. A cell of one item says nothing about its error, and then the error of the whole is unknown.
+
+Where metrics have weights w, a mean over metrics is sum(w * score) / sum(w), and an item's pull on it the sum over its
+scores of w * (score - mean) / sum(w). Weights say what metrics count beside each other, so a mean that goes by metric
+has none; a mean of cells counts every cell alike.
+"""
+
+from __future__ import annotations
+
+from tripos_compiler.plan import Aggregate, Missing, Plan
+from tripos_compiler.semantics.scored import Scored
+from tripos_warehouse.measures.sql.parts import Weights, condition, given_value, weight_sql, weights_of
+
+
+def find_sql(plan: Plan, figure: Aggregate, scored: Scored, missing: Missing) -> str | None:
+    """The SQL of a mean, or of a mean of means, of scores by axes and arms; None for any other aggregate."""
+    inner = figure if figure.of is None else figure.of
+    plain = figure.function == inner.function == "mean" and inner.of is None and len(inner.values) == 1
+    of_items = any("." in dim for dim in (*figure.by, *inner.by))
+    if not plain or missing == "paired" or not scored.kept or of_items:
+        return None
+    weights = {} if "metric" in inner.by else weights_of(scored)
+    return mean_sql(plan.benchmark.name, condition(scored), inner.by, figure.by, weights, missing)
+
+
+def mean_sql(
+    benchmark: str,
+    condition: str,
+    inner: tuple[str, ...],
+    dims: tuple[str, ...],
+    weights: Weights | None = None,
+    missing: Missing = "skip",
+) -> str:
+    """SQL for a mean by `dims` of means by `inner`, where `inner` contains `dims`; equal ones are a plain mean."""
+    cell = ", ".join(["model", *(f'"{dim}"' for dim in inner)])
+    if not weights and missing == "skip":
+        pulls, counting = _pulls(benchmark, condition, cell), "n"
+    else:
+        counting = '"that count"'
+        pulls = _weighted_pulls(benchmark, condition, cell, weights or {}, missing)
+    if set(inner) == set(dims):
+        return f"""\
+{pulls}
+select {cell}, mean as value,
+  case when count(pull) > 1 then sqrt(count(pull) / (count(pull) - 1) * sum(pull * pull)) end as standard_error,
+  greatest(count(pull) - 1, 0) as df, count(pull) as items, n, total,
+  any_value({counting}) = count(pull) and bool_and("all are 0 or 1") as "is share"
+from pulls
+group by all
+order by all
+"""
+    group = ["model", *(f'"{dim}"' for dim in dims)]
+    groups = ", ".join(group)
+    value = "avg(mean)" if missing != "fail" else "case when count(mean) = count(*) then avg(mean) end"
+    same = " and ".join(f"errors.{name} is not distinct from groups.{name}" for name in group)
+    return f"""\
+{pulls}, enlarged as (
+  select *, count(pull) over cell as m,
+    case when m > 1 then pull * sqrt(m / (m - 1)) end as enlarged
+  from pulls
+  window cell as (partition by {cell})
+), cells as (
+  select distinct {cell}, mean, n, total, m
+  from enlarged
+), groups as (
+  select {groups}, {value} as value, count(mean) as parts, min(m) as least, sum(m - 1) as df,
+    sum(n) as n, sum(total) as total
+  from cells
+  group by {groups}
+), items as (
+  select {groups}, item_id, sum(enlarged) as pull, count(pull) > 0 as counts
+  from enlarged
+  group by {groups}, item_id
+), errors as (
+  select {groups}, count(*) filter (counts) as items, sqrt(sum(pull * pull)) as error
+  from items
+  group by {groups}
+)
+select {", ".join(f"groups.{name}" for name in group)}, value,
+  case when least > 1 then error / parts end as standard_error,
+  greatest(least(df, items - 1), 0) as df, items, n, total, least(items, least * parts) as bearing
+from groups join errors on {same}
+order by all
+"""
+
+
+def _pulls(benchmark: str, condition: str, cell: str) -> str:
+    """The mean of every cell, and the pull on it of every item."""
+    return f"""\
+with chosen as (
+  select {cell}, item_id, value,
+    avg(value) over cell as mean, count(value) over cell as n, count(*) over cell as total
+  from "{benchmark}".scores
+  where {condition} and status <> 'not_applicable'
+  window cell as (partition by {cell})
+), pulls as (
+  select {cell}, item_id, mean, n, total, sum(value - mean) / any_value(n) as pull,
+    coalesce(bool_and(value in (0, 1)), true) as "all are 0 or 1"
+  from chosen
+  group by all
+)"""
+
+
+def _weighted_pulls(benchmark: str, condition: str, cell: str, weights: Weights, missing: Missing) -> str:
+    """The same where scores weigh differently, or a missing one is not left out. Names with a space are no axis's."""
+    mean = 'sum("its weight" * value) over cell / nullif("weight of cell", 0)'
+    if missing == "fail":
+        mean = f"case when n = total then {mean} end"
+    return f"""\
+with weighed as (
+  select {cell}, item_id, value is not null as "has value", {given_value(missing)} as value,
+    {weight_sql(weights)} as "its weight"
+  from "{benchmark}".scores
+  where {condition} and status <> 'not_applicable'
+), counted as (
+  select *, count(*) filter ("has value") over cell as n, count(*) over cell as total,
+    sum("its weight") filter (value is not null) over cell as "weight of cell",
+    count(value) over cell as "that count", min("its weight") over cell = max("its weight") over cell as "weigh alike"
+  from weighed
+  window cell as (partition by {cell})
+), chosen as (
+  select *, {mean} as mean
+  from counted
+  window cell as (partition by {cell})
+), pulls as (
+  select {cell}, item_id, mean, n, "that count", total,
+    sum("its weight" * (value - mean)) / any_value("weight of cell") as pull,
+    coalesce(bool_and(value in (0, 1) and "weigh alike"), true) as "all are 0 or 1"
+  from chosen
+  group by all
+)"""

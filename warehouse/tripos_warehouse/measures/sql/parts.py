@@ -1,0 +1,183 @@
+"""Pieces that the SQL of figures is put together from, and the rows that an aggregate looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from tripos_compiler.plan import FIXED, Missing, Plan
+from tripos_compiler.semantics.scored import Scored, graded, talks_before
+from tripos_warehouse.views.treatments import arm_columns
+
+Weights = Mapping[str, Mapping[str, float]]
+"""What a metric counts, by scenario and metric."""
+OF_TALK = '"of talk"'
+"""The column that says which of its conversations a reply follows. A name with a space is no axis's."""
+
+
+def quoted(text: str) -> str:
+    """A SQL text.
+
+    >>> quoted("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
+
+
+def named(name: str) -> str:
+    """A SQL name.
+
+    >>> named("q.subject")
+    '"q.subject"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def columns(dims: Sequence[str], of: str = "") -> str:
+    """The columns of a cell: the model, then the dimensions.
+
+    >>> columns(("hint",), "c1")
+    'c1.model, c1."hint"'
+    """
+    prefix = f"{of}." if of else ""
+    return ", ".join(f"{prefix}{name}" for name in ("model", *map(named, dims)))
+
+
+def same(one: str, other: str, dims: Sequence[str]) -> str:
+    """Whether rows of two tables are of one cell; a dimension that a scenario lacks is NULL in both."""
+    found = [f"{one}.model = {other}.model"]
+    found += [f"{one}.{named(dim)} is not distinct from {other}.{named(dim)}" for dim in dims]
+    return " and ".join(found)
+
+
+@dataclass
+class Parts:
+    """The common table expressions of a query, in their order."""
+
+    written: list[tuple[str, str]] = field(default_factory=list)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def add(self, stem: str, body: str) -> str:
+        """Adds one, and gives its name."""
+        self.counts[stem] = self.counts.get(stem, 0) + 1
+        name = f"{stem}{self.counts[stem]}"
+        self.written.append((name, body))
+        return name
+
+    @property
+    def text(self) -> str:
+        """All of them, with `with`."""
+        return "with " + ", ".join(f"{name} as (\n{_indented(body)}\n)" for name, body in self.written)
+
+
+def _indented(body: str) -> str:
+    return "\n".join(f"  {line}" for line in body.splitlines())
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Which rows are looked at: the dimensions that they are parted by, and the values that a slice fixes."""
+
+    dims: tuple[str, ...] = ()
+    fixed: tuple[tuple[str, str], ...] = ()
+
+
+def condition(scored: Scored) -> str:
+    """Which rows of the view are of something scored."""
+    column = {"scorer": "scorer", "compare": "step"}.get(scored.kind, "metric")
+    within = f" and scenario = {quoted(scored.within)}" if scored.within is not None else ""
+    return f"{column} = {quoted(scored.name)}{within}"
+
+
+def weights_of(scored: Scored) -> Weights:
+    """The weights of a judge's metrics where they are not all alike; of one metric they make no difference."""
+    if scored.kind != "scorer":
+        return {}
+    own = {step.fingerprint: step for step in graded(scored)}
+    found: dict[str, dict[str, float]] = {}
+    for scenario in scored.scenarios:
+        grade = next(own[step.fingerprint] for step in scenario.steps if step.fingerprint in own)
+        found[scenario.name] = dict(zip(grade.metrics, grade.weights or (1.0,) * len(grade.metrics), strict=True))
+    alike = {weight for weights in found.values() for weight in weights.values()}
+    return found if len(alike) > 1 else {}
+
+
+def weight_sql(weights: Weights) -> str:
+    """What a row weighs: 1 where nothing is said of it."""
+    rows = [
+        f"when scenario = {quoted(scenario)} and metric = {quoted(metric)} then {weight!r}"
+        for scenario, metrics in weights.items()
+        for metric, weight in metrics.items()
+        if weight != 1
+    ]
+    return "\n      ".join(["case", *rows, "else 1 end"]) if rows else "1"
+
+
+def rows_sql(plan: Plan, scored: Scored, cut: Cut, more: Sequence[str] = ()) -> str:
+    """The rows of something scored: `model`, the dimensions, `item_id`, `sample_id`, `value`, `given`, and `more`."""
+    schema = named(plan.benchmark.name)
+    view = "columns" if scored.kind == "column" else "scores"
+    given = "given" if scored.kind == "column" else "NULL::varchar as given"
+    picked = [columns(cut.dims), "scenario", "metric", "item_id", "sample_id", "value", given, *more]
+    return _from_view(schema, view, picked, scored, cut)
+
+
+def compared_sql(plan: Plan, scored: Scored, cut: Cut) -> str:
+    """The rows of comparisons: the dimensions, the arms, and what tells whose replies were compared by whom."""
+    own = ["item_id", "evaluator", "first_model", "second_model", "first_sample_id", "second_sample_id", '"round"']
+    arms = [named(arm) for arm in arm_columns(plan)]
+    picked = dict.fromkeys([*map(_plain, cut.dims), "scenario", *own, *arms, "value"])
+    return _from_view(named(plan.benchmark.name), "comparisons", list(picked), scored, cut)
+
+
+def with_talks(plan: Plan, parts: Parts, rows: str, scored: Scored) -> str:
+    """The table of rows, each with the conversation that its reply follows; the table itself where none follows
+    several."""
+    talks = talks_before(scored)
+    if not talks:
+        return rows
+    numbers = " ".join(f"when {quoted(each)} then sample_number % {count}" for each, count in talks.items())
+    of_talk = parts.add(
+        "talks",
+        f"""select distinct sample_id, case fingerprint {numbers} end as {OF_TALK}
+from {named(plan.benchmark.name)}.samples
+where fingerprint in ({", ".join(map(quoted, talks))})""",
+    )
+    return parts.add("rows", f"select * from {rows} left join {of_talk} using (sample_id)")
+
+
+def with_numbers(plan: Plan, parts: Parts, rows: str) -> str:
+    """The table of rows, each with the number of its sample."""
+    samples = f"{named(plan.benchmark.name)}.samples"
+    numbers = parts.add("numbers", f"select distinct sample_id, sample_number\nfrom {samples}")
+    return parts.add("rows", f"select * from {rows} left join {numbers} using (sample_id)")
+
+
+def _plain(dim: str) -> str:
+    """A dimension as it is named beside columns that it may be one of."""
+    return dim if dim in FIXED else named(dim)
+
+
+def _from_view(schema: str, view: str, picked: Sequence[str], scored: Scored, cut: Cut) -> str:
+    fields = dict.fromkeys(name for name in (*cut.dims, *(name for name, _ in cut.fixed)) if "." in name)
+    lines = [f"select {', '.join(picked)}", f"from {schema}.{view}"]
+    if fields:
+        read = ", ".join(f"fields ->> {quoted(_path(name))} as {named(name)}" for name in fields)
+        lines.append(f"left join (select scenario, item_id, {read} from {schema}.items) using (scenario, item_id)")
+    fixed = "".join(f" and {named(name)} = {quoted(value)}" for name, value in cut.fixed)
+    lines.append(f"where {condition(scored)}{fixed} and status <> 'not_applicable'")
+    return "\n".join(lines)
+
+
+def _path(name: str) -> str:
+    """Where a field of a row stands in the JSON of its item.
+
+    >>> _path("q.subject")
+    '$."subject"'
+    """
+    return f'$."{name.partition(".")[2]}"'
+
+
+def given_value(missing: Missing) -> str:
+    """A value, where one that is missing counts as zero or not at all."""
+    return "coalesce(value, 0)" if missing == "zero" else "value"

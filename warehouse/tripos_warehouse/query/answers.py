@@ -1,0 +1,131 @@
+"""Answers: one query run safely, and its table written to a file."""
+
+from __future__ import annotations
+
+import csv
+import io
+import os
+import tempfile
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.query.statements import answering, statements_of
+from tripos_warehouse.text_table import render_table
+
+__all__ = ["render_table", "run_query", "write_answer"]
+
+
+def run_query(connection: duckdb.DuckDBPyConnection, sql: str) -> pa.Table:
+    """The table that a query gives; of several statements, that of the last.
+
+    Raises `StoreError` W0203 for a statement that could do more than read, and what `answering` raises.
+
+    >>> run_query(duckdb.connect(), "select 1 as one").to_pylist()
+    [{'one': 1}]
+    """
+    answer = pa.table({})
+    for statement in statements_of(connection, sql):
+        answer = answering(connection, partial(_table, connection, statement.query))
+    return answer
+
+
+def _table(connection: duckdb.DuckDBPyConnection, query: str) -> pa.Table:
+    relation = connection.sql(query)
+    return pa.table({}) if relation is None else _plain_texts(relation.to_arrow_table())
+
+
+def _plain_texts(table: pa.Table) -> pa.Table:
+    """The table with texts for enumerations, which Arrow has as numbers with a dictionary."""
+    plain = [
+        pa.field(field.name, pa.string()) if pa.types.is_dictionary(field.type) else field for field in table.schema
+    ]
+    return table if pa.schema(plain).equals(table.schema) else table.cast(pa.schema(plain))
+
+
+def write_answer(table: pa.Table, path: str | Path) -> None:
+    """Writes `table` to `path` as its extension says: `.csv`, `.parquet`, `.json` (one array) or `.jsonl`.
+
+    The file appears whole or not at all. Raises `StoreError`: W0202 for another extension, W0102 where the
+    disk refuses.
+    """
+    target = Path(path)
+    if (form := _FORMS.get(target.suffix.lower())) is None:
+        forms = ", ".join(f"`{each}`" for each in _FORMS)
+        raise StoreError("W0202", f"cannot write `{target.suffix or target.name}` files", f"end the name in {forms}")
+    content = form(table)
+    try:
+        handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(content)
+            Path(temporary).chmod(0o644)
+            Path(temporary).replace(target)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise StoreError("W0102", f"cannot write `{target}`: {error.strerror}", "write it somewhere else") from error
+
+
+def _csv(table: pa.Table) -> bytes:
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(table.column_names)
+    for batch in table.to_batches():
+        for row in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            writer.writerow([cell(value) for value in row])
+    return text.getvalue().encode()
+
+
+def cell(value: Any) -> Any:
+    """A value as a cell of CSV: nothing for null, `true` and `false`, and JSON for what has parts.
+
+    >>> cell(None), cell(True), cell(["a"]), cell(1.5)
+    ('', 'true', '["a"]', 1.5)
+    """
+    if isinstance(value, dict | list):
+        return _json_text(value)
+    return {None: "", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else value
+
+
+def _parquet(table: pa.Table) -> bytes:
+    sink = io.BytesIO()
+    pq.write_table(table, sink, compression="zstd")
+    return sink.getvalue()
+
+
+def _json(table: pa.Table) -> bytes:
+    lines = [_json_text(row) for row in _records(table)]
+    return ("[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n").encode()
+
+
+def _jsonl(table: pa.Table) -> bytes:
+    return "".join(_json_text(row) + "\n" for row in _records(table)).encode()
+
+
+def _records(table: pa.Table) -> list[dict[str, Any]]:
+    return [dict(row) for row in table.to_pylist(maps_as_pydicts="lossy")]
+
+
+def _json_text(value: Any) -> str:
+    options = orjson.OPT_NON_STR_KEYS | orjson.OPT_UTC_Z
+    return orjson.dumps(value, default=_plain, option=options).decode()
+
+
+def _plain(value: Any) -> Any:
+    from decimal import Decimal
+
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() and abs(value) < 2**53 else float(value)
+    return str(value)
+
+
+_FORMS: dict[str, Callable[[pa.Table], bytes]] = {".csv": _csv, ".parquet": _parquet, ".json": _json, ".jsonl": _jsonl}

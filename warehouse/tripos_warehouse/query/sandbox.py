@@ -1,0 +1,71 @@
+"""The box: a DuckDB that can read the files it is given, and has no other file, no network and no settings to change.
+
+It is shut before any statement of a store runs in it, so that nothing that lies in a store can open it.
+Imports nothing but DuckDB, since every command that asks for something waits for it.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import duckdb
+else:
+    try:
+        duckdb = importlib.import_module("_duckdb")
+    except ImportError:
+        duckdb = importlib.import_module("duckdb")
+
+
+__all__ = ["duckdb"]
+
+
+SMALL_BYTES = 8 * 2**20
+"""Less than this is read by one thread: more would take memory and no less time."""
+
+
+def open_box(files: Sequence[str]) -> duckdb.DuckDBPyConnection:
+    """An in-memory DuckDB that may read `files`.
+
+    >>> open_box([]).execute("select current_setting('enable_external_access')").fetchall()
+    [(False,)]
+    """
+    # Large sorts spill here; the folder exists only while they do.
+    folder = f"{tempfile.gettempdir()}/tripos-{os.urandom(16).hex()}"
+    connection = duckdb.connect(
+        ":memory:",
+        config={
+            "python_enable_replacements": False,
+            "autoinstall_known_extensions": False,
+            "autoload_known_extensions": False,
+            "temp_directory": folder,
+            **({"threads": 1} if _bytes_of(files) < SMALL_BYTES else {}),
+        },
+    )
+    try:
+        if files:
+            quoted = ", ".join("'" + file.replace("'", "''") + "'" for file in files)
+            connection.execute(f"set allowed_paths = [{quoted}]")
+        # A view reads the foot of its files when it is made, and so does every view over it, and every query.
+        connection.execute("set parquet_metadata_cache = true")
+        connection.execute("set enable_external_access = false")
+        connection.execute("set lock_configuration = true")
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _bytes_of(files: Sequence[str]) -> int:
+    """How large the files are together, those that are gone left out."""
+    total = 0
+    for file in files:
+        with suppress(OSError):
+            total += Path(file).stat().st_size
+    return total

@@ -1,0 +1,374 @@
+"""Comparing two runs, or two models of one: paired by item, over each measure, metric and scenario."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from tripos_compiler.plan import (
+    Aggregate,
+    BoolType,
+    Grade,
+    IntegerType,
+    Measure,
+    NumberType,
+    Plan,
+    Score,
+    Type,
+)
+from tripos_compiler.semantics.ranges import ranges_of, spans_of
+from tripos_warehouse import sql
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.exports.distillation import metric_weights
+from tripos_warehouse.measures import evaluate_or_tell
+from tripos_warehouse.measures.figure_walk import aggregates
+from tripos_warehouse.measures.jackknife import Half, remeasure
+from tripos_warehouse.statistics.comparing import holm
+from tripos_warehouse.statistics.found import Found
+from tripos_warehouse.statistics.intervals.cells import mean_of_cells
+from tripos_warehouse.views import dimensions
+from tripos_warehouse.views.benchmark_views import axis_columns
+from tripos_warehouse.views.dimensions import LANGUAGE
+from tripos_warehouse.views.runs import Run
+from tripos_warehouse.views.treatments import arm_columns
+
+LEVEL = 0.05
+"""A corrected p value below this settles which side is better."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """One side of a comparison: a run, seen by a connection that shows it alone, and those of its models that count.
+
+    The models of both sides belong together by their places: the first of one with the first of the other.
+    """
+
+    connection: duckdb.DuckDBPyConnection
+    plan: Plan
+    run: Run
+    models: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Compared:
+    """One row: the mean of each side over the shared pairs, and how they differ (`b` less `a`).
+
+    `name` and `of` say what is compared, such as a scenario and a scorer. `p` is that of the difference, corrected for
+    the rows of its section. `graded`: a higher value is a better one, or a lower one where `lower_is_better`; else it
+    is a higher one and no more. `span` is how far apart two values can be, where the scale has bounds.
+    """
+
+    name: str
+    of: str
+    a: float
+    b: float
+    difference: Found
+    p: float | None
+    graded: bool
+    span: float | None = None
+    lower_is_better: bool = False
+
+
+@dataclass(frozen=True)
+class Section:
+    """The rows of one kind: `measure`, `metric` or `scenario`."""
+
+    kind: str
+    rows: tuple[Compared, ...]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What two sides differ in. `pairs` are shared scores of `items` items; `only_a` and `only_b` are scores with a
+    value that the other side lacks, `same` results that two models share because neither took part in them,
+    `unpaired` measures that cannot be compared, each with the reason, and `together` those that a run has once for all
+    of its models, so that they tell no two of these apart."""
+
+    sections: tuple[Section, ...]
+    pairs: int
+    items: int
+    only_a: int
+    only_b: int
+    same: int
+    unpaired: tuple[tuple[str, str], ...]
+    together: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What is known of scores by name: those of which more is better, and how far apart two values can be."""
+
+    graded: set[str]
+    spans: dict[str, float]
+
+
+@dataclass(frozen=True)
+class _Pairs:
+    """Shared scores as columns of one length; texts of `columns`, and the values of both sides."""
+
+    columns: dict[str, NDArray[Any]]
+    a: NDArray[np.float64]
+    b: NDArray[np.float64]
+    weight: NDArray[np.float64]
+
+    def where(self, mask: NDArray[np.bool_]) -> _Pairs:
+        columns = {name: column[mask] for name, column in self.columns.items()}
+        return _Pairs(columns, self.a[mask], self.b[mask], self.weight[mask])
+
+
+def compare(one: Side, two: Side, *, by_judge: bool = True) -> Comparison:
+    """Compares `two` with `one`. With `by_judge` a pair is two scores by the same judge, which is right where both
+    sides have the same ones; without it, two means over judges.
+
+    Raises `StoreError`: W0611 where they are of two benchmarks, W0612 where a metric has another scale, W0613 where
+    they share no item.
+    """
+    check_comparable(one, two)
+    found, only_a, only_b, same = _read(one, two, by_judge)
+    judged = Judged(_graded(two.plan), _spans(two.plan))
+    together = _together(one, two)
+    measures, unpaired = _measures(one, two, found, judged, together)
+    sections = [
+        Section("measure", measures),
+        Section("metric", tuple(_metrics(two.plan, found, judged))),
+        Section("scenario", tuple(_scenarios(two.plan, found, judged))),
+    ]
+    items = len(set(found.columns["item"].tolist()))
+    corrected = tuple(map(_corrected, sections))
+    return Comparison(corrected, len(found.a), items, only_a, only_b, same, unpaired, together)
+
+
+def check_comparable(one: Side, two: Side) -> None:
+    """Raises `StoreError` W0611 or W0612 as `compare` does."""
+    if one.run.benchmark != two.run.benchmark:
+        message = f"`{one.run.run_id}` is a run of `{one.run.benchmark}`, `{two.run.run_id}` of `{two.run.benchmark}`"
+        raise StoreError("W0611", message, "compare runs of one benchmark: `tripos list` shows them")
+    before, after = _scales(one.plan), _scales(two.plan)
+    for name in after:
+        if name in before and before[name] != after[name]:
+            message = f"`{name}` is on another scale: {before[name]} in one run, {after[name]} in the other"
+            raise StoreError("W0612", message, "run the earlier spec again on the new scale")
+
+
+def _scales(plan: Plan) -> dict[str, str]:
+    """What the values of every score are, in words."""
+    found = {
+        metric.name: f"{metric.low} to {metric.high}"
+        + (f", outside {metric.outside}" if metric.outside != "refuse" else "")
+        for metric in plan.metrics
+    }
+    ranges = ranges_of(plan)
+    for scenario in plan.scenarios:
+        for step in scenario.steps:
+            if isinstance(step, Score) or (isinstance(step, Grade) and not step.metrics):
+                found[step.name] = _given(ranges.declared(scenario, step))
+    return found
+
+
+def _given(type_: Type) -> str:
+    match type_:
+        case IntegerType(low=low, high=high) if low is not None or high is not None:
+            return f"{low} to {high}"
+        case BoolType():
+            return "true or false"
+        case IntegerType() | NumberType():
+            return "a number"
+    return str(type_.kind)
+
+
+def _spans(plan: Plan) -> dict[str, float]:
+    """How far apart two values of a score can be, of those whose scale has bounds."""
+    found = {metric.name: float(metric.ends[1] - metric.ends[0]) for metric in plan.metrics if metric.ends is not None}
+    return found | {name: high - low for name, (low, high) in spans_of(plan).items() if low < high < low + math.inf}
+
+
+def _graded(plan: Plan) -> set[str]:
+    """The scores of which more is better: what judges give, and what is true or false."""
+    steps = [step for scenario in plan.scenarios for step in scenario.steps]
+    computed = {step.name for step in steps if isinstance(step, Score) and step.truth}
+    given = {name for step in steps if isinstance(step, Grade) for name in (*step.metrics, step.name, step.scorer)}
+    return computed | given
+
+
+def _read(one: Side, two: Side, by_judge: bool) -> tuple[_Pairs, int, int, int]:
+    """The shared scores, how many have a value on one side only, and how many are of the same reply for two models."""
+    places = [LANGUAGE, *axis_columns(two.plan)]
+    arms = [arm for arm in arm_columns(two.plan) if arm in arm_columns(one.plan)]
+    keys = ["scenario", "item", "metric", "scorer", *arms, *(["evaluator"] if by_judge else []), "slot"]
+    joined = duckdb.connect(":memory:", config={"python_enable_replacements": False})
+    with joined:
+        joined.register("one", _scores(one, keys, []))
+        joined.register("two", _scores(two, keys, ["dimension", *places]))
+        same = " and ".join(f"one.{sql.name(key)} is not distinct from two.{sql.name(key)}" for key in keys)
+        columns = [*keys, "dimension", *places]
+        every = joined.sql(
+            f"""select {", ".join(f"two.{sql.name(name)}" for name in columns)}, one.value as a, two.value as b,
+              one.model <> two.model and one.sample = two.sample as same
+            from one join two on {same} order by {", ".join(map(str, range(1, len(columns) + 1)))}"""
+        ).to_arrow_table()
+        table = every.filter(pc.invert(every.column("same")))
+        [(count_a, count_b)] = joined.sql("select (select count(*) from one), (select count(*) from two)").fetchall()
+    if not table.num_rows:
+        hint = "both sides must have scores of the same items in the same scenarios; `tripos list` shows the runs"
+        raise StoreError("W0613", f"the two sides share no scored item: {count_a:,} scores and {count_b:,}", hint)
+    values = {name: np.asarray(table.column(name).to_pylist(), dtype=object) for name in columns}
+    weights = metric_weights(two.plan)
+    pairs = zip(values["scenario"], values["metric"], strict=True)
+    weight = np.array([weights.get(scenario, {}).get(metric, 1.0) for scenario, metric in pairs])
+    a, b = (table.column(name).to_numpy() for name in ("a", "b"))
+    found = _Pairs(values, a, b, weight)
+    return found, count_a - every.num_rows, count_b - every.num_rows, every.num_rows - table.num_rows
+
+
+def _scores(side: Side, keys: Sequence[str], more: Sequence[str]) -> pa.Table:
+    """The mean value of every key of a side; `slot` is the place of the model, `item` the item with its scenario."""
+    plain = [name for name in (*keys, *more) if name not in ("item", "slot")]
+    slots = " ".join(f"when {sql.text(model)} then {place}" for place, model in enumerate(side.models))
+    return side.connection.sql(
+        f"""select {", ".join(map(sql.name, plain))}, item_id as item, case model {slots} end as slot,
+          avg(value) as value, any_value(model) as model, min(sample_id) as sample
+        from {sql.name(side.run.benchmark)}.scores
+        where value is not null and model in ({", ".join(map(sql.text, side.models))})
+        group by all"""
+    ).to_arrow_table()
+
+
+def _row(name: str, of: str, found: _Pairs, cells: Sequence[str], weighted: bool, judged: Judged) -> Compared:
+    cell = list(zip(*(found.columns[each] for each in cells), strict=True)) if cells else None
+    weight = found.weight if weighted else np.ones(len(found.a))
+    items = found.columns["item"].tolist()
+    a, b = (mean_of_cells(side, items, cell, weight).value or 0.0 for side in (found.a, found.b))
+    names = {*found.columns["metric"].tolist()}
+    spans = {judged.spans.get(name) for name in names}
+    span = None if None in spans else max(each for each in spans if each is not None)
+    ends = None if span is None else (-span, span)
+    difference = mean_of_cells(found.b - found.a, items, cell, weight, ends=ends)
+    return Compared(name, of, a, b, difference, None, names <= judged.graded, span)
+
+
+def _mean_of(measure: Measure) -> Aggregate | None:
+    """The mean that a measure is of scores, maybe in cells; `None` of any other."""
+    figure = measure.figure
+    if not isinstance(figure, Aggregate):
+        return None
+    inner = figure.of or figure
+    means = figure.function == inner.function == "mean" and inner.of is None and len(inner.values) == 1
+    return inner if means else None
+
+
+def _together(one: Side, two: Side) -> tuple[str, ...]:
+    """The measures that are one figure of all models of a run, where both sides are of one run."""
+    if one.run.run_id != two.run.run_id:
+        return ()
+    return tuple(
+        measure.name
+        for measure in two.plan.measures
+        if all(each.of_all_models for each in aggregates(two.plan, measure.figure))
+    )
+
+
+def _measures(
+    one: Side, two: Side, found: _Pairs, judged: Judged, together: Sequence[str]
+) -> tuple[tuple[Compared, ...], tuple[tuple[str, str], ...]]:
+    """Every measure over all but those `together`, and the names of those that cannot be compared, each with why."""
+    means = {row.name: row for row in _means(two.plan, found, judged)}
+    items = sorted(set(found.columns["item"].tolist()))
+    halves = [Half(side.connection, side.run.benchmark, side.models) for side in (one, two)]
+    rows: list[Compared] = []
+    unpaired: list[tuple[str, str]] = []
+    stand_for = _stand_for(two.plan)
+    for measure in two.plan.measures:
+        if measure.name in together:
+            continue
+        if (mean := _mean_of(measure)) is not None:
+            rows += [means[measure.name]] if measure.name in means else []
+            if stand_for[mean.values, mean.scenario, mean.by].name not in means:
+                unpaired.append((measure.name, _why_unpaired(one, two, measure)))
+            continue
+        graded = measure.lower_is_better or measure.name in two.plan.benchmark.headline
+        lower = measure.lower_is_better
+        values = remeasure(halves[0], halves[1], two.plan, measure, items)
+        span = None if measure.low is None or measure.high is None else measure.high - measure.low
+        rows += [
+            Compared(measure.name, ", ".join(each.labels), each.a, each.b, each.difference, None, graded, span, lower)
+            for each in values
+        ]
+        unpaired += [] if values else [(measure.name, _why_unpaired(one, two, measure))]
+    return tuple(rows), tuple(unpaired)
+
+
+def _why_unpaired(one: Side, two: Side, measure: Measure) -> str:
+    """Why a measure has no value over what both sides share."""
+    told = []
+    for letter, side in (("A", one), ("B", two)):
+        own = next((each for each in side.plan.measures if each.name == measure.name), None)
+        rows = evaluate_or_tell(side.connection, side.plan, own).rows if own is not None else ()
+        of_side = [row for row in rows if row.model in side.models]
+        if all(row.value is None for row in of_side):
+            reasons = sorted({row.reason for row in of_side if row.reason}) or ["nothing was scored"]
+            told.append((letter, "; ".join(reasons)))
+    match told:
+        case [(_, a), (_, b)] if a == b:
+            return f"neither side has a value: {a}"
+        case []:
+            return "no item has a value on both sides"
+    return "; ".join(f"{letter} has no value: {why}" for letter, why in told)
+
+
+def _stand_for(plan: Plan) -> dict[Any, Measure]:
+    """Of measures that are one and the same mean of cells, the one that is shown."""
+    chosen: dict[Any, Measure] = {}
+    for measure in sorted(plan.measures, key=lambda each: len(each.by)):
+        if (mean := _mean_of(measure)) is not None:
+            chosen.setdefault((mean.values, mean.scenario, mean.by), measure)
+    return chosen
+
+
+def _means(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[Compared]:
+    """Every measure that is a mean: of one that goes by something, each cell counts alike."""
+    chosen = _stand_for(plan)
+    for measure in plan.measures:
+        mean = _mean_of(measure)
+        if mean is None or chosen[mean.values, mean.scenario, mean.by] is not measure:
+            continue
+        mask = np.isin(found.columns["scorer"], mean.values) | np.isin(found.columns["metric"], mean.values)
+        if mean.scenario is not None:
+            mask &= found.columns["scenario"] == mean.scenario
+        cells = ["evaluator" if name == "judge" else name for name in mean.by]
+        if mask.any() and all(name in found.columns for name in cells):
+            of = f"each {' and '.join(mean.by)} alike" if mean.by else ""
+            weighted = "metric" not in mean.by
+            row = _row(measure.name, of, found.where(mask), cells, weighted, judged)
+            lower = measure.lower_is_better
+            graded = row.graded or lower or measure.name in plan.benchmark.headline
+            yield replace(row, graded=graded, lower_is_better=lower)
+
+
+def _metrics(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[Compared]:
+    place = dimensions.place(plan, "metric")
+    for metric in sorted(set(found.columns["metric"].tolist()), key=place):
+        mask = found.columns["metric"] == metric
+        label = dimensions.label(plan, "metric", metric)
+        yield _row(metric, label if label != metric else "", found.where(mask), (), False, judged)
+
+
+def _scenarios(plan: Plan, found: _Pairs, judged: Judged) -> Iterable[Compared]:
+    place = dimensions.place(plan, "scenario")
+    pairs = set(zip(found.columns["scenario"].tolist(), found.columns["scorer"].tolist(), strict=True))
+    for scenario, scorer in sorted(pairs, key=lambda pair: (place(pair[0]), pair[1])):
+        mask = (found.columns["scenario"] == scenario) & (found.columns["scorer"] == scorer)
+        yield _row(scenario, scorer, found.where(mask), (), True, judged)
+
+
+def _corrected(section: Section) -> Section:
+    corrected = holm([row.difference.p for row in section.rows])
+    rows = (replace(row, p=p) for row, p in zip(section.rows, corrected, strict=True))
+    return Section(section.kind, tuple(rows))

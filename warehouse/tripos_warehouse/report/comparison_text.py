@@ -1,0 +1,111 @@
+"""A comparison in words and as text for a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tripos_warehouse.report.comparison import LEVEL, Compared, Comparison, Section
+from tripos_warehouse.statistics.intervals.bounded import ROUNDING
+from tripos_warehouse.statistics.intervals.cells import ALIKE
+from tripos_warehouse.text_table import NOTHING, Column, decimals_of, grid
+
+TITLES = {"measure": "over all", "metric": "by metric", "scenario": "by scenario"}
+
+
+def verdict(row: Compared, decimals: int = 2, tests: int = 1) -> str:
+    """What a row says, in words; it is one of so many `tests`.
+
+    >>> from tripos_warehouse.statistics import Found
+    >>> found = Found(0.31, low=0.12, high=0.5, standard_error=0.09, df=40, p=0.002, n=41, clusters=41)
+    >>> made = Compared("RIGHT", "", 7, 7.31, found, 0.004, True)
+    >>> verdict(made)
+    'B is better by 0.31 (0.12 to 0.50)'
+    >>> verdict(Compared("OFF", "", 7, 7.31, found, 0.004, True, lower_is_better=True))
+    'A is better by 0.31 (0.12 to 0.50)'
+    """
+    found = row.difference
+    apart = found.value or 0.0
+    ahead = (apart > 0) != row.lower_is_better
+    told = f"{'B' if ahead else 'A'} is {'better' if row.graded else 'higher'} by"
+    size = f"{abs(apart):.{decimals}f}"
+    if found.low is None or found.high is None:
+        if (found.clusters or 0) < 2:
+            return "one item says nothing about the difference"
+        if found.reason not in (None, ALIKE):
+            return f"{'no difference' if abs(apart) <= ROUNDING else f'{told} {size}'}; {found.reason}"
+        if abs(apart) <= ROUNDING:
+            return f"no difference in any of {_count(found.n, 'pair')}"
+        return f"{told} {size}, the same everywhere: no interval"
+    # Told from the side that is above, so that the numbers are those of the sentence.
+    low, high = (found.low, found.high) if apart > 0 else (-found.high, -found.low)
+    if abs(apart) <= ROUNDING and not found.standard_error:
+        return f"no difference in any of {_count(found.n, 'pair')}; more than {high:.{decimals}f} is ruled out"
+    interval = f"{size} ({low:.{decimals}f} to {high:.{decimals}f})"
+    if row.p is not None and row.p < LEVEL:
+        return f"{told} {interval}"
+    if low > 0:
+        return f"{told} {interval}, which may be chance among {tests} tests"
+    if row.span is not None and high >= row.span:
+        return "no difference shown; too few items to rule one out"
+    return f"no difference shown; more than {high:.{decimals}f} is ruled out"
+
+
+def verdicts(section: Section, decimals: int = 2) -> list[str]:
+    """The verdict of each row of a section."""
+    tests = sum(row.difference.p is not None for row in section.rows)
+    return [verdict(row, decimals, tests) for row in section.rows]
+
+
+def render(comparison: Comparison, width: int = 80) -> list[str]:
+    """The lines of a comparison: a table and the verdicts of every section, and what it leaves out."""
+    lines: list[str] = []
+    for section in comparison.sections:
+        if section.rows:
+            lines += ["", TITLES[section.kind], *_table(section, width)]
+    lines += ["", *_notes(comparison)]
+    return lines
+
+
+def _table(section: Section, width: int) -> Iterable[str]:
+    rows = section.rows
+    decimals = decimals_of([value for row in rows for value in (row.a, row.b)])
+    names = [f"{row.name} ({row.of})" if row.of else row.name for row in rows]
+    columns = [
+        Column(section.kind, tuple(names)),
+        Column("A", tuple(f"{row.a:.{decimals}f}" for row in rows), right=True),
+        Column("B", tuple(f"{row.b:.{decimals}f}" for row in rows), right=True),
+        Column("B − A", tuple(f"{row.difference.value or 0.0:+.{decimals}f}" for row in rows), right=True),
+        Column("error", tuple(_figure(row.difference.standard_error, decimals) for row in rows), right=True),
+        Column("p", tuple(_p(row.p) for row in rows), right=True),
+        Column("pairs", tuple(f"{row.difference.n:,}" for row in rows), right=True),
+        Column("items", tuple(f"{row.difference.clusters:,}" for row in rows), right=True),
+    ]
+    yield from grid(columns, width)
+    for name, told in zip(names, verdicts(section, decimals), strict=True):
+        yield f"  {name}: {told}"
+
+
+def _notes(comparison: Comparison) -> Iterable[str]:
+    yield f"{_count(comparison.pairs, 'pair')} of {_count(comparison.items, 'item')}; errors are clustered by item."
+    yield "Intervals are of 95 %; p is corrected for the rows of its table (Holm)."
+    if comparison.same:
+        yield f"{_count(comparison.same, 'pair')} of one and the same result on both sides: left out"
+    for side, alone in (("A", comparison.only_a), ("B", comparison.only_b)):
+        if alone:
+            yield f"{_count(alone, 'score')} of {side} {'has' if alone == 1 else 'have'} no counterpart: left out"
+    for name, why in comparison.unpaired:
+        yield f"{name} is not compared: {why}"
+    if comparison.together:
+        yield f"one figure of all models of the run, so not compared: {', '.join(comparison.together)}"
+
+
+def _figure(value: float | None, decimals: int) -> str:
+    return NOTHING if value is None else f"{value:.{decimals}f}"
+
+
+def _p(value: float | None) -> str:
+    return NOTHING if value is None else "< .001" if value < 0.001 else f"{value:.3f}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"

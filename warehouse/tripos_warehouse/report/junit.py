@@ -1,0 +1,103 @@
+"""A report as JUnit XML, which GitLab, Jenkins and the actions of GitHub show among the results of tests.
+
+There is a test case for every expectation, model and cell, one that is in error where replies did not arrive, and one
+that fails where scores are undefined.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+from tripos_warehouse.measures.expectations import Gate, Outcome
+
+if TYPE_CHECKING:
+    from tripos_warehouse.report.report import Report
+
+FAILED = ("provider_error", "function_error")
+"""Statuses of what did not come about, and is tried again by the next run."""
+
+
+def junit(report: Report) -> str:
+    """The XML, ending in a line feed. What did not hold is a `failure`, failed replies are an `error`."""
+    run = report.run
+    cases = [_case(report, gate, outcome) for gate in report.gates for outcome in gate.outcomes]
+    cases.append(_replies(report))
+    if report.gaps:
+        cases.append(_gaps(report))
+    counts = {
+        "tests": str(len(cases)),
+        "failures": str(sum(case.find("failure") is not None for case in cases)),
+        "errors": str(sum(case.find("error") is not None for case in cases)),
+    }
+    top = ElementTree.Element("testsuites", {"name": "tripos", **counts})
+    suite = ElementTree.SubElement(
+        top,
+        "testsuite",
+        {
+            "name": _legal(f"{run.benchmark} {run.version}"),
+            **counts,
+            "skipped": "0",
+            "time": "0",
+            "timestamp": f"{run.started_at:%Y-%m-%dT%H:%M:%S}",
+        },
+    )
+    properties = ElementTree.SubElement(suite, "properties")
+    for name, value in (("run", run.run_id), ("plan", run.plan_digest), ("models", ", ".join(run.models))):
+        ElementTree.SubElement(properties, "property", {"name": name, "value": _legal(value)})
+    suite.extend(cases)
+    ElementTree.indent(top)
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ElementTree.tostring(top, encoding="unicode") + "\n"
+
+
+def _case(report: Report, gate: Gate, outcome: Outcome) -> ElementTree.Element:
+    row, expectation = outcome.row, gate.expectation
+    cell = "".join(f", {name}: {value}" for name, value in zip(expectation.by, row.by, strict=True))
+    name = f"{expectation.shown} [{row.model}{cell}]"
+    case = _new(report, "expect", name)
+    if not outcome.held:
+        told = told_of(outcome)
+        failure = ElementTree.SubElement(case, "failure", {"message": _legal(told), "type": "expectation"})
+        failure.text = _legal(f"{name}\n{told}")
+    return case
+
+
+def told_of(outcome: Outcome) -> str:
+    """What an outcome came to, in words: the value with its interval, and by how much it is off."""
+    row = outcome.row
+    if row.value is None:
+        return f"there is no value: {row.reason}"
+    interval = "" if row.interval_low is None else f" (95 % interval {row.interval_low:.4g} to {row.interval_high:.4g})"
+    off = "" if outcome.held or outcome.margin is None else f", off by {abs(outcome.margin):.4g}"
+    return f"it is {row.value:.4g}{interval}{off}"
+
+
+def _replies(report: Report) -> ElementTree.Element:
+    case = _new(report, "replies", "every reply and score came about")
+    failed = {status: report.samples.get(status, 0) + report.scores.get(status, 0) for status in FAILED}
+    told = ", ".join(f"{count} {status}" for status, count in failed.items() if count)
+    if told:
+        error = ElementTree.SubElement(case, "error", {"message": told, "type": "replies"})
+        error.text = f"{told}; the next run tries them again"
+    return case
+
+
+def _gaps(report: Report) -> ElementTree.Element:
+    """What a reply left undefined, and what was not asked for that."""
+    case = _new(report, "scores", "every score has a value")
+    told = [f"{gap.kind}: {gap.shown}" for gap in report.gaps]
+    failure = ElementTree.SubElement(case, "failure", {"message": _legal(told[0]), "type": "undefined"})
+    failure.text = _legal("\n".join(told))
+    return case
+
+
+def _new(report: Report, kind: str, name: str) -> ElementTree.Element:
+    classname = f"{report.run.benchmark}.{kind}"
+    return ElementTree.Element("testcase", {"classname": _legal(classname), "name": _legal(name), "time": "0"})
+
+
+def _legal(text: str) -> str:
+    """Text without what XML cannot hold."""
+    return "".join(
+        each if each in "\t\n" or (each >= " " and each not in "\ufffe\uffff") else "\ufffd" for each in text
+    )

@@ -1,0 +1,394 @@
+"""Models over the benchmarks of a store: a measure that stands for each, and ranks that are tied where the items do not
+tell two models apart."""
+
+from __future__ import annotations
+
+import difflib
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from typing import Any
+
+import duckdb
+
+from tripos_compiler.plan import Ask, Converse, Measure, Plan, Retrieve
+from tripos_compiler.semantics.headlines import why_no_headline
+from tripos_warehouse import sql
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.measures import evaluate
+from tripos_warehouse.measures.jackknife import Half, remeasure_pairs
+from tripos_warehouse.statistics.comparing import rank_by
+from tripos_warehouse.statistics.found import Found
+from tripos_warehouse.views.run_rows import step_counts
+from tripos_warehouse.views.runs import Run, get_selected
+
+WHOLE = "overall"
+"""What a measure is called that stands for its benchmark."""
+LEVEL = 0.05
+"""A corrected p-value below this tells two models apart."""
+LEAST_ITEMS = 6
+"""With fewer items two models are not told apart: turned round at random, so few agree by chance more often than that,
+and nothing shows that they are spread as Student's t takes them to be."""
+OTHER_GRADERS = "others graded it"
+OTHER_ROLES = "others took part in its replies"
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a model stands in a benchmark: its value, the 95 % interval, the items behind it.
+
+    `n` scores count of the `total` that should, and `coverage` is their share. `rank` is 1 and one more for each model
+    that is better, and significantly so; models that share one of the `letters` cannot be told apart."""
+
+    model: str
+    value: float
+    low: float | None
+    high: float | None
+    items: int
+    n: int
+    total: int
+    coverage: float | None
+    rank: int
+    tied: bool
+    letters: str
+    graders: tuple[str, ...]
+    runs: tuple[str, ...] = ()
+    """The runs whose rows it stands on."""
+    company: tuple[str, ...] = ()
+    """Who took part in its replies beside it, as `role=model`."""
+    reason: str | None = None
+    """Why there is no interval."""
+
+
+@dataclass(frozen=True)
+class Board:
+    """Models from the best value to the worst by one measure of one benchmark."""
+
+    benchmark: str
+    version: str
+    measure: Measure
+    standings: tuple[Standing, ...]
+    left_out: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Models that ran under other major versions only, with these: their figures mean something else."""
+    partial: Mapping[str, str] = field(default_factory=dict)
+    """Of models whose last run lacks items that a release withholds: on how many of how many it stands."""
+    mixed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Such models that are ranked all the same, since somebody wanted it."""
+    same_items: bool = True
+    """Whether all models have the same items."""
+    partly: tuple[str, ...] = ()
+    """Models whose last run was of a plan that has not all that this measure looks at."""
+
+    @property
+    def in_other_company(self) -> bool:
+        """Whether not all models had the same beside them in the other roles."""
+        return len({each.company for each in self.standings}) > 1
+
+    @property
+    def graded_by_others(self) -> bool:
+        """Whether not all models were graded by the same judges."""
+        return len({each.graders for each in self.standings}) > 1
+
+    def to_json(self) -> dict[str, Any]:
+        """The board as JSON values."""
+        return {
+            "benchmark": self.benchmark,
+            "version": self.version,
+            "measure": self.measure.name,
+            "lower_is_better": self.measure.lower_is_better,
+            "models": [
+                {
+                    "model": each.model,
+                    "rank": each.rank,
+                    "tied": each.tied,
+                    "letters": each.letters,
+                    "value": each.value,
+                    "low": each.low,
+                    "high": each.high,
+                    "items": each.items,
+                    "n": each.n,
+                    "total": each.total,
+                    "coverage": each.coverage,
+                    "graders": list(each.graders),
+                    "runs": list(each.runs),
+                    "company": list(each.company),
+                    "reason": each.reason,
+                }
+                for each in self.standings
+            ],
+            "left_out": {model: list(versions) for model, versions in self.left_out.items()},
+            "partial": dict(self.partial),
+            "same_items": self.same_items,
+            "partly": list(self.partly),
+            "mixed": {model: list(versions) for model, versions in self.mixed.items()},
+        }
+
+
+def leaderboard(
+    connection: duckdb.DuckDBPyConnection,
+    runs: Sequence[Run],
+    wanted: Mapping[str, Sequence[str]] = {},
+    *,
+    benchmarks: Sequence[str] = (),
+    comparable: Callable[[str, str], bool],
+    anyway: bool = False,
+) -> list[Board]:
+    """A board for each measure that stands for a benchmark of `runs`, which are the latest first; `wanted` are measures
+    to take instead, by benchmark, and `benchmarks` those to show. `connection` shows what is current of each. Models
+    that ran only under versions whose figures are not `comparable` with those of the newest run are left out, unless
+    they are to be ranked `anyway`.
+
+    Raises `StoreError`: W0301 for a benchmark that has no run, W0602 for a measure that it has not, or that does not
+    come to one value for each model.
+    """
+    by_benchmark: dict[str, list[Run]] = defaultdict(list)
+    for run in runs:
+        by_benchmark[run.benchmark].append(run)
+    for name in (*benchmarks, *wanted):
+        if name not in by_benchmark:
+            close = _nearest(name, by_benchmark)
+            hint = f"did you mean `{close}`?" if close else f"its benchmarks are {', '.join(sorted(by_benchmark))}"
+            raise StoreError("W0301", f"the store has no run of a benchmark `{name}`", hint)
+    boards = []
+    for name in benchmarks or sorted(by_benchmark):
+        of_it = by_benchmark[name]
+        newest = next((run for run in of_it if run.status not in ("stopped", "failed")), of_it[0])
+        plan = get_selected(connection, newest)
+        other = _of_other_versions(newest, of_it, comparable)
+        measures = [_measure(plan, each) for each in wanted[name]] if name in wanted else headlines(plan)
+        boards += [_board(connection, plan, newest, of_it, measure, other, anyway) for measure in measures]
+    return boards
+
+
+def headlines(plan: Plan) -> tuple[Measure, ...]:
+    """The measures that stand for a benchmark: those of its `headline`. One that has none is judged by what comes to
+    one value for each model: `overall`; else the first of the benchmark; else the first of each scenario."""
+    if plan.benchmark.headline:
+        return tuple(measure for name in plan.benchmark.headline for measure in plan.measures if measure.name == name)
+    alone = [measure for measure in plan.measures if _is_alone(plan, measure)]
+    first: dict[str | None, Measure] = {}
+    for measure in sorted(alone, key=lambda each: each.name != WHOLE):
+        first.setdefault(measure.scenario, measure)
+    return (first[None],) if None in first else tuple(first.values())
+
+
+def _measure(plan: Plan, name: str) -> Measure:
+    known = {measure.name: measure for measure in plan.measures}
+    if name not in known:
+        close = _nearest(name, known)
+        hint = f"did you mean `{close}`?" if close else f"its measures are {', '.join(known)}"
+        raise StoreError("W0602", f"`{plan.benchmark.name}` has no measure `{name}`", hint)
+    if not _is_alone(plan, known[name]):
+        message = f"`{name}` of `{plan.benchmark.name}` does not come to one value for each model"
+        those = [each.name for each in plan.measures if _is_alone(plan, each)]
+        raise StoreError("W0602", message, f"these do: {', '.join(those)}" if those else "none of its measures does")
+    return known[name]
+
+
+def _is_alone(plan: Plan, measure: Measure) -> bool:
+    """Whether it comes to one value for each model."""
+    return why_no_headline(measure, {each.name: each for each in plan.measures}) is None
+
+
+def _board(
+    connection: duckdb.DuckDBPyConnection,
+    plan: Plan,
+    newest: Run,
+    runs: Sequence[Run],
+    measure: Measure,
+    other: Mapping[str, tuple[str, ...]],
+    anyway: bool,
+) -> Board:
+    models = {model for run in runs for model in run.models}
+    gone = {} if anyway else other
+    rows = {row.model: row for row in evaluate(connection, plan, measure).rows if row.model in models}
+    there = {model: row for model, row in rows.items() if row.value is not None and model not in gone}
+    graders = _graders(connection, newest.benchmark, measure)
+    shown_runs = _runs(connection, newest.benchmark, measure)
+    company = _company(plan, measure, shown_runs, runs)
+    items = _items(connection, plan, measure)
+    alike = {model: (graders.get(model), company.get(model)) for model in there}
+    differences = _differences(connection, plan, measure, items, alike)
+
+    def compared(first: str, second: str) -> Found:
+        if (first, second) in differences:
+            return differences[first, second]
+        back = differences.get((second, first))
+        if back is None or back.value is None:
+            if company.get(first) != company.get(second):
+                return Found.undefined(OTHER_ROLES)
+            told = OTHER_GRADERS if graders.get(first) != graders.get(second) else "they share too few items"
+            return Found.undefined(told)
+        return Found(-back.value, back.reason, p=back.p, n=back.n)
+
+    means = {model: Found(row.value, n=row.items) for model, row in there.items()}
+    ranks = rank_by(means, compared, level=LEVEL, lower_is_better=measure.lower_is_better).ranks
+    often = [each.rank for each in ranks]
+    standings = []
+    for each in ranks:
+        row = there[each.model]
+        assert row.value is not None
+        ends = row.interval_low, row.interval_high
+        of_it = graders.get(each.model, ())
+        tied = often.count(each.rank) > 1
+        beside = shown_runs.get(each.model, ()), company.get(each.model, ())
+        standing = Standing(
+            each.model,
+            row.value,
+            *ends,
+            row.items,
+            row.n,
+            row.total,
+            row.coverage,
+            each.rank,
+            tied,
+            each.letters,
+            of_it,
+            *beside,
+            row.reason,
+        )
+        standings.append(standing)
+    return Board(
+        newest.benchmark,
+        newest.version,
+        measure,
+        tuple(standings),
+        gone,
+        _partial(runs, there),
+        {model: other[model] for model in there if model in other},
+        len({items.get(model) for model in there}) <= 1,
+        _partly(connection, plan, measure, there),
+    )
+
+
+def _partial(runs: Sequence[Run], models: Iterable[str]) -> dict[str, str]:
+    """On how many of how many items the last run of a model stands, where a release withholds some."""
+    last = {model: next((run for run in runs if model in run.models), None) for model in models}
+    return {model: run.partial for model, run in last.items() if run is not None and run.partial is not None}
+
+
+def _of_other_versions(
+    newest: Run, runs: Sequence[Run], comparable: Callable[[str, str], bool]
+) -> dict[str, tuple[str, ...]]:
+    """The models that ran only under versions whose figures mean something else than those of the newest run."""
+    under: dict[str, list[str]] = defaultdict(list)
+    for run in runs:
+        for model in run.models:
+            if run.version not in under[model]:
+                under[model].append(run.version)
+    return {
+        model: tuple(versions)
+        for model, versions in under.items()
+        if not any(comparable(version, newest.version) for version in versions)
+    }
+
+
+def _differences(
+    connection: duckdb.DuckDBPyConnection,
+    plan: Plan,
+    measure: Measure,
+    items: Mapping[str, frozenset[str]],
+    alike: Mapping[str, object],
+) -> dict[tuple[str, str], Found]:
+    """How every two models that are `alike`, in who graded them and took part beside them, differ over the items that
+    both have."""
+    shared: dict[frozenset[str], set[str]] = defaultdict(set)
+    pairs: dict[frozenset[str], set[frozenset[str]]] = defaultdict(set)
+    for first, second in combinations(alike, 2):
+        both = items.get(first, frozenset()) & items.get(second, frozenset())
+        if len(both) >= LEAST_ITEMS and alike[first] == alike[second]:
+            shared[both] |= {first, second}
+            pairs[both].add(frozenset((first, second)))
+    found = {}
+    for both, some in shared.items():  # once for all pairs that share the same items
+        half = Half(connection, plan.benchmark.name, tuple(sorted(some)))
+        for pair, difference in remeasure_pairs(half, plan, measure, sorted(both)).items():
+            if frozenset(pair) in pairs[both]:
+                found[pair] = difference
+    return found
+
+
+def _items(connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure) -> dict[str, frozenset[str]]:
+    """The items of every model, in the scenario of a measure where it has one."""
+    schema = sql.name(plan.benchmark.name)
+    there = "" if measure.scenario is None else f"where scenario = {sql.text(measure.scenario)}"
+    query = f"""select model, list(distinct item_id) from (
+      select model, item_id from {schema}.scores {there}
+      union all select model, item_id from {schema}.columns {there}) group by model"""
+    return {model: frozenset(items) for model, items in connection.execute(query).fetchall()}
+
+
+def _runs(connection: duckdb.DuckDBPyConnection, benchmark: str, measure: Measure) -> dict[str, tuple[str, ...]]:
+    """The runs whose rows every model stands on."""
+    there = "" if measure.scenario is None else f"where scenario = {sql.text(measure.scenario)}"
+    schema = sql.name(benchmark)
+    both = (
+        f"select {side}_model as model, shown_run from {schema}.comparisons {there}" for side in ("first", "second")
+    )
+    query = f"""select model, list_sort(list(distinct shown_run)) from (
+      select model, shown_run from {schema}.scores {there}
+      union all select model, shown_run from {schema}.columns {there}
+      union all {" union all ".join(both)}) group by model"""
+    return {model: tuple(found) for model, found in connection.execute(query).fetchall()}
+
+
+def _company(
+    plan: Plan, measure: Measure, shown: Mapping[str, tuple[str, ...]], runs: Sequence[Run]
+) -> dict[str, tuple[str, ...]]:
+    """Who took part in the replies of every model, beside it and its judges: by the roles that are asked, talk, embed
+    or make data sets."""
+    scenarios = [each for each in plan.scenarios if measure.scenario in (None, each.name)]
+    roles = {ask.role for made in plan.made for ask in made.asks}
+    for step in (step for scenario in scenarios for step in scenario.steps):
+        if isinstance(step, Ask):
+            roles.add(step.role)
+        elif isinstance(step, Converse):
+            roles |= {speaker.role for speaker in step.speakers}
+        elif isinstance(step, Retrieve) and step.using is not None:
+            roles.add(step.using)
+    by_id = {run.run_id: run for run in runs}
+    return {
+        model: tuple(
+            sorted(
+                {
+                    f"{role}={name}"
+                    for run in (by_id[each] for each in found if each in by_id)
+                    for role in roles - {run.compared_role}
+                    for name in run.roles.get(role, ())
+                }
+            )
+        )
+        for model, found in shown.items()
+    }
+
+
+def _partly(
+    connection: duckdb.DuckDBPyConnection, plan: Plan, measure: Measure, models: Iterable[str]
+) -> tuple[str, ...]:
+    """The models that lack steps which others have, in the scenario of a measure where it has one."""
+    found = step_counts(connection, plan.benchmark.name, measure.scenario)
+    most = max((found.get(model, 0) for model in models), default=0)
+    return tuple(sorted(model for model in models if found.get(model, 0) < most))
+
+
+def _graders(connection: duckdb.DuckDBPyConnection, benchmark: str, measure: Measure) -> dict[str, tuple[str, ...]]:
+    """Who graded the replies of every model, inside expressions too, in the scenario of a measure where it has one."""
+    there = "" if measure.scenario is None else f"and scenario = {sql.text(measure.scenario)}"
+    schema = sql.name(benchmark)
+    inside = " union all ".join(
+        f"select model, unnest(judged_by) from {schema}.{table} where value is not null {there}"
+        for table in ("scores", "columns")
+    )
+    compared = " union all ".join(
+        f"select {side}_model, evaluator from {schema}.comparisons where value is not null {there}"
+        for side in ("first", "second")
+    )
+    query = f"""select model, list_sort(list(distinct evaluator)) from (
+      select model, evaluator from {schema}.scores where evaluator is not null and value is not null {there}
+      union all {inside} union all {compared}) group by model"""
+    return {model: tuple(found) for model, found in connection.execute(query).fetchall()}
+
+
+def _nearest(name: str, known: Iterable[str]) -> str | None:
+    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)), None)

@@ -1,0 +1,212 @@
+"""A measure as a table with models, or pairs of evaluators, side by side: as papers print it, in any width."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from tripos_compiler.plan import Aggregate, Figure, Formula, Measured, Plan
+from tripos_warehouse.measures import MeasureRow, MeasureTable
+from tripos_warehouse.text_table import GAP, NOTHING, Column, decimals_of, grid
+from tripos_warehouse.views import dimensions
+
+
+def with_interval(row: MeasureRow, figure: Callable[[float | None], str]) -> str:
+    """`value ±half` where the interval reaches as far up as down, in the decimals that `figure` prints, and else the
+    value with its bounds: `3.00 (2.00–3.00)`. Without an interval it is the value alone."""
+    value, low, high = row.value, row.interval_low, row.interval_high
+    if row.half_width is None or value is None:
+        return figure(value)
+    # A `t` is even before the ends of the scale cut it.
+    if row.method != "t" and low is not None and high is not None and figure(value - low) != figure(high - value):
+        return f"{figure(value)} ({figure(low)}–{figure(high)})"
+    return f"{figure(value)} ±{figure(row.half_width)}"
+
+
+LABEL_ROOM = 16
+"""The cells below which a label would be cut."""
+PAIR = "pair"
+ALL = "all models"
+
+Cells = Mapping[str, MeasureRow]
+"""The values of a line, by what they stand under."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the table: its labels, and the values under each heading. `keyed` where it is a cell of the measure,
+    and not a mean of cells."""
+
+    labels: tuple[str, ...]
+    cells: Cells
+    keyed: bool = True
+
+
+def is_pooled(plan: Plan, figure: Figure) -> bool:
+    """Whether a figure is the same for every compared model, since it is taken over all their replies together."""
+    match figure:
+        case Aggregate():
+            return figure.of_all_models
+        case Measured(measure=name):
+            return any(each.name == name and is_pooled(plan, each.figure) for each in plan.measures)
+        case Formula(values=values):
+            return all(is_pooled(plan, value) for value in values)
+    return True
+
+
+def beside(
+    plan: Plan, table: MeasureTable, models: Sequence[str], others: Sequence[MeasureTable], width: int
+) -> list[str] | None:
+    """The lines of the table, none wider than `width` cells; None where there is nothing to put side by side, or no
+    room for it. Below the cells stand their means, where one of `others` is that.
+
+    What does not fit gives way in this order: the columns of counts, which a line tells then; the names of columns,
+    which become letters; the intervals.
+    """
+    pooled = is_pooled(plan, table.measure.figure)
+    rest = tuple(dim for dim in table.measure.by if dim != PAIR) if pooled else table.measure.by
+    if not rest or (pooled and PAIR not in table.measure.by) or (not pooled and len(models) < 2):
+        return None
+    heads = [str(value) for value in _order(table, PAIR)] if pooled else list(models)
+    means = [each for each in others if _is_mean(each, table)]
+    lines = list(_lines(plan, table, rest, heads, means, models[0] if pooled else None))
+    rows = [row for line in lines for row in line.cells.values()]
+    decimals = decimals_of([row.value for row in rows])
+    titles = [each.replace("_", " ") for each in rest]
+    letters = [_letter(place) for place in range(len(heads))]
+    legend = [f"{letter}  {head}" for letter, head in zip(letters, heads, strict=True)]
+    counted = [line for line in lines if line.keyed]
+    told = f"items {_range([r.items for r in _all(counted)])}, n {_range([r.n for r in _all(counted)])}, coverage "
+    told += coverage(_all(counted))
+    widest = max((row.half_width for row in rows if row.half_width is not None), default=None)
+    without = [] if widest is None else [f"95 % intervals: at most ±{widest:.{decimals}f}"]
+    for names, counts, intervals, notes in (
+        (heads, True, True, []),
+        (heads, False, True, [told]),
+        (letters, False, True, [*legend, told]),
+        (letters, False, False, [*legend, told, *without]),
+    ):
+        columns = [
+            *_labels(titles, lines),
+            *_values(names, heads, lines, decimals, intervals),
+            *(_counts(lines) if counts else []),
+        ]
+        needed = [column.width if column.right else min(column.width, LABEL_ROOM) for column in columns]
+        if sum(needed) + len(GAP) * (len(needed) - 1) <= width:
+            return [*grid(columns, width), *notes]
+    return None
+
+
+def coverage(rows: Sequence[MeasureRow]) -> str:
+    """The share of the scores behind the values; of several models, the least. Never 100 % where one is missing."""
+    shares = [row.coverage for row in rows if row.coverage is not None]
+    return f"{math.floor(min(shares) * 1000) / 10:g}%" if shares else NOTHING
+
+
+def _is_mean(other: MeasureTable, table: MeasureTable) -> bool:
+    """Whether a measure is the plain mean of this one's cells, over the last dimensions but that of pairs."""
+    figure = other.measure.figure
+    if not isinstance(figure, Aggregate) or figure.function != "mean" or figure.of != table.measure.figure:
+        return False
+    own = tuple(dim for dim in table.measure.by if dim != PAIR)
+    kept = tuple(dim for dim in other.measure.by if dim != PAIR)
+    return (
+        len(kept) < len(own) and own[: len(kept)] == kept and (PAIR in table.measure.by) == (PAIR in other.measure.by)
+    )
+
+
+def _lines(
+    plan: Plan,
+    table: MeasureTable,
+    rest: tuple[str, ...],
+    heads: Sequence[str],
+    means: Sequence[MeasureTable],
+    only: str | None,
+) -> Iterator[Line]:
+    """The lines, each mean after the cells that it is taken of."""
+    found = _by_key(table, rest, only)
+    tables = [_by_key(each, tuple(d for d in each.measure.by if d != PAIR), only) for each in means]
+    keys = list(found)
+    before: tuple[Any, ...] = ()
+    for place, key in enumerate(keys):
+        labels = [dimensions.label(plan, dim, value) for dim, value in zip(rest, key, strict=True)]
+        same = next((i for i, (one, other) in enumerate(zip(before, key, strict=False)) if one != other), 0)
+        yield Line(tuple("" if i < same else label for i, label in enumerate(labels)), found[key])
+        before = key
+        following = keys[place + 1] if place + 1 < len(keys) else None
+        for values in sorted(tables, key=lambda each: -len(next(iter(each), ()))):
+            length = len(next(iter(values), ()))
+            ends = following is None or following[:length] != key[:length]
+            if ends and key[:length] in values:
+                told = ["" for _ in rest]
+                told[length] = "mean"
+                yield Line(tuple(told), values[key[:length]], keyed=False)
+
+
+def _by_key(
+    table: MeasureTable, rest: tuple[str, ...], only: str | None
+) -> dict[tuple[Any, ...], dict[str, MeasureRow]]:
+    """The rows by their dimensions but that of pairs, and then by what they stand under."""
+    by = table.measure.by
+    found: dict[tuple[Any, ...], dict[str, MeasureRow]] = {}
+    for row in table.rows:
+        if only is None or row.model == only:
+            named = dict(zip(by, row.by, strict=True))
+            key = tuple(named[dim] for dim in rest)
+            found.setdefault(key, {})[row.model if only is None else str(named[PAIR])] = row
+    return found
+
+
+def _order(table: MeasureTable, dim: str) -> list[Any]:
+    place = table.measure.by.index(dim)
+    return sorted({row.by[place] for row in table.rows}, key=str)
+
+
+def _all(lines: Sequence[Line]) -> list[MeasureRow]:
+    return [row for line in lines for row in line.cells.values()]
+
+
+def _labels(titles: Sequence[str], lines: Sequence[Line]) -> list[Column]:
+    return [Column(title, tuple(line.labels[place] for line in lines)) for place, title in enumerate(titles)]
+
+
+def _values(
+    names: Sequence[str], heads: Sequence[str], lines: Sequence[Line], decimals: int, intervals: bool
+) -> list[Column]:
+    def figure(value: float | None) -> str:
+        return NOTHING if value is None else f"{value:.{decimals}f}"
+
+    def cell(row: MeasureRow | None) -> str:
+        if row is None:
+            return NOTHING
+        return with_interval(row, figure) if intervals else figure(row.value)
+
+    return [
+        Column(name, tuple(cell(line.cells.get(head)) for line in lines), right=True)
+        for name, head in zip(names, heads, strict=True)
+    ]
+
+
+def _counts(lines: Sequence[Line]) -> list[Column]:
+    rows = [list(line.cells.values()) for line in lines]
+    return [
+        Column("items", tuple(_range([row.items for row in each]) for each in rows), right=True),
+        Column("n", tuple(_range([row.n for row in each]) for each in rows), right=True),
+        Column("coverage", tuple(coverage(each) for each in rows), right=True),
+    ]
+
+
+def _range(numbers: Sequence[int]) -> str:
+    low, high = min(numbers), max(numbers)
+    return f"{low:,}" if low == high else f"{low:,}–{high:,}"
+
+
+def _letter(place: int) -> str:
+    """What a column is called where its name has no room: A to Z, then AA.
+
+    >>> _letter(0), _letter(25), _letter(26)
+    ('A', 'Z', 'AA')
+    """
+    return chr(ord("A") + place) if place < 26 else _letter(place // 26 - 1) + _letter(place % 26)

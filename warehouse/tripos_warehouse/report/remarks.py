@@ -1,0 +1,199 @@
+"""Remarks of a report: what its rows show that makes a figure mean less than it seems to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import duckdb
+import orjson
+
+from tripos_compiler.plan import Ask, Converse, Grade, Plan, Score
+from tripos_compiler.semantics.names import names_in
+from tripos_compiler.semantics.selection import Only, left_out_of
+from tripos_warehouse import sql
+from tripos_warehouse.views.runs import Run
+
+
+def several_snapshots(connection: duckdb.DuckDBPyConnection, schema: str) -> dict[str, dict[str, int]]:
+    """The models whose replies among the rows shown came from more than one snapshot, and how many from each. A reply
+    without one counts for none: not every endpoint tells."""
+    of = "select {0} as model, model_served, count(distinct {1}) as replies from {2}.{3} group by all"
+    parts = (
+        ("model", "sample_id", "samples"),
+        ("evaluator", "judgement_id", "judgements"),
+        ("model", "turn_id", "turns"),
+    )
+    every = " union all ".join(of.format(model, key, schema, table) for model, key, table in parts)
+    query = f"""select model, model_served, sum(replies)::bigint from ({every}) where model_served <> ''
+      group by all order by all"""
+    found: dict[str, dict[str, int]] = {}
+    for model, served, replies in connection.execute(query).fetchall():
+        found.setdefault(model, {})[served] = replies
+    return {model: counts for model, counts in found.items() if len(counts) > 1}
+
+
+FEWEST = 5
+"""Fewer items than that may be alike by chance."""
+CUT = ("length", "max_tokens", "MAX_TOKENS")
+"""How providers say that a reply was cut off."""
+
+Kind = Literal["selection", "left_out", "cut_off", "uneven", "one_value", "one_grade", "copies", "snapshots"]
+
+
+@dataclass(frozen=True)
+class Remark:
+    """One remark: of which kind, and as a sentence."""
+
+    kind: Kind
+    text: str
+
+    def to_json(self) -> dict[str, str]:
+        """The remark as JSON values."""
+        return {"kind": self.kind, "text": self.text}
+
+
+def find_remarks(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, only: Only) -> tuple[Remark, ...]:
+    """The remarks on a run, over what `connection` shows of its benchmark, which is what `only` says of it."""
+    schema = sql.name(run.benchmark)
+    return tuple(
+        remark
+        for found in (
+            _selection(connection, plan, run),
+            _shown(connection, run, only),
+            _treatments(plan, {**run.only, **only}),
+            _left_out(connection, plan, schema),
+            _cut_off(connection, run, schema),
+            _uneven(connection, schema),
+            _one_value(connection, schema),
+            _copies(connection, run, schema),
+            _snapshots(connection, schema),
+        )
+        for remark in found
+    )
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, query: str) -> list[tuple[Any, ...]]:
+    return connection.execute(query).fetchall()
+
+
+def _selection(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run) -> Iterator[Remark]:
+    """How many of the benchmark's items the run was of, where it was told to leave some out."""
+    found = _rows(connection, f"select options from main.runs where run_id = {sql.text(run.run_id)}")
+    options = orjson.loads(found[0][0]) if found else {}
+    told = [f"--limit {options['limit']}"] if options.get("limit") is not None else []
+    told += [f"--subset {options['subset']}"] if options.get("subset") else []
+    told += [f"--only {axis}={','.join(values)}" for axis, values in (options.get("only") or {}).items()]
+    if not told:
+        return
+    counted = dict(
+        _rows(
+            connection,
+            f"select scenario, count(*) from main.run_items where run_id = {sql.text(run.run_id)} group by all",
+        )
+    )
+    every = sum(scenario.row_count for scenario in plan.scenarios if scenario.name in counted)
+    some = sum(counted.values())
+    if some < every:
+        yield Remark("selection", f"on {some:,} of {every:,} items: {' '.join(told)}")
+
+
+def _shown(connection: duckdb.DuckDBPyConnection, run: Run, only: Only) -> Iterator[Remark]:
+    """How many of the run's items the report is of, where it was told to leave some out."""
+    if not only:
+        return
+    told = " ".join(f"--only {name}={','.join(values)}" for name, values in only.items())
+    [(shown,)] = _rows(connection, f"select count(*) from {sql.name(run.benchmark)}.items")
+    yield Remark("selection", f"on {shown:,} of the run's {run.items:,} items: {told}")
+
+
+def _treatments(plan: Plan, only: Only) -> Iterator[Remark]:
+    """The values of arms that were left out."""
+    if (arms := left_out_of(plan, only)) is not None:
+        yield Remark("selection", f"without {arms}, which `--only` left out: what is measured against it has no figure")
+
+
+def _left_out(connection: duckdb.DuckDBPyConnection, plan: Plan, schema: str) -> Iterator[Remark]:
+    """Scores that a condition on a reply leaves out: what a model says decides what it is scored on."""
+    metrics: dict[str, None] = {}
+    for treatment in (treatment for scenario in plan.scenarios for treatment in scenario.treatments):
+        replies = {step.name for step in treatment.steps if isinstance(step, Ask | Converse)}
+        for step in treatment.steps:
+            if isinstance(step, Score | Grade) and step.when is not None and names_in(step.when) & replies:
+                metrics |= dict.fromkeys((step.metrics or (step.name,)) if isinstance(step, Grade) else (step.name,))
+    if not metrics:
+        return
+    counts = _rows(
+        connection,
+        f"""select metric::varchar, model, count(*) filter (status = 'not_applicable') as left_out, count(*)
+        from {schema}.scores where metric::varchar in {sql.texts(metrics)}
+        group by all having left_out > 0 order by all""",
+    )
+    for metric, model, left_out, count in counts:
+        told = f"`{metric}` of {model} leaves out {left_out:,} of {count:,} replies by a condition on what they say"
+        yield Remark("left_out", told)
+
+
+def _cut_off(connection: duckdb.DuckDBPyConnection, run: Run, schema: str) -> Iterator[Remark]:
+    counts = _rows(
+        connection,
+        f"""select model, count(distinct sample_id) filter (finish_reason in {sql.texts(CUT)} or status = 'truncated')
+          as cut, count(distinct sample_id)
+        from {schema}.samples where role = {sql.text(run.compared_role)} group by all having cut > 0 order by all""",
+    )
+    for model, cut, count in counts:
+        yield Remark("cut_off", f"{cut:,} of {count:,} replies of {model} were cut off: raise `max_tokens`")
+
+
+def _uneven(connection: duckdb.DuckDBPyConnection, schema: str) -> Iterator[Remark]:
+    """Metrics that are of more items of one model than of another; scores that failed count."""
+    counts = _rows(
+        connection,
+        f"""with counted as (
+          select metric::varchar as metric, model, count(distinct item_id) as items
+          from {schema}.scores where status <> 'not_applicable' group by all)
+        select metric, list(model || ' ' || items order by items desc, model) from counted group by metric
+        having count(distinct items) > 1 order by all""",
+    )
+    for metric, models in counts:
+        yield Remark("uneven", f"models stand on different numbers of items for `{metric}`: {', '.join(models)}")
+
+
+def _one_value(connection: duckdb.DuckDBPyConnection, schema: str) -> Iterator[Remark]:
+    """Scores that are the same for every reply, and judges that give every reply the same grade."""
+    counts = _rows(
+        connection,
+        f"""select metric::varchar, evaluator, any_value(value), count(distinct score_id)
+        from {schema}.scores where status = 'scored' group by all
+        having min(value) = max(value) and count(distinct item_id) >= {FEWEST} order by all""",
+    )
+    for metric, evaluator, value, count in counts:
+        if evaluator is None:
+            told = f"`{metric}` is {value:g} for every one of {count:,} replies: it tells nothing apart"
+            yield Remark("one_value", told)
+        else:
+            yield Remark("one_grade", f"{evaluator} gives {value:g} on `{metric}` to every one of {count:,} replies")
+
+
+def _copies(connection: duckdb.DuckDBPyConnection, run: Run, schema: str) -> Iterator[Remark]:
+    """Samples of a row that are one reply several times."""
+    counts = _rows(
+        connection,
+        f"""with sampled as (
+          select model, item_id, count(distinct sample_id) as samples, count(distinct reply) as replies
+          from {schema}.samples where role = {sql.text(run.compared_role)} and reply is not null
+          group by model, item_id, step, fingerprint having samples > 1)
+        select model, max(samples), count(*) from sampled group by model
+        having max(replies) = 1 and count(distinct item_id) >= {FEWEST} order by all""",
+    )
+    for model, samples, count in counts:
+        told = f"the {samples:,} samples of {model} are the same reply for every one of {count:,} items"
+        yield Remark("copies", told)
+
+
+def _snapshots(connection: duckdb.DuckDBPyConnection, schema: str) -> Iterator[Remark]:
+    """Models whose replies came from more than one snapshot, as their endpoint reports it."""
+    for model, counts in several_snapshots(connection, schema).items():
+        told = ", ".join(f"{count:,} by {served}" for served, count in counts.items())
+        yield Remark("snapshots", f"replies of {model} by {len(counts)} snapshots, which the figures mix: {told}")

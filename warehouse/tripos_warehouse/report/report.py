@@ -1,0 +1,199 @@
+"""The report of a run: its samples, scores and comparisons by status, and every measure of its plan with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+import duckdb
+import orjson
+
+from tripos_compiler.plan import Plan
+from tripos_compiler.semantics.selection import Only
+from tripos_warehouse import sql
+from tripos_warehouse.measures import MeasureTable, evaluate_or_tell, sql_of
+from tripos_warehouse.measures.expectations import Gate, expected
+from tripos_warehouse.measures.gaps import Gap, find_gaps
+from tripos_warehouse.measures.unavailable import find_unworked
+from tripos_warehouse.report.acceptance import Acceptance, acceptances
+from tripos_warehouse.report.baselines import matched
+from tripos_warehouse.report.remarks import Remark, find_remarks
+from tripos_warehouse.store.schemas import HUMAN
+from tripos_warehouse.views.runs import Run
+from tripos_warehouse.views.treatments import shows_several_times
+
+PROVING = ("local/", "mock/")
+"""What begins a model whose figures show that the pipeline works, and nothing about the model."""
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `report` found. `samples`, `scores` and `comparisons` count by status, the good one first, then the most
+    frequent."""
+
+    plan: Plan
+    run: Run
+    samples: dict[str, int]
+    scores: dict[str, int]
+    measures: tuple[MeasureTable, ...]
+    people: Mapping[str, int] = field(default_factory=dict)
+    """How many of the scores people gave, by the name of the evaluator."""
+    gates: tuple[Gate, ...] = ()
+    """What the plan expects, each with what it came to."""
+    comparisons: Mapping[str, int] = field(default_factory=dict)
+    made: tuple[Acceptance, ...] = ()
+    """Of data sets that were made: how much of what was written was accepted."""
+    gaps: tuple[Gap, ...] = ()
+    """Scores that are undefined, and calls that could not be made, each with its reason."""
+    unworked: Mapping[str, str] = field(default_factory=dict)
+    """Of measures without rows: why, where the run has not worked out what they look at, by the measure's name."""
+    remarks: tuple[Remark, ...] = ()
+    """What makes a figure mean less than it seems to."""
+    only: Only = field(default_factory=dict)
+    """The values of axes and arms that the report is restricted to, beyond what the run was."""
+
+    @property
+    def held(self) -> bool:
+        """Whether every expectation held."""
+        return all(gate.held for gate in self.gates)
+
+    @property
+    def failed(self) -> bool:
+        """Whether the database refused the SQL of a measure, or of what is expected."""
+        return any(table.error is not None for table in self.measures) or any(gate.failed for gate in self.gates)
+
+    @property
+    def only_proves_the_pipeline(self) -> bool:
+        """Whether a model took part that stands in for a real one."""
+        return any(model.startswith(PROVING) for models in self._filling() for model in models)
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as JSON values; times are UTC in ISO 8601. The rows of a measure whose SQL failed are
+        null."""
+        run = self.run
+        return {
+            "format": "tripos.report/1",
+            "run": {
+                "run_id": run.run_id,
+                "benchmark": run.benchmark,
+                "version": run.version,
+                "plan_digest": run.plan_digest,
+                "headline": list(self.plan.benchmark.headline),
+                "models": list(run.models),
+                "roles": {role: list(models) for role, models in run.roles.items()},
+                **({"identities": run.identities} if run.identities else {}),
+                "status": run.status,
+                "started_at": run.started_at.isoformat() + "Z",
+                "finished_at": None if run.finished_at is None else run.finished_at.isoformat() + "Z",
+                "cost_usd": run.cost_usd,
+                "items": run.items,
+                "withheld": run.withheld,
+                "only": {name: list(values) for name, values in {**run.only, **self.only}.items()},
+            },
+            "samples": self.samples,
+            "scores": self.scores,
+            "comparisons": dict(self.comparisons),
+            "gaps": [gap.to_json() for gap in self.gaps],
+            "people": dict(self.people),
+            "remarks": [remark.to_json() for remark in self.remarks],
+            "only_proves_the_pipeline": self.only_proves_the_pipeline,
+            "no_better_than_a_baseline": [
+                each.to_json(table.measure.by) for table in self.measures for each in matched(table)
+            ],
+            "measures": [
+                {
+                    "name": table.measure.name,
+                    "by": list(table.measure.by),
+                    "lower_is_better": table.measure.lower_is_better,
+                    "sql": sql_of(self.plan, table.measure),
+                    "rows": table.to_rows() if table.error is None else None,
+                    "error": table.error,
+                    **({"reason": why} if (why := self.unworked.get(table.measure.name)) else {}),
+                }
+                for table in self.measures
+            ],
+            "made": [each.to_json() for each in self.made],
+            "expectations": [gate.to_json() for gate in self.gates],
+        }
+
+    def to_measure_rows(self) -> list[dict[str, Any]]:
+        """The rows of table `measures`, which keep what a run came to beside what it is made of."""
+        shared = {"run_id": self.run.run_id, "benchmark": self.run.benchmark}
+        return [
+            {
+                **shared,
+                "measure": table.measure.name,
+                "model": row.model,
+                "dims": orjson.dumps(dict(zip(table.measure.by, row.by, strict=True))).decode(),
+                "value": row.value,
+                "standard_error": row.standard_error,
+                "low": row.interval_low,
+                "high": row.interval_high,
+                "items": row.items,
+                "n": row.n,
+                "total": row.total,
+                "method": row.method,
+                "reason": row.reason,
+            }
+            for table in self.measures
+            for row in table.rows
+        ]
+
+    def _filling(self) -> list[tuple[str, ...]]:
+        return [self.run.models, *self.run.roles.values()]
+
+
+def report(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, only: Only = MappingProxyType({})) -> Report:
+    """The report of `run`, over what `connection` shows of its benchmark: open it with the run's id, and with `only`
+    where the report is restricted to some values of axes and arms. A measure whose SQL fails has its error instead of
+    rows."""
+    schema = sql.name(run.benchmark)
+    compared = f"where role = {sql.text(run.compared_role)}"
+    several = shows_several_times(plan, run.compared_role)
+    tables = tuple(evaluate_or_tell(connection, plan, measure) for measure in plan.measures)
+    return Report(
+        plan,
+        run,
+        _by_status(connection, f"{schema}.samples {compared}", "sample_id" if several else None, "ok"),
+        _by_status(connection, f"{schema}.scores", "score_id" if several else None, "scored"),
+        tables,
+        people=_people(connection, schema),
+        gates=tuple(expected(connection, plan, each, run.models) for each in plan.expectations),
+        comparisons=_by_status(connection, f"{schema}.comparisons", "comparison_id" if several else None, "scored"),
+        made=acceptances(connection, plan, run),
+        gaps=find_gaps(connection, run.benchmark),
+        unworked=_unworked(connection, plan, run, tables),
+        remarks=find_remarks(connection, plan, run, only),
+        only=only,
+    )
+
+
+def _unworked(
+    connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, tables: Sequence[MeasureTable]
+) -> dict[str, str]:
+    empty = [table.measure for table in tables if not table.rows and table.error is None]
+    if not empty:
+        return {}
+    query = "select fingerprints from main.runs where run_id = ?"
+    kept = {each for (found,) in connection.execute(query, [run.run_id]).fetchall() for each in found}
+    told = ((measure.name, find_unworked(plan, kept, measure)) for measure in empty)
+    return {name: why for name, why in told if why is not None}
+
+
+def _people(connection: duckdb.DuckDBPyConnection, schema: str) -> dict[str, int]:
+    found = connection.execute(
+        f"""select evaluator, count(distinct score_id) from {schema}.scores
+        where starts_with(evaluator, {sql.text(HUMAN)}) group by all order by all"""
+    ).fetchall()
+    return dict(found)
+
+
+def _by_status(connection: duckdb.DuckDBPyConnection, source: str, key: str | None, good: str) -> dict[str, int]:
+    """How many there are of each status. With `key`, what stands there several times counts once."""
+    order = f"status <> {sql.text(good)}, count(*) desc, status"
+    found = f"select distinct {key}, status from {source}" if key is not None else f"from {source}"
+    return dict(
+        connection.execute(f"select status, count(*) from ({found}) group by status order by {order}").fetchall()
+    )

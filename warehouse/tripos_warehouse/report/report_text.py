@@ -1,0 +1,324 @@
+"""A report as text for a terminal: readable at 80 columns, with labels of any script."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from textwrap import shorten
+from typing import TYPE_CHECKING, Any
+
+from rich.cells import cell_len
+from rich.text import Text
+
+from tripos_compiler.plan import Plan
+from tripos_warehouse.measures import MeasureRow, MeasureTable, sql_of
+from tripos_warehouse.measures.expectations import Gate, Outcome, as_measure
+from tripos_warehouse.report.acceptance import acceptance_lines
+from tripos_warehouse.report.baselines import Matched, matched
+from tripos_warehouse.report.pivot_table import ALL, beside, coverage, is_pooled, with_interval
+from tripos_warehouse.text_table import GAP, NOTHING, Column, decimals_of, grid, wrapped
+from tripos_warehouse.views import dimensions
+
+if TYPE_CHECKING:
+    from tripos_warehouse.report.report import Report
+
+
+def baseline_lines(plan: Plan, table: MeasureTable, width: int) -> list[str]:
+    """A line for each model that is no better than a baseline: where, and which."""
+    decimals = decimals_of([row.value for row in table.rows])
+    lines: list[str] = []
+    for model in dict.fromkeys(each.model for each in matched(table)):
+        told = [_told(plan, table, each, decimals) for each in matched(table) if each.model == model]
+        lines.append(wrapped(f"no better than a baseline: {model}, {'; '.join(told)}", width))
+    return lines
+
+
+def _told(plan: Plan, table: MeasureTable, each: Matched, decimals: int) -> str:
+    cell = [dimensions.label(plan, name, value) for name, value in zip(table.measure.by, each.by, strict=True)]
+    where = f"{', '.join(cell)}: " if cell else ""
+    return f"{where}{each.value:.{decimals}f} to {each.baseline_value:.{decimals}f} of {each.baseline}"
+
+
+STYLES = {True: "green", False: "red"}
+
+
+def expectation_lines(plan: Plan, gates: Sequence[Gate], width: int) -> Iterator[tuple[str, str]]:
+    """Lines of at most `width` cells, each with its style: how many held, then a line and a table an expectation."""
+    failed = sum(not gate.held for gate in gates)
+    count = f"{len(gates) - failed} held" + (f", {failed} did not" if failed else "")
+    yield f"expectations: {count}", "bold"
+    for gate in gates:
+        words = f"{'held' if gate.held else 'did not hold'}: {gate.expectation.shown}"
+        for line in textwrap.wrap(words, width, subsequent_indent="  "):
+            yield line, STYLES[gate.held]
+        for line in grid(_columns(plan, gate), width - 2):
+            yield f"  {line}", ""
+        for reason in dict.fromkeys(outcome.row.reason for outcome in gate.outcomes if outcome.row.value is None):
+            for line in textwrap.wrap(f"no value: {reason}", width - 2):
+                yield f"  {line}", ""
+
+
+def _columns(plan: Plan, gate: Gate) -> list[Column]:
+    outcomes = gate.outcomes
+    rows = [outcome.row for outcome in outcomes]
+    return [
+        Column("model", tuple(row.model for row in rows), whole=True),
+        *(
+            Column(name.replace("_", " "), tuple(dimensions.label(plan, name, row.by[place]) for row in rows))
+            for place, name in enumerate(gate.expectation.by)
+        ),
+        Column("value", tuple("—" if row.value is None else f"{row.value:.4g}" for row in rows), right=True),
+        Column(
+            "95 % interval",
+            tuple(
+                "—" if row.interval_low is None else f"{row.interval_low:.4g} – {row.interval_high:.4g}" for row in rows
+            ),
+            right=True,
+        ),
+        Column("", tuple(_outcome_text(outcome) for outcome in outcomes)),
+    ]
+
+
+def _outcome_text(outcome: Outcome) -> str:
+    if outcome.margin is None:
+        return "undefined"
+    return f"{'held by' if outcome.held else 'off by'} {abs(outcome.margin):.3g}"
+
+
+CAUTION = "These figures show that the pipeline works. They say nothing about any model's worth."
+NO_SCORES = "no scores"
+LONGEST_ERROR = 240
+REPORT_IT = "please report it with the spec; the other measures do not rest on it"
+MOST_GAPS = 3
+"""So many reasons are told of what is undefined, and of what was not asked; `--json` has all."""
+
+
+def render(report: Report, width: int = 80, sql: bool = False, where: str = "") -> Text:
+    """The report, to be printed with `console.print(…, soft_wrap=True)` or read as `.plain`.
+
+    Lines take at most `width` cells, but for SQL, which is never broken: that of every measure with `sql`,
+    otherwise that of the first that has any. `where` is the option that the commands at the end need to find the store.
+    """
+    text = Text()
+    for line in _header(report, width):
+        text.append(line + "\n")
+    for line in _gaps(report, width):
+        text.append(line + "\n", style="yellow")
+    if report.only_proves_the_pipeline:
+        text.append("\n" + wrapped(CAUTION, width) + "\n", style="yellow")
+    for remark in report.remarks:
+        text.append(wrapped(f"note: {remark.text}", width) + "\n", style="yellow")
+    alone = [table for table in report.measures if _is_alone(table)]
+    for table in report.measures:
+        if table in alone:
+            continue
+        text.append(f"\n{_title(table)}\n", style="bold")
+        lines = _measure(report.plan, table, report.run.models, report.measures, width)
+        if (why := report.unworked.get(table.measure.name)) is not None:
+            lines = [wrapped(f"{NO_SCORES}: {why}", width)]
+        text.append("\n".join([*lines, *_reasons(report.plan, table, width)]) + "\n")
+        for line in baseline_lines(report.plan, table, width):
+            text.append(line + "\n", style="yellow")
+    if alone:
+        told = f"Of several evaluators, and here is one: {', '.join(table.measure.name for table in alone)}."
+        text.append("\n" + wrapped(told, width) + "\n")
+    if report.made:
+        text.append("\nmade data sets\n", style="bold")
+        text.append("\n".join(acceptance_lines(report.plan, report.made, width)) + "\n")
+    if report.gates:
+        text.append("\n")
+        for line, style in expectation_lines(report.plan, report.gates, width):
+            text.append(line + "\n", style=style)
+    for line in _footer(report, sql, where):
+        text.append(line + "\n", style="dim")
+    return text
+
+
+def _is_alone(table: MeasureTable) -> bool:
+    """Whether a measure would set evaluators side by side, and there is one."""
+    by = table.measure.by
+    if "evaluator" in by:
+        place = by.index("evaluator")
+        return len({row.by[place] for row in table.rows}) == 1
+    return "pair" in by and not table.rows and table.error is None
+
+
+def _header(report: Report, width: int) -> list[str]:
+    run, benchmark = report.run, report.plan.benchmark
+    title = f"{run.benchmark} {run.version}" + (f" · {benchmark.title}" if benchmark.title else "")
+    lines = [wrapped(title, width)]
+    told = {
+        "run": f"{run.run_id}  {run.started_at:%Y-%m-%d %H:%M} UTC  {_ending(run.status)}",
+        run.compared_role: ", ".join(run.identities.get(name, name) for name in run.models),
+        **{
+            role: ", ".join(run.identities.get(name, name) for name in models)
+            for role, models in run.evaluators.items()
+            if models
+        },
+        **({"people": _people(report.people)} if report.people else {}),
+        **({"headline": ", ".join(benchmark.headline)} if benchmark.headline else {}),
+        **({"items": run.partial} if run.partial else {}),
+        "plan": run.plan_digest[:12],
+        "cost": NOTHING if run.cost_usd is None else f"${run.cost_usd:,.4f}",
+        "samples": _statuses(report.samples),
+        "scores": _statuses(report.scores),
+        **({"comparisons": _statuses(report.comparisons)} if report.comparisons else {}),
+    }
+    room = max(map(cell_len, told))
+    for name, value in told.items():
+        indent = " " * (room + len(GAP))
+        begin = name + indent[cell_len(name) :]
+        lines.append((begin + wrapped(value, width - len(indent)).replace("\n", "\n" + indent)).rstrip())
+    return lines
+
+
+def _gaps(report: Report, width: int) -> list[str]:
+    """What is undefined and what was not asked: the most frequent reasons of each."""
+    lines: list[str] = []
+    for kind in dict.fromkeys(gap.kind for gap in report.gaps):
+        own = [gap for gap in report.gaps if gap.kind == kind]
+        lines += [wrapped(f"! {kind}: {gap.shown}", width) for gap in own[:MOST_GAPS]]
+        if len(own) > MOST_GAPS:
+            left = sum(gap.count for gap in own[MOST_GAPS:])
+            lines.append(wrapped(f"! {kind}: {left:,} more, for {len(own) - MOST_GAPS:,} other reasons", width))
+    return lines
+
+
+def _ending(status: str) -> str:
+    """How a run ended, and whether something is missing here for that."""
+    return status if status == "finished" else f"{status}, so not all that was planned is here"
+
+
+def _people(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} ({count:,} {'score' if count == 1 else 'scores'})" for name, count in counts.items())
+
+
+def _statuses(counts: Mapping[str, int]) -> str:
+    total = sum(counts.values())
+    if not total:
+        return "none"
+    parts = [f"{count:,} {status} ({count / total:.1%})" for status, count in counts.items()]
+    return f"{total:,}: {', '.join(parts)}"
+
+
+def _title(table: MeasureTable) -> str:
+    by = ", ".join(table.measure.by)
+    named = f"{table.measure.name} by {by}" if by else table.measure.name
+    return f"{named} (lower is better)" if table.measure.lower_is_better else named
+
+
+def _measure(
+    plan: Plan, table: MeasureTable, models: Sequence[str], others: Sequence[MeasureTable], width: int
+) -> list[str]:
+    if table.error is not None:
+        return [wrapped(f"no values: {shorten(table.error, LONGEST_ERROR, placeholder=' …')}", width), REPORT_IT]
+    if not table.rows:
+        return [NO_SCORES]
+    shown = [model for model in models if any(row.model == model for row in table.rows)]
+    shown += sorted({row.model for row in table.rows} - set(shown))
+    lines = beside(plan, table, shown, others, width)
+    if lines is not None:
+        return lines
+    if is_pooled(plan, table.measure.figure):
+        rows = tuple(replace(row, model=ALL) for row in table.rows if row.model == shown[0])
+        table, shown = replace(table, rows=rows), [ALL]
+    return grid(_models_below(plan, table, shown), width)
+
+
+def _models_below(plan: Plan, table: MeasureTable, models: Sequence[str]) -> list[Column]:
+    """A row for each value of the dimensions and model; without dimensions the best value first."""
+    rows = sorted(table.rows, key=lambda row: models.index(row.model))
+    if table.measure.by:
+        order = list(dict.fromkeys(row.by for row in table.rows))
+        rows.sort(key=lambda row: order.index(row.by))
+    else:
+        sign = 1.0 if table.measure.lower_is_better else -1.0
+        rows.sort(key=lambda row: sign * row.value if row.value is not None else float("inf"))
+    keys = [row.by for row in rows]
+    repeated = [index > 0 and keys[index - 1] == key for index, key in enumerate(keys)]
+    columns = [
+        replace(label, cells=tuple("" if again else cell for again, cell in zip(repeated, label.cells, strict=True)))
+        for label in _labels(plan, table, keys)
+    ]
+    if len(models) > 1 or not table.measure.by:
+        columns.append(Column("model", tuple(row.model for row in rows), whole=True))
+    figure = _figure(rows)
+    if table.measure.by and len(models) > 1:
+        columns.append(Column("value", tuple(with_interval(row, figure) for row in rows), right=True))
+        return columns + _counts(rows)
+    intervals = (
+        NOTHING if row.interval_low is None else f"{figure(row.interval_low)} – {figure(row.interval_high)}"
+        for row in rows
+    )
+    columns.append(Column("value", tuple(figure(row.value) for row in rows), right=True))
+    columns.append(Column("95 % interval", tuple(intervals), right=True))
+    return columns + _counts(rows)
+
+
+def _reasons(plan: Plan, table: MeasureTable, width: int) -> list[str]:
+    """Why values, or their intervals, are not there: a line a reason. A figure of all models counts once."""
+    once = is_pooled(plan, table.measure.figure)
+    rows = [row for row in table.rows if not once or row.model == table.rows[0].model]
+    found: dict[str, int] = {}
+    for row in rows:
+        if row.reason is not None:
+            what = "value" if row.value is None else "interval"
+            told = f"no {what}: {row.reason}"
+            found[told] = found.get(told, 0) + 1
+    lines = (f"{told} ({count} cells)" if count > 1 else told for told, count in found.items())
+    return [wrapped(line, width) for line in lines]
+
+
+def _counts(rows: Sequence[MeasureRow]) -> list[Column]:
+    return [
+        Column("items", tuple(f"{row.items:,}" for row in rows), right=True),
+        Column("n", tuple(f"{row.n:,}" for row in rows), right=True),
+        Column("coverage", tuple(coverage([row]) for row in rows), right=True),
+    ]
+
+
+def _labels(plan: Plan, table: MeasureTable, keys: Sequence[tuple[Any, ...]]) -> list[Column]:
+    return [
+        Column(name.replace("_", " "), tuple(dimensions.label(plan, name, key[index]) for key in keys))
+        for index, name in enumerate(table.measure.by)
+    ]
+
+
+def _figure(rows: Sequence[MeasureRow]) -> Callable[[float | None], str]:
+    """How to print a value of the table: all with the decimals that its values need."""
+    decimals = decimals_of([row.value for row in rows])
+    return lambda value: NOTHING if value is None else f"{value:.{decimals}f}"
+
+
+def _footer(report: Report, sql: bool, where: str) -> list[str]:
+    said = [(table.measure.name, table.measure) for table in report.measures]
+    if sql:
+        said += [(f"expect {gate.expectation.shown}", as_measure(gate.expectation)) for gate in report.gates]
+    lines: list[str] = []
+    for name, measure in said if sql else said[:1]:
+        query = sql_of(report.plan, measure).strip()
+        lines += ["", f"SQL of {name}:", *(f"  {line}" for line in query.splitlines())]
+    schema = report.run.benchmark
+    command = f"tripos sql {where}".rstrip()
+    made = [each.dataset for each in report.made if each.made < each.attempts]
+    judged = any(scorer.gives is None for scorer in report.plan.scorers)
+    return [
+        *lines,
+        "",
+        "Ask more:",
+        f'  {command} "{_further(report)}"',
+        *(
+            [f'  {command} "select value, metric, reason from {schema}.rationales order by 1 limit 5"']
+            if judged
+            else []
+        ),
+        *([f'  {command} "from {schema}.slots where attempts > 1 limit 5"'] if made else []),
+    ]
+
+
+def _further(report: Report) -> str:
+    """A query to begin with."""
+    if report.comparisons and not report.scores:
+        return f"select first_model, second_model, avg(value) from {report.run.benchmark}.comparisons group by all"
+    return f"select model, language, avg(value) from {report.run.benchmark}.scores group by all"

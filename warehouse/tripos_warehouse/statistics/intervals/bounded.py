@@ -1,0 +1,119 @@
+"""Intervals of what lies between two ends: means on a scale, ratios, F-measures, agreement, and differences of these.
+
+A value is taken as the share p that it has of the way from the low end to the high one, with the standard error s and
+m units behind it. Two intervals are united:
+
+- Student's t in log-odds, logit(p) ± t · s′ / (p (1 - p)), which is longer away from the nearer end
+- p ± t · s′, cut at the ends
+
+s′² = s² + p (1 - p) (1 - 2p)² / m²: few units near an end hide what lies far off, so one more of them is reckoned with
+there. In the middle of the scale, and of many units, nothing is added.
+
+Where all units are alike, s is 0 and says nothing. Then the units that none of m showed have at most the share
+1 - (α/2)^(1/m), and may lie at either end. Where all are at one end, that is the interval of Clopper and Pearson.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from tripos_warehouse.statistics.found import Found
+from tripos_warehouse.statistics.intervals.shares import clopper_pearson
+from tripos_warehouse.statistics.quantiles import t_tails, two_sided
+from tripos_warehouse.statistics.ratings import Floats
+
+ROUNDING = 1e-9
+"""An error, or a distance from an end, below this is what rounding leaves of none."""
+FEW_OF_A_CLASS = 10
+"""A class of fewer items, or that is right in fewer than half as many, says too little of its own error to be one of
+several in a mean over classes."""
+
+
+def shares_between(share: Floats, error: Floats, df: Floats, units: Floats, confidence: float = 0.95) -> list[Floats]:
+    """The low and the high ends of intervals of shares, with their errors, degrees of freedom and numbers of units.
+
+    All are arrays of one shape. Without an error the units are taken to be alike.
+
+    >>> few = [np.array([each]) for each in (0.9, 0.1, 9.0, 10.0)]
+    >>> [np.round(end, 3).tolist() for end in shares_between(*few)]
+    [[0.404], [1.0]]
+    """
+    from scipy.special import expit, stdtrit
+
+    upper = two_sided(confidence)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        reach = stdtrit(df, upper) * _enlarged(share, error, units)
+        middle, stretched = np.log(share / (1 - share)), reach / (share * (1 - share))
+        low = np.minimum(expit(middle - stretched), np.maximum(share - reach, 0.0))
+        high = np.maximum(expit(middle + stretched), np.minimum(share + reach, 1.0))
+    unseen = 1 - (1 - upper) ** (1 / units)
+    alike = error <= ROUNDING
+    found_low: Floats = np.where(alike, share - unseen * share, low)
+    found_high: Floats = np.where(alike, share + unseen * (1 - share), high)
+    return [found_low, found_high]
+
+
+def bounded(
+    found: Found,
+    error: float,
+    df: float,
+    ends: tuple[float, float],
+    *,
+    null: float | None = None,
+    confidence: float = 0.95,
+) -> Found:
+    """A figure with the interval that its standard error gives between two `ends`; `clusters` of `found` are the units
+    behind it. Against `null` it has the test of Student's t, with s′ for its error; where that tells the value from
+    `null`, the interval stops short of it.
+
+    Without an error it has an interval and no test, without degrees of freedom neither. An end that the value itself
+    passes is none.
+
+    >>> eight = bounded(Found(9.6, clusters=8), 0.2, 7, (1, 10))
+    >>> round(eight.low, 2), round(eight.high, 2)
+    (8.02, 10.0)
+    >>> same = bounded(Found(10.0, clusters=8), 0.0, 7, (1, 10))
+    >>> round(same.low, 2), same.high
+    (6.68, 10.0)
+    """
+    low, high = ends
+    units = float(found.clusters or 0)
+    if found.value is None or df < 1 or units < 1 or not low - ROUNDING <= found.value <= high + ROUNDING:
+        return found
+    length = high - low
+    share = min(1.0, max(0.0, (found.value - low) / length))
+    at, errors, freedom, many = (np.array([each]) for each in (share, error / length, df, units))
+    bottom, top = (low + length * float(end[0]) for end in shares_between(at, errors, freedom, many, confidence))
+    # The value is one of those that the interval holds, whatever rounding says.
+    bottom, top = min(bottom, found.value), max(top, found.value)
+    told = replace(found, low=bottom, high=top, standard_error=error, df=df)
+    if null is None or error / length <= ROUNDING:
+        return told
+    statistic = (found.value - null) / (length * float(_enlarged(at, errors, many)[0]))
+    told = replace(told, statistic=statistic, p=t_tails(statistic, df))
+    if (told.p or 0.0) >= 1 - confidence:
+        return told
+    short = math.nextafter(null, found.value)
+    return replace(told, low=max(bottom, short)) if statistic > 0 else replace(told, high=min(top, short))
+
+
+def of_classes(shares: Sequence[float], items: Sequence[int]) -> tuple[float, float]:
+    """The ends of the mean of the shares of classes, some of which have few `items`: the means of each class's exact
+    ends. They lie far apart, and hold whatever the classes are like.
+
+    >>> [round(end, 3) for end in of_classes([1.0, 0.5], [8, 2])]
+    [0.322, 0.994]
+    """
+    found = [clopper_pearson(share * count, count) for share, count in zip(shares, items, strict=True)]
+    lows, highs = [each.low or 0.0 for each in found], [1.0 if each.high is None else each.high for each in found]
+    return sum(lows) / len(lows), sum(highs) / len(highs)
+
+
+def _enlarged(share: Floats, error: Floats, units: Floats) -> Floats:
+    """The error with that of a unit which was not met."""
+    found: Floats = np.sqrt(error**2 + share * (1 - share) * (1 - 2 * share) ** 2 / units**2)
+    return found

@@ -1,0 +1,1 @@
+"""The store: immutable Parquet parts, commit files that make them visible, and their upkeep."""

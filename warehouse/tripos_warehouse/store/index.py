@@ -1,0 +1,261 @@
+"""An index of committed rows: by their names, what their status is and where they lie, at 25 bytes a row.
+
+It is made of sorted runs, one for what was there at first and smaller ones for what came since; runs of like size
+become one, so a million rows lie in a handful of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tripos_warehouse.store.parts import reading
+from tripos_warehouse.store.rows import get_table
+from tripos_warehouse.store.schemas import COMPARISONS, JUDGEMENTS, SAMPLES, SCORES, TURNS
+
+Halves = npt.NDArray[np.uint64]
+"""Upper or lower 64 bits of names."""
+
+SIZE = 16
+"""Bytes of a packed name."""
+_DIGITS = 2 * SIZE
+_HEX = re.compile(r"[0-9a-f]{32}")
+
+
+def pack(names: Sequence[str]) -> bytes:
+    """The numbers of `names`, 16 bytes each, one after the other.
+
+    >>> pack(["00112233445566778899aabbccddeeff"]).hex(), len(pack(["i0", "i1"]))
+    ('00112233445566778899aabbccddeeff', 32)
+    """
+    if not names:
+        return b""
+    if set(map(len, names)) == {_DIGITS} and (packed := _unhex("".join(names), len(names))) is not None:
+        return packed
+    return b"".join(_pack(name) for name in names)
+
+
+def pack_column(column: pa.Array[Any]) -> bytes:
+    """As `pack`, of an Arrow array of strings without nulls."""
+    lengths = pc.min_max(pc.binary_length(column)).as_py()
+    if lengths["min"] == lengths["max"] == _DIGITS:
+        start = _DIGITS * column.offset
+        data = column.buffers()[2]
+        text = bytes(memoryview(data)[start : start + _DIGITS * len(column)])
+        if text.isascii() and (packed := _unhex(text.decode("ascii"), len(column))) is not None:
+            return packed
+    return pack(column.to_pylist())
+
+
+def halves(packed: bytes) -> tuple[Halves, Halves]:
+    """Packed names as two arrays, which sort as the names do."""
+    pairs = np.frombuffer(packed, dtype=">u8").reshape(-1, 2)
+    return pairs[:, 0].astype(np.uint64), pairs[:, 1].astype(np.uint64)
+
+
+def _unhex(text: str, count: int) -> bytes | None:
+    """`None` where the text is not all lower-case digits: `fromhex` also takes capitals and passes over blanks."""
+    if text.lower() != text:
+        return None
+    try:
+        packed = bytes.fromhex(text)
+    except ValueError:
+        return None
+    return packed if len(packed) == SIZE * count else None
+
+
+def _pack(name: str) -> bytes:
+    if _HEX.fullmatch(name):
+        return bytes.fromhex(name)
+    return blake2b(name.encode("utf-8", "surrogatepass"), digest_size=SIZE).digest()
+
+
+ABSENT = 0
+"""The code of a name that the index has not; the statuses themselves have the codes that follow."""
+FAILED = "provider_error"
+"""The status of a unit that may be tried again: any other row of the same key counts before it."""
+AGAIN = (FAILED, "function_error")
+"""The statuses that a later run does not take as an answer."""
+RESULTS = (SAMPLES.name, JUDGEMENTS.name, SCORES.name, COMPARISONS.name, TURNS.name)
+"""The tables whose rows have a status."""
+
+Codes = npt.NDArray[np.uint8]
+Places = npt.NDArray[np.uint64]
+_FAILED = 1
+_ROW_BITS = 32
+_BATCH = 65536
+
+
+@dataclass(frozen=True)
+class Run:
+    """Rows sorted by name, a name once. `places` are the number of the part, then 32 bits of the row in it."""
+
+    high: Halves
+    low: Halves
+    codes: Codes
+    places: Places
+
+    def __len__(self) -> int:
+        return len(self.high)
+
+
+@dataclass(frozen=True)
+class Found:
+    """What the index has of some names, in their order: the codes of the statuses, and where the rows lie."""
+
+    codes: Codes
+    places: Places
+
+
+class Index:
+    """The rows of one table, of some fingerprints or of all."""
+
+    def __init__(self, table: str, fingerprints: Collection[str] | None) -> None:
+        self.table = get_table(table)
+        names = self.table.schema.names
+        self._columns = [self.table.key[0], *(name for name in ("fingerprint", "status") if name in names)]
+        wanted = fingerprints if "fingerprint" in names else None
+        self._wanted = None if wanted is None else pa.array(sorted(wanted), type=pa.string())
+        self.statuses: list[str | None] = [None, *AGAIN]
+        self.parts: list[Path] = []
+        self.fingerprints: set[str] = set()
+        """Those of the rows that it has."""
+        self._runs: list[Run] = []
+
+    def __len__(self) -> int:
+        return sum(map(len, self._runs))
+
+    def load(self, paths: Iterable[Path]) -> None:
+        """Takes in the rows of further parts, those that were committed first first. Raises `StoreError` W0103."""
+        chunks: list[Run] = []
+        for path in paths:
+            number = len(self.parts)
+            self.parts.append(path)
+            with reading(path) as file:
+                row = 0
+                for batch in file.iter_batches(_BATCH, columns=self._columns, use_threads=False):
+                    chunks.append(self._chunk(batch, number, row))
+                    row += batch.num_rows
+        if chunks:
+            self._add(_sorted(chunks))
+
+    def find(self, packed: bytes) -> Found:
+        """What there is of the packed names (`keys.pack`)."""
+        high, low = halves(packed)
+        codes = np.zeros(len(high), np.uint8)
+        places = np.zeros(len(high), np.uint64)
+        for run in self._runs:
+            at = _search(run, high, low)
+            new = np.zeros(len(high), np.uint8)
+            there = at >= 0
+            new[there] = run.codes[at[there]]
+            better = there & ((new != _FAILED) | (codes == ABSENT) | (codes == _FAILED))
+            codes[better] = new[better]
+            places[better] = run.places[at[better]]
+        return Found(codes, places)
+
+    def names_of(self, codes: Codes) -> list[str | None]:
+        """The statuses that `codes` stand for."""
+        statuses = self.statuses
+        return [statuses[code] for code in codes.tolist()]
+
+    def place_of(self, place: int) -> tuple[Path, int]:
+        """The part that a place is in, and the row there."""
+        return self.parts[place >> _ROW_BITS], place & (2**_ROW_BITS - 1)
+
+    def _chunk(self, batch: pa.RecordBatch, part: int, first: int) -> Run:
+        rows = np.arange(first, first + batch.num_rows, dtype=np.uint64)
+        if self._wanted is not None:
+            hits = pc.is_in(batch["fingerprint"], value_set=self._wanted)
+            rows = rows[hits.to_numpy(zero_copy_only=False)]
+            batch = batch.filter(hits)
+            self.fingerprints.update(pc.unique(batch["fingerprint"]).to_pylist())
+        if "status" in self._columns:
+            codes = self._codes(batch["status"])
+        else:
+            codes = np.full(batch.num_rows, self._code("ok"), np.uint8)
+        high, low = halves(pack_column(batch[self._columns[0]]) if batch.num_rows else b"")
+        return Run(high, low, codes, rows | np.uint64(part << _ROW_BITS))
+
+    def _codes(self, column: pa.Array[Any]) -> Codes:
+        told = column.dictionary_encode()
+        codes = np.array([self._code(status) for status in told.dictionary.to_pylist()] or [ABSENT], np.uint8)
+        taken: Codes = codes[told.indices.to_numpy(zero_copy_only=False)]
+        return taken
+
+    def _code(self, status: str) -> int:
+        if status not in self.statuses:
+            self.statuses.append(status)
+        return self.statuses.index(status)
+
+    def _add(self, run: Run) -> None:
+        if not len(run):
+            return
+        while self._runs and len(self._runs[-1]) < 2 * len(run):
+            run = _sorted([self._runs.pop(), run])
+        self._runs.append(run)
+
+
+def rows_by_part(index: Index, found: Found) -> dict[Path, list[int]]:
+    """The rows to read, by part, of the names that the index has."""
+    rows: dict[Path, list[int]] = {}
+    for place in found.places[found.codes != ABSENT].tolist():
+        path, row = index.place_of(place)
+        rows.setdefault(path, []).append(row)
+    return rows
+
+
+def has_all(indexes: Iterable[Index], packed: bytes) -> bool:
+    """Whether every one of the packed names is in one of the indexes, with a status that needs no further try."""
+    left = packed
+    for index in indexes:
+        codes = index.find(left).codes
+        if bool(((codes > ABSENT) & (codes <= len(AGAIN))).any()):
+            return False
+        left = np.frombuffer(left, dtype=f"V{SIZE}")[codes == ABSENT].tobytes()
+        if not left:
+            return True
+    return not left
+
+
+def _search(run: Run, high: Halves, low: Halves) -> npt.NDArray[np.int64]:
+    """Where each name is in a run; -1 where it is not."""
+    at = np.searchsorted(run.high, high)
+    at[at == len(run)] = 0
+    there = (run.high[at] == high) & (run.low[at] == low)
+    # Names that have the upper half of another one lie behind it.
+    for each in np.flatnonzero(~there & (run.high[at] == high)).tolist():
+        end = int(np.searchsorted(run.high, high[each], side="right"))
+        spot = int(at[each]) + int(np.searchsorted(run.low[at[each] : end], low[each]))
+        if spot < end and run.low[spot] == low[each]:
+            at[each], there[each] = spot, True
+    found: npt.NDArray[np.int64] = np.where(there, at, -1)
+    return found
+
+
+def _sorted(chunks: list[Run]) -> Run:
+    """One run of several, of which later ones were committed later: of equal names the last that did not fail stays."""
+    high = np.concatenate([chunk.high for chunk in chunks])
+    low = np.concatenate([chunk.low for chunk in chunks])
+    codes = np.concatenate([chunk.codes for chunk in chunks])
+    places = np.concatenate([chunk.places for chunk in chunks])
+    chunks.clear()
+    order = np.argsort(high, kind="stable")
+    high = high[order]
+    if bool((high[1:] == high[:-1]).any()):
+        # The order by the upper half stays; below it by the lower one, and failures before the rest.
+        order = order[np.lexsort((codes[order] != _FAILED, low[order], high))]
+        lower = low[order]
+        last = np.ones(len(order), bool)
+        last[:-1] = (high[1:] != high[:-1]) | (lower[1:] != lower[:-1])
+        order, high = order[last], high[last]
+    return Run(high, low[order], codes[order], places[order])

@@ -1,0 +1,168 @@
+"""The journal: rows that were kept and are not committed yet, on their way through a crash of the process.
+
+A segment is a file of lines: the first says what wrote it, every other holds rows that were kept together. A line is
+written with one call before `keep` returns, so it is in the hands of the operating system and survives the process; a
+line without its line feed was never acknowledged. A segment has the name of the commit that its rows will be.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+
+from tripos_warehouse.store.commits import tick
+from tripos_warehouse.store.rows import Row, encodable, to_arrow
+from tripos_warehouse.store.schemas import TABLES
+
+JOURNAL = "journal"
+JOURNAL_FORMAT = "tripos.journal/1"
+SUFFIX = ".jsonl"
+REJECTED = "rejected"
+"""The folder below the journal for lines that fit no table, so that they are neither lost nor tried for ever."""
+
+_OPTIONS = orjson.OPT_APPEND_NEWLINE | orjson.OPT_SERIALIZE_NUMPY
+
+
+class Segment:
+    """One open segment, to which only its owner appends. The owner has locked its name before it opens it."""
+
+    def __init__(self, root: Path, name: str) -> None:
+        """Raises `OSError`."""
+        self.name = name
+        self.path = root / JOURNAL / f"{name}{SUFFIX}"
+        flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+        self._file = os.open(self.path, flags, 0o644)
+        try:
+            versions = {table.name: table.version for table in TABLES.values()}
+            self.append(orjson.dumps({"format": JOURNAL_FORMAT, "versions": versions}) + b"\n")
+            tick(root)
+        except BaseException:
+            self.remove()
+            raise
+
+    def append(self, line: bytes) -> None:
+        """Writes a line. Raises `OSError`; what is there then has no line feed, and nothing may be appended to it."""
+        written = os.write(self._file, line)
+        while written < len(line):
+            written += os.write(self._file, line[written:])
+
+    def close(self) -> None:
+        """Leaves the file as it is."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+    def remove(self) -> None:
+        """Takes the file away. Raises `OSError`."""
+        self.close()
+        self.path.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a segment holds. `lines` are the rows that were kept together, by table; `damaged` are lines that are not
+    JSON. `newer`: a newer Tripos wrote it, and it is left to that."""
+
+    lines: tuple[dict[str, list[Row]], ...]
+    damaged: tuple[bytes, ...] = ()
+    newer: bool = False
+
+
+def segments(root: Path) -> list[str]:
+    """The names of all segments, oldest first."""
+    try:
+        with os.scandir(root / JOURNAL) as entries:
+            return sorted(entry.name.removesuffix(SUFFIX) for entry in entries if entry.name.endswith(SUFFIX))
+    except FileNotFoundError:
+        return []
+
+
+def to_line(rows: Mapping[str, Sequence[Row]]) -> bytes:
+    """The line that holds `rows`. Raises `StoreError` W0105 where they fit no table.
+
+    >>> to_line({"run_items": [{"run_id": "r", "scenario": "QA", "item_id": "1"}]})
+    b'{"run_items":[{"run_id":"r","scenario":"QA","item_id":"1"}]}\\n'
+    """
+    try:
+        return orjson.dumps(rows, default=_plain, option=_OPTIONS)
+    except TypeError:  # orjson's own error is one: a value that is no JSON, or a lone surrogate
+        for table, batch in rows.items():
+            to_arrow(table, batch)
+        return orjson.dumps(encodable(rows), default=_plain, option=_OPTIONS)
+
+
+def read_segment(path: Path) -> Kept:
+    """The whole lines of a segment. Raises `OSError`."""
+    first, *lines = path.read_bytes().split(b"\n")[:-1] or [b""]
+    header = _object(first)
+    if header is None or header.get("format") != JOURNAL_FORMAT or _is_newer(header.get("versions")):
+        return Kept((), newer=bool(first))
+    rows, damaged = [], []
+    for line in lines:
+        found = _object(line)
+        if found is None or not all(isinstance(batch, list) for batch in found.values()):
+            damaged.append(line)
+        else:
+            rows.append({table: _with_times(table, batch) for table, batch in found.items()})
+    return Kept(tuple(rows), tuple(damaged))
+
+
+def merge(lines: Sequence[Mapping[str, Sequence[Row]]]) -> dict[str, list[Row]]:
+    """The rows of all lines, by table, in order."""
+    merged: dict[str, list[Row]] = {}
+    for line in lines:
+        for table, batch in line.items():
+            merged.setdefault(table, []).extend(batch)
+    return merged
+
+
+def set_aside(root: Path, name: str, lines: Sequence[bytes]) -> None:
+    """Puts lines that fit no table where nothing reads them, under the segment's name. Raises `OSError`."""
+    folder = root / JOURNAL / REJECTED
+    folder.mkdir(exist_ok=True)
+    path = folder / f"{name}{SUFFIX}"
+    new = path.with_suffix(f".{uuid.uuid4().hex[:12]}.tmp")
+    new.write_bytes(b"".join(line + b"\n" for line in lines))
+    new.replace(path)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(type(value).__name__)
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
+    try:
+        found = orjson.loads(line)
+    except orjson.JSONDecodeError:
+        return None
+    return found if isinstance(found, dict) else None
+
+
+def _is_newer(versions: Any) -> bool:
+    if not isinstance(versions, dict):
+        return True
+    return any(table not in TABLES or version > TABLES[table].version for table, version in versions.items())
+
+
+def _with_times(table: str, batch: list[Any]) -> list[Row]:
+    if table not in TABLES:
+        return batch
+    times = [field.name for field in TABLES[table].schema if pa.types.is_timestamp(field.type)]
+    for row in batch:
+        for name in times:
+            if isinstance(row, dict) and isinstance(text := row.get(name), str):
+                try:
+                    row[name] = datetime.fromisoformat(text)
+                except ValueError:
+                    continue  # it fits no table, and whoever commits it says so
+    return batch

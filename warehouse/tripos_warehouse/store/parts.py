@@ -1,0 +1,131 @@
+"""Parts: one Parquet file each, written whole and read with the schema of today."""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store.commits import Commit, Part, sync
+from tripos_warehouse.store.schemas import COMPRESSION, COMPRESSION_LEVEL, TABLES
+
+PARTS = "parts"
+GROUP_ROWS = 4096
+"""Rows in a row group. Texts are long: to read one row, the texts of its whole group are unpacked."""
+
+FORMER = {("runs", "items_of"): "run_id"}
+"""The column that says the same in a part of a version that lacks the newer one."""
+
+
+@contextmanager
+def new_part(root: Path, table: str, stem: str) -> Iterator[tuple[str, BinaryIO]]:
+    """A file for a new part of `table`, with its path below `root`; synced at the end, or gone where that fails.
+
+    `stem` is the name of the commit that shall list it, so that whoever finds the file knows whose it is.
+    """
+    path = f"{PARTS}/{table}/{stem}.{uuid.uuid4().hex[:12]}.parquet"
+    full = root / path
+    full.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with full.open("xb") as file:
+            yield path, file
+            file.flush()
+            os.fsync(file.fileno())
+        full.chmod(0o444)
+        sync(full.parent)
+    except BaseException:
+        full.unlink(missing_ok=True)
+        raise
+
+
+def write_part(root: Path, table: str, stem: str, content: pa.Table) -> Part:
+    """Writes a part. Raises `OSError` where the disk refuses; nothing is left of it then."""
+    with new_part(root, table, stem) as (path, file):
+        pq.write_table(content, file, row_group_size=GROUP_ROWS, **layout(table))
+    return Part(table, path, content.num_rows, (root / path).stat().st_size, TABLES[table].version)
+
+
+def layout(table: str) -> dict[str, Any]:
+    """How a table lies on the disk, as options of `pyarrow.parquet`."""
+    return {
+        "compression": COMPRESSION,
+        "compression_level": COMPRESSION_LEVEL,
+        "use_dictionary": list(TABLES[table].repeating),
+    }
+
+
+def stem_of(path: Path) -> str:
+    """The name of the commit that a part was written for.
+
+    >>> stem_of(Path("parts/scores/20260301T080000000000-0123456789ab.fedcba987654.parquet"))
+    '20260301T080000000000-0123456789ab'
+    """
+    return path.name.rpartition(".")[0].rpartition(".")[0]
+
+
+def discard(root: Path, parts: Sequence[Part]) -> None:
+    """Removes parts that no commit lists."""
+    for part in parts:
+        (root / part.path).unlink(missing_ok=True)
+
+
+def check_part(root: Path, part: Part, commit: Commit) -> Path:
+    """The file of a committed part.
+
+    Raises `StoreError`: W0103 where it is gone or has another size, W0104 for a schema newer than ours.
+    """
+    path = root / part.path
+    if part.version > (known := TABLES[part.table].version):
+        raise StoreError(
+            "W0104",
+            f"`{part.table}` has version {part.version} in commit `{commit.name}`; this Tripos knows {known}",
+            "update Tripos",
+        )
+    try:
+        size = path.stat().st_size
+    except OSError as error:
+        raise broken(path, f"commit `{commit.name}` lists it: {error.strerror}") from error
+    if size != part.size:
+        raise broken(path, f"commit `{commit.name}` says {part.size} bytes, the file has {size}")
+    return path
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[pq.ParquetFile]:
+    """The part, open. Raises `StoreError` W0103 where it is damaged."""
+    try:
+        with pq.ParquetFile(path) as file:
+            yield file
+    except (OSError, pa.ArrowException) as error:
+        raise broken(path, str(error)) from error
+
+
+def conform(table: str, columns: Sequence[str], content: pa.Table) -> pa.Table:
+    """`columns` of a part in this order. A column that its version of the schema had not yet is null, or what
+    `FORMER` says."""
+    schema = TABLES[table].schema
+    fields = [schema.field(name) for name in columns]
+    return pa.Table.from_arrays([_column(table, field, content) for field in fields], schema=pa.schema(fields))
+
+
+def _column(table: str, field: pa.Field[Any], content: pa.Table) -> Any:
+    for name in (field.name, FORMER.get((table, field.name))):
+        if name in content.schema.names:
+            return content[name]
+    return pa.nulls(content.num_rows, field.type)
+
+
+def broken(path: Path, why: str) -> StoreError:
+    """The error of a part that cannot be read."""
+    return StoreError(
+        "W0103",
+        f"the part `{path}` is missing or unreadable ({why})",
+        "restore the file from a backup, or delete the commit that lists it: its calls are then made again",
+    )

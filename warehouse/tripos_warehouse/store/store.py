@@ -1,0 +1,360 @@
+"""The store: immutable Parquet parts, made visible by commit files, so that what is read was written whole.
+
+```
+results/
+  tripos-store.json                    says that this is a store, and of which format
+  parts/<table>/<commit>.<hex>.parquet never changed once written
+  commits/<name>.json                  lists the parts of one batch; written last, and only if the name is free
+  journal/<name>.jsonl                 rows that a run has kept and not committed yet
+  works/<name>.ids                     the names of all results of work that was finished
+  annotations/<name>.json              what a person was handed to grade, in which order
+  claims, ticks                        what living processes hold, and how often there was something new
+```
+The invariant: a part counts only once a commit lists it that no other replaces. A process that dies half way leaves
+files that nobody reads, and a journal that the next one commits.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import uuid
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import obstore
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+from obstore.exceptions import AlreadyExistsError, BaseError
+from obstore.store import LocalStore
+
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store.commits import COMMITS, Commit, Part, check_name, publish, read_commit
+from tripos_warehouse.store.folders import why_no_folder
+from tripos_warehouse.store.index import FAILED
+from tripos_warehouse.store.journal import JOURNAL, SUFFIX, merge, read_segment, segments, set_aside, to_line
+from tripos_warehouse.store.locks import PARTS as PARTS_LOCK
+from tripos_warehouse.store.locks import SEGMENT, Locks, place_of
+from tripos_warehouse.store.parts import PARTS, check_part, conform, discard, reading, write_part
+from tripos_warehouse.store.rows import Row, get_table, to_arrow
+from tripos_warehouse.store.schemas import TABLES
+
+STORE_FORMAT = "tripos.store/1"
+MARKER = "tripos-store.json"
+WORKS = "works"
+SILENT_S = 3600
+"""Where there are no locks, a journal that nobody has written to for so long is taken as left behind."""
+
+__all__ = ["FAILED", "STORE_FORMAT", "Store", "new_name", "unwritable"]
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Store:
+    """A store that exists. `Store.open` makes one; several processes may append to it at once."""
+
+    def __init__(self, root: Path, clock: Callable[[], datetime] = _now) -> None:
+        self.root = root
+        self._clock = clock
+        self._read: dict[str, Commit] = {}
+        self._locks: Locks | None = None
+
+    @property
+    def now(self) -> datetime:
+        """What the store's clock says, with a zone."""
+        return self._clock()
+
+    @classmethod
+    def open(cls, root: str | Path, create: bool, *, clock: Callable[[], datetime] = _now) -> Store:
+        """The store at `root`; with `create` it is made where there is none.
+
+        What a process that died had kept and not committed is committed now, if the store can be written to.
+
+        Raises `StoreError`: W0101 no store there, W0102 it cannot be made, W0104 of a newer format, W0106 no folder.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     store = Store.open(folder, create=True)
+        ...     commit = store.append({"run_items": [{"run_id": "r", "scenario": "QA", "item_id": "1"}]})
+        ...     len(store.parts("run_items")), len(store.parts("scores"))
+        (1, 0)
+        """
+        foreign = why_no_folder(str(root))
+        if foreign is not None:
+            raise StoreError("W0106", *foreign)
+        folder = Path(root).expanduser().resolve()
+        marker = folder / MARKER
+        if create and not marker.is_file():
+            try:
+                for below in (COMMITS, *(f"{PARTS}/{table}" for table in TABLES)):
+                    (folder / below).mkdir(parents=True, exist_ok=True)
+                with suppress(AlreadyExistsError):
+                    obstore.put(
+                        LocalStore(prefix=folder), MARKER, orjson.dumps({"format": STORE_FORMAT}) + b"\n", mode="create"
+                    )
+            except (OSError, BaseError) as error:
+                raise unwritable(folder, error) from error
+        try:
+            found = orjson.loads(marker.read_bytes())["format"]
+        except (FileNotFoundError, NotADirectoryError) as error:
+            raise StoreError(
+                "W0101", f"no store at `{folder}`", "run a benchmark first, or name the store with `--store`"
+            ) from error
+        except (OSError, orjson.JSONDecodeError, KeyError, TypeError) as error:
+            raise StoreError(
+                "W0103", f"`{marker}` is unreadable ({error})", f'write `{{"format":"{STORE_FORMAT}"}}` into it'
+            ) from error
+        if found != STORE_FORMAT:
+            raise StoreError(
+                "W0104",
+                f"the store at `{folder}` has the format `{found}`; this Tripos reads `{STORE_FORMAT}`",
+                "update Tripos",
+            )
+        store = cls(folder, clock)
+        with suppress(StoreError):  # who only reads need not be able to write
+            store.recover()
+        return store
+
+    def append(self, rows: Mapping[str, Sequence[Row]], name: str | None = None) -> Commit:
+        """Makes the rows of all tables visible at once, under one commit.
+
+        With a `name` that is committed already nothing happens, and that commit comes back with
+        `repeated` set. Raises `StoreError`: W0105 a row does not fit its table (nothing is written),
+        W0102 the disk refuses (earlier commits stay as they are).
+        """
+        return self.append_arrow({table: to_arrow(table, batch) for table, batch in rows.items() if batch}, name)
+
+    def append_arrow(self, tables: Mapping[str, pa.Table], name: str | None = None) -> Commit:
+        """As `append`, of rows that are Arrow tables already (`to_arrow`)."""
+        now = self._clock()
+        name = new_name(now) if name is None else check_name(name)
+        try:
+            if (self.root / COMMITS / f"{name}.json").exists():
+                return publish(self.root, Commit(name, now, ()))
+            return self.commit(name, now, (write_part(self.root, table, name, tables[table]) for table in tables))
+        except (OSError, BaseError) as error:
+            raise unwritable(self.root, error) from error
+
+    def commit(self, name: str, at: datetime, write: Iterable[Part], replaces: tuple[str, ...] = ()) -> Commit:
+        """Publishes the parts that `write` makes one by one, and carries them away where that fails.
+
+        While it runs, a lock says that parts with this name have a living owner. Raises `OSError` or an error of
+        `obstore`.
+        """
+        place = place_of(PARTS_LOCK, name)
+        locks = self.locks
+        locks.share(place)
+        parts: list[Part] = []
+        try:
+            parts.extend(write)
+            commit = publish(self.root, Commit(name, at, tuple(parts), replaces=replaces))
+        except BaseException:
+            if not (self.root / COMMITS / f"{name}.json").exists():
+                discard(self.root, parts)
+            raise
+        finally:
+            locks.free(place)
+        if commit.repeated:
+            discard(self.root, parts)
+        return commit
+
+    @property
+    def locks(self) -> Locks:
+        """The locks of this store in this process. Raises `OSError` where the store cannot be written."""
+        if self._locks is None:
+            self._locks = Locks(self.root)
+        return self._locks
+
+    def recover(self) -> int:
+        """Commits what processes that died had kept, and says how many segments there were.
+
+        Raises `StoreError`: W0102 where the disk refuses; what was kept stays where it is.
+        """
+        found = 0
+        try:
+            for name in segments(self.root):
+                # Its lock is looked at and not taken: whoever meets a dead process's claim must see that it is dead,
+                # also while another one recovers. Several may do so at once, since the name is committed once.
+                if self._is_left(name) and not (self.locks.real and self.locks.others_hold(place_of(SEGMENT, name))):
+                    found += self._recover(name)
+        except (OSError, BaseError) as error:
+            raise unwritable(self.root, error) from error
+        return found
+
+    def _is_left(self, name: str) -> bool:
+        """Whether a segment can be one without an owner. Where there are locks, those say it."""
+        if self.locks.real:
+            return True
+        with suppress(FileNotFoundError):
+            return self._clock().timestamp() - (self.root / JOURNAL / f"{name}{SUFFIX}").stat().st_mtime > SILENT_S
+        return False
+
+    def _recover(self, name: str) -> bool:
+        path = self.root / JOURNAL / f"{name}{SUFFIX}"
+        try:
+            kept = read_segment(path)
+        except FileNotFoundError:
+            return False  # another process was faster
+        if kept.newer:
+            return False
+        rejected = list(kept.damaged)
+        if kept.lines:
+            try:
+                self.append(merge(kept.lines), name)
+            except StoreError as error:
+                if error.code != "W0105":
+                    raise
+                fitting, unfit = _sift(kept.lines)
+                self.append(merge(fitting), name)
+                rejected += [to_line(line).rstrip(b"\n") for line in unfit]
+        if rejected:
+            set_aside(self.root, name, rejected)
+        path.unlink(missing_ok=True)
+        return True
+
+    def commits(self) -> list[Commit]:
+        """Every commit that no other replaces, oldest first.
+
+        Raises `StoreError` W0103 or W0104 for one that cannot be read.
+        """
+        commits = self.all_commits()
+        replaced = {name for commit in commits for name in commit.replaces}
+        return [commit for commit in commits if commit.name not in replaced]
+
+    def all_commits(self) -> list[Commit]:
+        """Every commit there is, also those that another replaces, oldest first. Raises what `commits` does."""
+        folder = self.root / COMMITS
+        names = [entry.name for entry in os.scandir(folder) if entry.name.endswith(".json")] if folder.is_dir() else []
+        found = []
+        for name in names:
+            if name not in self._read:
+                # Only a commit that another replaces is ever taken away, and that other one is older than the listing.
+                with suppress(FileNotFoundError):
+                    self._read[name] = read_commit(folder / name)
+            if name in self._read:
+                found.append(self._read[name])
+        return sorted(found, key=lambda commit: (commit.written_at, commit.name))
+
+    def files(self) -> dict[str, list[Path]]:
+        """The committed files of every table at one moment, oldest commit first.
+
+        Raises `StoreError`: W0103 for one that is gone or cut short, W0104 for a schema newer than ours.
+        """
+        found: dict[str, list[Path]] = {table: [] for table in TABLES}
+        for commit in self.commits():
+            for part in commit.parts:
+                if part.table in found:
+                    found[part.table].append(check_part(self.root, part, commit))
+        return found
+
+    def outdated(self, files: Mapping[str, Sequence[Path]]) -> set[str]:
+        """The tables that have, among `files`, one of an earlier version of the schema, which lacks columns."""
+        old = {
+            self.root / part.path
+            for commit in self._read.values()
+            for part in commit.parts
+            if part.table in TABLES and part.version < TABLES[part.table].version
+        }
+        return {table for table, paths in files.items() if not old.isdisjoint(paths)}
+
+    def parts(self, table: str) -> list[Path]:
+        """The committed files of one table, oldest commit first. Raises what `files` does, for that table."""
+        known = get_table(table).name
+        return [
+            check_part(self.root, part, each) for each in self.commits() for part in each.parts if part.table == known
+        ]
+
+    def known(self, table: str, fingerprints: set[str] | None = None) -> dict[str, str]:
+        """The status of every row of `samples` or `judgements` by its id, of some fingerprints or of all.
+
+        Reads three columns only. An id with a `provider_error` and another row has the other's status;
+        of equals, the one committed last counts.
+        """
+        (key,) = get_table(table).key
+        wanted = None if fingerprints is None else pa.array(sorted(fingerprints), type=pa.string())
+        failed: dict[str, str] = {}
+        answered: dict[str, str] = {}
+        for content in self._scan(table, [key, "fingerprint", "status"], "fingerprint", wanted):
+            bad = pc.equal(content["status"], pa.scalar(FAILED))
+            for rows, into in ((content.filter(bad), failed), (content.filter(pc.invert(bad)), answered)):
+                pairs: Any = zip(rows[key].to_pylist(), rows["status"].to_pylist(), strict=True)
+                into.update(pairs)
+        return failed | answered
+
+    def rows(self, table: str, ids: Iterable[str], columns: Sequence[str] | None = None) -> dict[str, dict[str, Any]]:
+        """Whole rows by their id (or the `columns` of them), chosen among doubles as `known` does.
+
+        Ids that the table lacks are absent. Files that hold none of the ids cost one narrow read.
+        """
+        schema = get_table(table)
+        (key,) = schema.key
+        names = list(columns if columns is not None else schema.schema.names)
+        needed = list(dict.fromkeys([*names, key, "status"]))
+        failed: dict[str, dict[str, Any]] = {}
+        answered: dict[str, dict[str, Any]] = {}
+        for content in self._scan(table, needed, key, pa.array(sorted(set(ids)), type=pa.string())):
+            for row in content.to_pylist(maps_as_pydicts="strict"):
+                into = failed if row["status"] == FAILED else answered
+                into[row[key]] = {name: row[name] for name in names}
+        return failed | answered
+
+    def _scan(self, table: str, columns: list[str], key: str, wanted: pa.Array[Any] | None) -> Iterable[pa.Table]:
+        """The columns of each part, cut to the rows whose `key` is wanted; the key is read first, alone."""
+        for path in self.parts(table):
+            with reading(path) as file:
+                if wanted is None:
+                    content = file.read(columns)
+                else:
+                    hits = pc.is_in(file.read([key])[key], value_set=wanted)
+                    if not pc.any(hits).as_py():
+                        continue
+                    content = file.read(columns).filter(hits)
+            yield conform(table, columns, content)
+
+
+def new_name(now: datetime) -> str:
+    """A name for a commit that nobody else has, and that sorts by time.
+
+    >>> len(new_name(datetime(2026, 3, 1, 8, 0, tzinfo=UTC)))
+    34
+    """
+    return f"{now:%Y%m%dT%H%M%S%f}-{uuid.uuid4().hex[:12]}"
+
+
+def _sift(lines: Sequence[dict[str, list[Row]]]) -> tuple[list[dict[str, list[Row]]], list[dict[str, list[Row]]]]:
+    """The lines that fit their tables, and those that do not."""
+    fitting, unfit = [], []
+    for line in lines:
+        try:
+            for table, batch in line.items():
+                to_arrow(table, batch)
+        except StoreError:
+            unfit.append(line)
+        else:
+            fitting.append(line)
+    return fitting, unfit
+
+
+def unwritable(root: Path, error: Exception) -> StoreError:
+    """The error of a store that the disk refuses to write."""
+    match error:
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
+            why, hint = "the disk is full", "free some space and run the same command again"
+        case OSError(errno=errno.EACCES | errno.EPERM | errno.EROFS):
+            why, hint = "permission denied", "give yourself write access to it, or choose another with `--store`"
+        case OSError(errno=errno.ENOTDIR | errno.EEXIST):
+            why, hint = "a file is in the way", "name a folder with `--store`"
+        case _:
+            why = (str(error).splitlines() or [type(error).__name__])[0]
+            hint = "mend the disk and run the same command again"
+    return StoreError(
+        "W0102",
+        f"cannot write to the store at `{root}`: {why}",
+        f"{hint}; everything committed so far is kept and is not asked for twice",
+    )

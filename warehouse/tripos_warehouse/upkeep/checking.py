@@ -1,0 +1,240 @@
+"""Checking: reads a whole store and says what is damaged, and what its tables hold in one line each."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import orjson
+import pyarrow as pa
+
+from tripos_warehouse import sql
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store.commits import COMMITS, Commit, Part, read_commit
+from tripos_warehouse.store.journal import JOURNAL, REJECTED, SUFFIX, segments
+from tripos_warehouse.store.locks import SEGMENT, place_of
+from tripos_warehouse.store.parts import check_part, conform, reading
+from tripos_warehouse.store.schemas import TABLES, Table
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.upkeep.deduplication import Numbers, lost_rows, open_database, without
+
+WHOLE = """
+select count(*), min(talk.sample_id)
+from (
+  select sample_id, max(json_array_length(parsed, '$.turns')) as turns
+  from {samples} where starts_with(parsed, '{{"ended":') and json_valid(parsed) and status = 'ok'
+  group by sample_id
+) as talk
+left join (
+  select conversation_id, count(distinct number) as turns from {turns} where text is not null group by conversation_id
+) as said on said.conversation_id = talk.sample_id
+where coalesce(said.turns, 0) < talk.turns"""
+GAPS = """
+select count(*), min(conversation_id)
+from (select conversation_id from {turns} group by conversation_id having max(number) > count(distinct number))"""
+NO_TURNS = "(select NULL::varchar as conversation_id, NULL::bigint as number, NULL::varchar as text where false)"
+NO_SAMPLES = "(select NULL::varchar as sample_id, NULL::varchar as parsed, NULL::varchar as status where false)"
+
+
+def turns_lacking(
+    database: duckdb.DuckDBPyConnection, samples: str | None, turns: str | None
+) -> Iterator[tuple[int, str, str]]:
+    """How many conversations lack turns, one of them, and what is wrong; `samples` and `turns` are what SQL reads these
+    tables from, None where nothing is kept in one."""
+    sources = {"samples": samples or NO_SAMPLES, "turns": turns or NO_TURNS}
+    for query, wrong in ((WHOLE, "lacking turns"), (GAPS, "with a gap among the turns")):
+        row = database.execute(query.format(**sources)).fetchone()
+        assert row is not None
+        if row[0]:
+            yield row[0], row[1], wrong
+
+
+_DANGLING = (
+    ("scores", "samples", "sample_id", "status = 'scored'"),
+    ("scores", "judgements", "judgement_id", "judgement_id is not null"),
+    ("judgements", "samples", "sample_id", "sample_id is not null"),
+    ("comparisons", "judgements", "judgement_id", "judgement_id is not null"),
+)
+"""Rows that are about another one: table, table of the other, the column that both have, and which rows those are. A
+score of nothing, such as that of a step that was passed over, names a reply that was never asked for."""
+
+TAKEN_AWAY = "a commit or a part was taken away by hand: restore it, or run the benchmark again"
+
+
+@dataclass(frozen=True)
+class Damage:
+    """Something that is wrong, in the form of a diagnostic."""
+
+    code: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True)
+class Content:
+    """What a table holds. `rows` are those that count, `doubles` those that do not. `digest` is the same for any two
+    stores that found out the same: SHA-256 over the digests of the rows, in order, each once, of the columns
+    `Table.content`. `None` where a part cannot be read."""
+
+    table: str
+    parts: int
+    rows: int
+    doubles: int
+    digest: str | None
+
+
+@dataclass(frozen=True)
+class Checkup:
+    """What a check found. `live` and `left` are journal segments of processes that live, and that do not."""
+
+    commits: int
+    replaced: int
+    live: int
+    left: int
+    tables: tuple[Content, ...]
+    damages: tuple[Damage, ...] = field(default=())
+
+
+def check_store(store: Store) -> Checkup:
+    """Reads everything that is committed. Raises `StoreError` W0102 only where the journal cannot be looked at."""
+    damages: list[Damage] = []
+    every = _commits(store, damages)
+    replaced = {name for commit in every for name in commit.replaces}
+    commits = [commit for commit in every if commit.name not in replaced]
+    paths: dict[str, list[Path]] = {table: [] for table in TABLES}
+    counts = dict.fromkeys(TABLES, 0)
+    for commit in commits:
+        for part in commit.parts:
+            if (path := _part(store, part, commit, damages)) is not None:
+                paths[part.table].append(path)
+            if part.table in counts:
+                counts[part.table] += 1
+    lost: dict[str, dict[Path, Numbers]] = {}
+    tables = []
+    for table in TABLES.values():
+        try:
+            lost[table.name] = lost_rows(table, paths[table.name])
+            rows, doubles, digest = _content(table, paths[table.name], lost[table.name])
+        except StoreError as error:
+            damages.append(_damaged(error.message))
+            rows, doubles, digest = 0, 0, ""
+        whole = digest and counts[table.name] == len(paths[table.name])
+        tables.append(Content(table.name, counts[table.name], rows, doubles, digest if whole else None))
+    if not damages:  # or else what is gone would be missed
+        damages += _dangling(paths)
+    live, left = _journal(store, damages)
+    return Checkup(len(commits), len(every) - len(commits), live, left, tuple(tables), tuple(damages))
+
+
+def _commits(store: Store, damages: list[Damage]) -> list[Commit]:
+    found = []
+    for path in sorted((store.root / COMMITS).glob("*.json")):
+        try:
+            commit = read_commit(path)
+        except StoreError as error:
+            damages.append(Damage("W0402", error.message, error.hint))
+            continue
+        if commit.name != path.stem:
+            damages.append(
+                Damage("W0402", f"the commit `{path}` says that its name is `{commit.name}`", "rename the file back")
+            )
+        found.append(commit)
+    return sorted(found, key=lambda commit: (commit.written_at, commit.name))
+
+
+def _part(store: Store, part: Part, commit: Commit, damages: list[Damage]) -> Path | None:
+    """The file of a part whose size, rows and columns are as they should be; otherwise the damage is noted."""
+    if part.table not in TABLES:
+        damages.append(Damage("W0402", f"commit `{commit.name}` has a table `{part.table}`", "update Tripos"))
+        return None
+    try:
+        path = check_part(store.root, part, commit)
+        with reading(path) as file:
+            rows, schema = file.metadata.num_rows, file.schema_arrow
+    except StoreError as error:
+        damages.append(_damaged(error.message))
+        return None
+    known = TABLES[part.table].schema
+    if rows != part.rows:
+        damages.append(_damaged(f"`{path}` has {rows:,} rows, and commit `{commit.name}` says {part.rows:,}"))
+        return None
+    for each in schema:
+        if each.name not in known.names or known.field(each.name).type != each.type:
+            damages.append(
+                _damaged(f"`{path}` has a column `{each.name}` of {each.type}, which `{part.table}` has not")
+            )
+            return None
+    return path
+
+
+def _content(table: Table, paths: list[Path], lost: dict[Path, Numbers]) -> tuple[int, int, str]:
+    """How many rows count and do not count, and their digest."""
+    names = list(table.content)
+    digests = []
+    for path in paths:
+        row = 0
+        with reading(path) as file:
+            for batch in file.iter_batches(columns=[name for name in names if name in file.schema_arrow.names]):
+                content = pa.Table.from_batches([without(batch, row, lost.get(path))])
+                row += batch.num_rows
+                columns = (
+                    column.to_pylist(maps_as_pydicts="lossy") for column in conform(table.name, names, content).columns
+                )
+                lines = (orjson.dumps(values, option=orjson.OPT_SORT_KEYS) for values in zip(*columns, strict=True))
+                digests.append(b"".join(hashlib.sha256(line).digest() for line in lines))
+    rows = np.frombuffer(b"".join(digests), dtype="S32")
+    doubles = sum(map(len, lost.values()))
+    return len(rows), doubles, hashlib.sha256(np.unique(rows).tobytes()).hexdigest()
+
+
+def _dangling(paths: dict[str, list[Path]]) -> list[Damage]:
+    found = []
+    with closing(open_database()) as database:
+        for table, other, column, which in _DANGLING:
+            if not paths[table]:
+                continue
+            there = f"from {_source(paths[other])}" if paths[other] else "from (select NULL::varchar as " + column + ")"
+            row = database.execute(
+                f"""select count(*), min({column}) from {_source(paths[table])}
+                where {which} and {column} not in (select {column} {there} where {column} is not null)"""
+            ).fetchone()
+            assert row is not None
+            count, first = row
+            if count:
+                message = f"{count:,} rows of `{table}` are about rows that `{other}` lacks, such as `{first}`"
+                found.append(Damage("W0403", message, TAKEN_AWAY))
+        sources = [_source(paths[name]) if paths[name] else None for name in ("samples", "turns")]
+        for count, first, wrong in turns_lacking(database, *sources):
+            message = f"{count:,} {'conversations' if count > 1 else 'conversation'} {wrong}, such as `{first}`"
+            found.append(Damage("W0403", message, TAKEN_AWAY))
+    return found
+
+
+def _source(paths: list[Path]) -> str:
+    return f"read_parquet({sql.texts([str(path) for path in paths])}, union_by_name = true)"
+
+
+def _journal(store: Store, damages: list[Damage]) -> tuple[int, int]:
+    """How many segments have an owner that lives, and how many have none."""
+    live = left = 0
+    for name in segments(store.root):
+        if store.locks.others_hold(place_of(SEGMENT, name)):
+            live += 1
+        else:
+            left += 1
+            message = f"the journal segment `{name}` was left behind and could not be committed"
+            damages.append(Damage("W0404", message, "update Tripos, and open the store where you may write to it"))
+    for path in sorted((store.root / JOURNAL / REJECTED).glob(f"*{SUFFIX}")):
+        message = f"`{path}` has kept rows that fit no table"
+        damages.append(Damage("W0404", message, "look at the lines; delete the file once you need them no more"))
+    return live, left
+
+
+def _damaged(message: str) -> Damage:
+    hint = "restore the file from a backup, or delete the commit that lists it: its calls are then made again"
+    return Damage("W0401", message, hint)

@@ -1,0 +1,165 @@
+"""Compaction: many small parts become few big ones, in one commit that replaces those that listed them.
+
+A compaction is named by its number, and put-if-absent lets one process have a number: two that start from the same
+state cannot both replace it. Rows keep the order in which they were committed. A run goes through its cases in order,
+so what belongs together stays in one row group; sorted by their names, which are hashes, the rows of one case would lie
+in as many groups as there are, and to read them again would mean to unpack everything.
+
+The commit has the time of the youngest that it replaces, so that what others commit meanwhile still counts as later.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from obstore.exceptions import BaseError
+
+from tripos_warehouse.store.commits import Part
+from tripos_warehouse.store.locks import COMPACTION, place_of
+from tripos_warehouse.store.parts import GROUP_ROWS, check_part, conform, layout, new_part, reading
+from tripos_warehouse.store.schemas import TABLES
+from tripos_warehouse.store.store import Store, unwritable
+from tripos_warehouse.upkeep.deduplication import Numbers, lost_rows, without
+
+BIG_BYTES = 128 * 2**20
+"""A part of this size is big: it is written no further, and not written again but to drop a double."""
+MANY_COMMITS = 64
+
+_NAME = re.compile(r"compaction-(\d{6,})")
+
+
+@dataclass(frozen=True)
+class Compacted:
+    """What a compaction did: parts and commits before and after, and the doubles that it dropped."""
+
+    name: str
+    commits_before: int
+    parts_before: int
+    parts_after: int
+    doubles: int
+
+
+def compact(store: Store, big_bytes: int = BIG_BYTES) -> Compacted | None:
+    """Puts the small parts of every table together and drops doubles. `None` where there is nothing to gain, or where
+    another process is at it or was faster.
+
+    Readers see what was there before or what is there after. The old files stay until `collect` takes them away.
+    Raises `StoreError`: W0102 where the disk refuses, W0103 for a damaged part, W0104 for a newer schema.
+    """
+    place = place_of(COMPACTION, "")
+    try:
+        if not store.locks.hold(place):
+            return None
+        try:
+            return _compact(store, big_bytes)
+        finally:
+            store.locks.free(place)
+    except (OSError, BaseError) as error:
+        raise unwritable(store.root, error) from error
+
+
+def compact_if_needed(store: Store) -> Compacted | None:
+    """`compact`, where the store has more than 64 commits: the right thing at the end of a run. Raises what it does."""
+    return compact(store) if len(store.commits()) > MANY_COMMITS else None
+
+
+def number_of(name: str) -> int:
+    """The number of a compaction; 0 for any other commit.
+
+    >>> number_of("compaction-000012"), number_of("20260301T080000000000-0123456789ab")
+    (12, 0)
+    """
+    found = _NAME.fullmatch(name)
+    return int(found[1]) if found else 0
+
+
+def _compact(store: Store, big_bytes: int) -> Compacted | None:
+    latest = max((number_of(commit.name) for commit in store.all_commits()), default=0)
+    commits = store.commits()
+    parts: dict[str, list[Part]] = {}
+    for commit in commits:
+        for part in commit.parts:
+            if part.table in TABLES:
+                check_part(store.root, part, commit)
+            parts.setdefault(part.table, []).append(part)
+    lost: dict[Path, Numbers] = {}
+    for table, some in parts.items():
+        if table in TABLES:
+            lost.update(lost_rows(TABLES[table], [store.root / part.path for part in some]))
+    small = [part for some in parts.values() for part in some if part.size < big_bytes]
+    # Each table can be left with one part that is not big.
+    if not commits or (not lost and len(small) <= len(parts) and len(commits) <= 1):
+        return None
+    name = f"compaction-{latest + 1:06d}"
+    written = (
+        part for table, some in parts.items() for part in _rewritten(store.root, table, name, some, lost, big_bytes)
+    )
+    commit = store.commit(
+        name, max(commit.written_at for commit in commits), written, tuple(commit.name for commit in commits)
+    )
+    if commit.repeated:
+        return None
+    before = sum(map(len, parts.values()))
+    return Compacted(name, len(commits), before, len(commit.parts), sum(map(len, lost.values())))
+
+
+def _rewritten(
+    root: Path, table: str, name: str, parts: Sequence[Part], lost: Mapping[Path, Numbers], big_bytes: int
+) -> Iterator[Part]:
+    """The parts that hold the rows of `parts`, in the same order: big ones as they are, the others put together."""
+    waiting: list[Part] = []
+    for part in parts:
+        if table not in TABLES or (part.size >= big_bytes and root / part.path not in lost):
+            yield from _merged(root, table, name, waiting, lost, big_bytes)
+            waiting = []
+            yield part
+        else:
+            waiting.append(part)
+    yield from _merged(root, table, name, waiting, lost, big_bytes)
+
+
+def _merged(
+    root: Path, table: str, name: str, parts: Sequence[Part], lost: Mapping[Path, Numbers], big_bytes: int
+) -> Iterator[Part]:
+    if len(parts) == 1 and root / parts[0].path not in lost:
+        yield parts[0]
+        return
+    groups = _groups(root, table, parts, lost)
+    group = next(groups, None)
+    while group is not None:
+        rows = 0
+        with (
+            new_part(root, table, name) as (path, file),
+            pq.ParquetWriter(file, TABLES[table].schema, **layout(table)) as writer,
+        ):
+            while group is not None and file.tell() < big_bytes:
+                writer.write_table(group, row_group_size=GROUP_ROWS)
+                rows += group.num_rows
+                group = next(groups, None)
+        yield Part(table, path, rows, (root / path).stat().st_size, TABLES[table].version)
+
+
+def _groups(root: Path, table: str, parts: Iterable[Part], lost: Mapping[Path, Numbers]) -> Iterator[pa.Table]:
+    """The rows that count, in order, so many at a time as a row group has."""
+    waiting: list[pa.Table] = []
+    count = 0
+    for part in parts:
+        path = root / part.path
+        with reading(path) as file:
+            row = 0
+            for batch in file.iter_batches(GROUP_ROWS):
+                content = pa.Table.from_batches([without(batch, row, lost.get(path))])
+                row += batch.num_rows
+                waiting.append(conform(table, TABLES[table].schema.names, content))
+                count += content.num_rows
+                if count >= GROUP_ROWS:
+                    whole = pa.concat_tables(waiting).combine_chunks()
+                    yield whole.slice(0, GROUP_ROWS)
+                    waiting, count = [whole.slice(GROUP_ROWS)], count - GROUP_ROWS
+    if count:
+        yield pa.concat_tables(waiting).combine_chunks()

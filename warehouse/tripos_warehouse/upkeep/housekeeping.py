@@ -1,0 +1,162 @@
+"""Housekeeping: takes away what nobody reads any more, and never what a living process may still need."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from tripos_warehouse.ledger.index_cache import SHELF, UNUSED_S
+from tripos_warehouse.ledger.index_cache import SUFFIX as SHELF_SUFFIX
+from tripos_warehouse.ledger.run_cache import SUFFIX as LIST_SUFFIX
+from tripos_warehouse.ledger.run_cache import said_of
+from tripos_warehouse.store.commits import COMMITS
+from tripos_warehouse.store.index import RESULTS, Index, has_all
+from tripos_warehouse.store.journal import JOURNAL, REJECTED, segments
+from tripos_warehouse.store.locks import LIST, place_of
+from tripos_warehouse.store.locks import PARTS as PARTS_LOCK
+from tripos_warehouse.store.parts import PARTS, stem_of
+from tripos_warehouse.store.store import WORKS, Store, unwritable
+from tripos_warehouse.views.kept_views import CACHE
+
+GRACE_S = 3600.0
+"""Readers may have opened what was replaced so long ago."""
+
+_GENERATED = re.compile(r"\d{8}T\d{12}-[0-9a-f]{12}")
+"""A name that we made up. A commit with a name that was given stays for ever, or the name could be committed twice."""
+
+
+@dataclass(frozen=True)
+class Removed:
+    """A file that was taken away, or would be: its path below the store, its size in bytes, and why."""
+
+    path: str
+    size: int
+    why: str
+
+
+def collect(store: Store, grace_s: float = GRACE_S, *, dry_run: bool = False) -> list[Removed]:
+    """Removes what nobody reads and is older than `grace_s`, and says what; with `dry_run` it only says it.
+
+    What a process that died had kept is committed first. Raises `StoreError`: W0102 where the disk refuses, W0103 and
+    W0104 for a commit that cannot be read, since nobody knows then what is needed.
+    """
+    try:
+        if not dry_run:
+            store.recover()
+        return [
+            removed
+            for found in (_replaced, _orphans, _temporary, _stale_works, _unused_indexes)
+            for removed in _remove(store, found(store, grace_s), dry_run)
+        ]
+    except OSError as error:
+        raise unwritable(store.root, error) from error
+
+
+def _remove(store: Store, found: Iterator[tuple[Path, str]], dry_run: bool) -> Iterator[Removed]:
+    for path, why in found:
+        with suppress(FileNotFoundError):
+            size = path.stat().st_size
+            if not dry_run:
+                path.unlink()
+            yield Removed(path.relative_to(store.root).as_posix(), size, why)
+
+
+def _age(store: Store, path: Path) -> float:
+    """Seconds since the file was written; less than none for one that is gone."""
+    try:
+        return store.now.timestamp() - path.stat().st_mtime
+    except FileNotFoundError:
+        return -1.0
+
+
+def _replaced(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
+    """Commits that were compacted a while ago, and the parts that nobody can still have open."""
+    commits = {commit.name: commit for commit in store.all_commits()}
+    needed = {part.path for commit in store.commits() for part in commit.parts}
+    compactions = []
+    for commit in commits.values():
+        if commit.replaces and _age(store, store.root / COMMITS / f"{commit.name}.json") > grace_s:
+            compactions.append(commit)
+        elif commit.replaces:
+            needed.update(part.path for name in commit.replaces if name in commits for part in commits[name].parts)
+    for commit in compactions:
+        waiting = set(segments(store.root))
+        why = f"replaced by {commit.name}"
+        for old in (commits[name] for name in commit.replaces if name in commits):
+            for part in old.parts:
+                if part.path not in needed:
+                    yield store.root / part.path, why
+            if _GENERATED.fullmatch(old.name) and old.name not in waiting:
+                yield store.root / COMMITS / f"{old.name}.json", why
+
+
+def _orphans(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
+    """Parts that no commit lists, and whose writer does not live any more."""
+    listed = {part.path for commit in store.all_commits() for part in commit.parts}
+    orphans: dict[str, list[Path]] = {}
+    for path in sorted((store.root / PARTS).glob("*/*.parquet")):
+        if path.relative_to(store.root).as_posix() not in listed and _age(store, path) > grace_s:
+            orphans.setdefault(stem_of(path), []).append(path)
+    for stem, paths in orphans.items():
+        place = place_of(PARTS_LOCK, stem)
+        if not store.locks.hold(place):
+            continue
+        try:
+            # Its writer may have published it between our look at the commits and the lock.
+            listed = {part.path for commit in store.all_commits() for part in commit.parts}
+            for path in paths:
+                if path.relative_to(store.root).as_posix() not in listed:
+                    yield path, "no commit lists it"
+        finally:
+            store.locks.free(place)
+
+
+def _temporary(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
+    """Files that were on their way to something else when their writer died."""
+    below = (COMMITS, f"{JOURNAL}/{REJECTED}", WORKS, CACHE)
+    folders = [*sorted((store.root / PARTS).glob("*")), *(store.root / each for each in below)]
+    finished = {COMMITS: ".json", CACHE: ".json", REJECTED: ".jsonl", WORKS: LIST_SUFFIX}
+    for folder in folders:
+        for path in sorted(folder.glob("*")):
+            if path.suffix == finished.get(folder.name, ".parquet"):
+                continue
+            if not path.is_file() or _age(store, path) <= grace_s:
+                continue
+            place = place_of(LIST, path.name)
+            if store.locks.hold(place):
+                try:
+                    yield path, "half written"
+                finally:
+                    store.locks.free(place)
+
+
+def _unused_indexes(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
+    """Indexes that nobody read for a long time, and what is left of some that were not written to their end."""
+    for path in sorted((store.root / SHELF).glob("*")):
+        age_s = _age(store, path)
+        if path.suffix == SHELF_SUFFIX and age_s > max(grace_s, UNUSED_S):
+            yield path, "an index that was not used for 30 days"
+        elif path.suffix != SHELF_SUFFIX and age_s > grace_s:
+            yield path, "half written"
+
+
+def _stale_works(store: Store, grace_s: float) -> Iterator[tuple[Path, str]]:
+    """Lists of work of which not every result is there: they save nobody anything."""
+    lists = [path for path in sorted((store.root / WORKS).glob(f"*{LIST_SUFFIX}")) if _age(store, path) > grace_s]
+    if not lists:
+        return
+    indexes = []
+    for table in RESULTS:
+        index = Index(table, None)
+        index.load(store.parts(table))
+        indexes.append(index)
+
+    def is_kept(packed: bytes) -> bool:
+        return has_all(indexes, packed)
+
+    for path in lists:
+        if said_of(path, is_kept) is None:
+            yield path, "some of its results are not there"

@@ -1,0 +1,124 @@
+"""What an opening found out, kept in the store for the next one: the statements that make its views.
+
+To make them means to read every key of the store, and every plan. The file is disposable: it says for which commits,
+which folder and which Tripos it holds, and is made again where one of them is another. Its statements run in the box
+(`box`), so that a store of somebody else can do no more with them than with its data.
+Imports nothing but DuckDB, since every query waits for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from tripos_warehouse.query.sandbox import duckdb, open_box
+
+CACHE = "cache"
+NAME = "views.json"
+
+
+_ASKS_WHAT = re.compile(r"\b(?:show|information_schema|duckdb_\w+|pg_\w+|sqlite_\w+)\b", re.IGNORECASE)
+_NAME = r"(\w+|\"(?:[^\"]|\"\")*\")"
+_MADE = re.compile(rf"create or replace (?:view|macro|table) {_NAME}\.{_NAME}")
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The statements for schema `main` and for the benchmarks', the files that they read, and the `values` of each
+    benchmark's enumerations by column. `state` is what they hold for."""
+
+    state: str
+    files: tuple[str, ...]
+    tables: tuple[str, ...]
+    benchmarks: tuple[str, ...]
+    values: dict[str, dict[str, list[str]]]
+
+
+def state_of(root: Path) -> str:
+    """A digest of what the views depend on: the store's place, its commits, and this Tripos."""
+    digest = hashlib.blake2b(str(root).encode(), digest_size=16)
+    with suppress(FileNotFoundError):
+        digest.update((root / "tripos-store.json").read_bytes())
+        names = sorted(entry.name for entry in os.scandir(root / "commits") if entry.name.endswith(".json"))
+        digest.update("\n".join(names).encode())
+    with os.scandir(Path(__file__).parent) as entries:
+        made_by = sorted(
+            (each.name, each.stat().st_mtime_ns, each.stat().st_size) for each in entries if each.is_file()
+        )
+    digest.update(repr(made_by).encode())
+    return digest.hexdigest()
+
+
+def read(root: Path) -> Kept | None:
+    """What is kept for the store as it is now; `None` where there is nothing of use, or a file of it is not whole."""
+    try:
+        body = json.loads((root / CACHE / NAME).read_bytes())
+        if body["state"] != state_of(root):
+            return None
+        parts = str(root / "parts") + os.sep
+        sizes = body.pop("sizes")
+        if any(not file.startswith(parts) or ".." in file for file in body["files"]):
+            return None
+        if [Path(file).stat().st_size for file in body["files"]] != sizes:
+            return None
+        lists = {name: tuple(map(str, body[name])) for name in ("files", "tables", "benchmarks")}
+        return Kept(body["state"], values=body["values"], **lists)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return None
+
+
+def connect_kept(root: Path, query: str) -> duckdb.DuckDBPyConnection | None:
+    """As `views.connect` of the store at `root`, from what is kept, with as much as `query` needs; `None` where there
+    is nothing of use. Functions in Python are not there, so a query that fails here may yet succeed on the other.
+    Raises `duckdb.Error`."""
+    kept = read(root)
+    if kept is None:
+        return None
+    connection = open_box(kept.files)
+    try:
+        for statement in needed((*kept.tables, *kept.benchmarks), query):
+            connection.execute(statement)
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def needed(statements: Sequence[str], query: str) -> list[str]:
+    """The statements that a query needs, in their order: to make a view takes as long as many a query. A query that
+    asks what there is needs all.
+
+    >>> made = ["create schema q", "create or replace view q.a as select 1", "create or replace view q.b as from q.a"]
+    >>> len(needed(made, "from q.b")), len(needed(made, "from q.a")), len(needed(made, "show all tables"))
+    (3, 2, 3)
+    """
+    if _ASKS_WHAT.search(query):
+        return list(statements)
+    found: list[str] = []
+    wanted = query.casefold()
+    for statement in reversed(statements):
+        named = _MADE.match(statement)
+        if named is None or named[2].strip('"').casefold() in wanted:
+            found.append(statement)
+            wanted += statement.casefold() if named is not None else ""
+    return found[::-1]
+
+
+def write(root: Path, kept: Kept) -> None:
+    """Keeps it, where the store can be written to."""
+    folder = root / CACHE
+    temporary = folder / f"{os.urandom(16).hex()}.part"
+    try:
+        folder.mkdir(exist_ok=True)
+        sizes = [Path(file).stat().st_size for file in kept.files]
+        temporary.write_text(json.dumps(asdict(kept) | {"sizes": sizes}, ensure_ascii=False), "utf-8")
+        temporary.replace(folder / NAME)
+    except OSError:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)

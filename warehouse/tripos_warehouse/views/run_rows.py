@@ -1,0 +1,204 @@
+"""The rows of a run: the one definition that views, reports, leaderboards, comparisons and exports go through.
+
+A run lists its items (`run_items`) and what it yields of each (`run_steps`: fingerprints and bindings, which say who
+filled the roles that a row depends on). Its rows are those of its items whose fingerprint and binding are its own,
+whichever run made them; nothing else that a store has can be among them. What a plan does not ask for any more is left
+out, so that a plan may show a run that an earlier one made.
+
+Without a run, a benchmark shows its latest state: the plan is that of the last run that did not have to stop. For each
+scenario and compared model (of comparisons: each two models) the rows are those of the last run that had any of that
+plan for them, and `shown_run` says which it is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import NamedTuple
+
+import duckdb
+
+from tripos_compiler.semantics.selection import Only
+from tripos_warehouse import sql
+from tripos_warehouse.views.dimensions import LANGUAGE
+
+INTERNAL = "tripos internal"
+"""The schema of our own bookkeeping. Its name has a space, so no benchmark can be called that."""
+STOPPED = ("stopped", "failed")
+"""How a run ends that had to stop."""
+LATEST = f"status in ({', '.join(map(sql.text, STOPPED))}), started_at desc, run_id desc"
+"""The order of runs in which the first decides."""
+
+
+class Part(NamedTuple):
+    """What one run shows of a scenario: what is about a compared model, about two of them, or about none."""
+
+    scenario: str
+    model: str | None
+    other: str | None
+    run_id: str
+
+
+@dataclass(frozen=True)
+class Steps:
+    """What a plan of a benchmark asks for and scores. `shared`: runs of other benchmarks have steps of it, since one
+    extends the other, so their results are its own. `made`: models make data sets of it."""
+
+    benchmark: str
+    fingerprints: frozenset[str]
+    shared: bool
+    made: bool
+
+    def mine(self, row: str) -> str:
+        """The condition that rows known as `row` are of the benchmark."""
+        return "true" if self.shared else f"{row}.benchmark = {sql.text(self.benchmark)}"
+
+    @property
+    def planned(self) -> str:
+        """The condition that a step is in the plan. It stands where steps are read and nowhere else: DuckDB would take
+        what it leaves of a million scores for few, and join them the wrong way round, which takes twenty times as
+        long."""
+        return f"step.fingerprint in ({', '.join(map(sql.text, sorted(self.fingerprints))) or 'NULL'})"
+
+
+@dataclass(frozen=True)
+class RunRows:
+    """The rows of one run, or the latest state of a benchmark, as SQL. With `several` one row may belong to more than
+    one run that is shown. Items that say of an axis another value than `only` has are left out."""
+
+    of: Steps
+    parts: tuple[Part, ...]
+    run_id: str | None
+    several: bool
+    only: Only = field(default_factory=dict)
+
+    # Columns are named with their table also where they need not be: a macro whose parameter is called like a column
+    # that stands alone, in whatever view it reads, cannot be made.
+    @property
+    def statements(self) -> list[str]:
+        """The statements that make what the queries read: tables, since DuckDB knows how large these are. It takes
+        views of files for larger than a million scores, and joins them the wrong way round."""
+        step = "distinct step.scenario, step.fingerprint, step.binding, step.model, step.run_id"
+        if self.run_id is not None:
+            of_run = f"run_id = {sql.text(self.run_id)}"
+            steps = f"select {step} from main.run_steps as step where step.{of_run}"
+            runs = f"where listed.{of_run}"
+        else:
+            steps = (
+                f"select {step} from main.run_steps as step semi join ({self.shown}) as shown on {_SHOWN} where true"
+            )
+            runs = f"""semi join (select distinct shown.run_id, shown.scenario from ({self.shown}) as shown) as shown
+              on shown.run_id = listed.run_id and shown.scenario = listed.scenario"""
+        listed, slots = (
+            f"select listed.run_id, listed.scenario, listed.{name} as item_id from main.{table} as listed {runs}"
+            for table, name in (("run_items", "item_id"), ("run_slots", "made_id"))
+        )
+        if self.only:
+            listed = f"{listed} {'and' if self.run_id is not None else 'where'} not exists ({self._elsewhere})"
+        return [
+            f"create or replace table {self._name('steps')} as {steps} and {self.of.planned}",
+            f"create or replace table {self._name('listed')} as {listed}",
+            f"create or replace table {self._name('slots')} as {slots}",
+        ]
+
+    @property
+    def _elsewhere(self) -> str:
+        """A query for the item known as `listed`, where it lies elsewhere than `only` says."""
+        said = {axis: f"item.context[{sql.text(axis)}]" for axis in self.only}
+        if LANGUAGE in said:
+            said[LANGUAGE] = f"coalesce({said[LANGUAGE]}, item.language)"
+        wrong = " or ".join(f"{said[axis]} not in {sql.texts(values)}" for axis, values in self.only.items())
+        return f"""select 1 from main.items as item where {self.of.mine("item")}
+          and item.scenario = listed.scenario and item.item_id = listed.item_id and ({wrong})"""
+
+    def rows(self, table: str, key: str, items: str = "listed") -> str:
+        """A query for the rows of a table, each once, with `shown_run`. `items` is which of the tables lists them:
+        `listed` by item, `slots` by their own name, and `samples` either way."""
+        both = ["listed", "slots"] if self.of.made else ["listed"]
+        found = " union all ".join(
+            f"""select row.*, step.run_id as shown_run
+          from (from main.{table} as kept where {self.of.mine("kept")}) as row
+          join (select distinct step.scenario, step.fingerprint, step.binding, step.run_id
+            from {self._name("steps")} as step) as step
+            on {_SAME}
+          semi join {self._name(each)} as listed on {_LISTED.format(key if each == "slots" else "item_id")}"""
+            for each in (both if items == "samples" else [items])
+        )
+        if not self.several:
+            return found
+        # Of wide rows only the last run is looked for, by their names.
+        return f"""select row.*, named.shown_run from (from main.{table} as kept where {self.of.mine("kept")}) as row
+          join (select found.{key}, max(found.shown_run) as shown_run from ({found}) as found
+            group by found.{key}) as named on named.{key} = row.{key}"""
+
+    def scores(self) -> str:
+        """A query for the scores, each under every compared model that it tells about: what no compared model took part
+        in, such as the score of a student who was taught nothing, is what each of them is measured against."""
+        return f"""select row.* replace (step.model as model), step.run_id as shown_run
+          from (from main.scores as kept where {self.of.mine("kept")}) as row
+          join {self._name("steps")} as step on {_SAME} and step.model is not null
+          semi join {self._name("listed")} as listed on {_LISTED.format("item_id")}"""
+
+    def items(self) -> str:
+        """A query for the items that are listed, with `shown_run`."""
+        return f"""select listed.scenario, listed.item_id, max(listed.run_id) as shown_run
+          from {self._name("listed")} as listed group by listed.scenario, listed.item_id"""
+
+    def _name(self, view: str) -> str:
+        return _name(view, self.of.benchmark)
+
+    @property
+    def shown(self) -> str:
+        """A query for the parts."""
+        columns = "scenario, model, other, run_id"
+        if not self.parts:
+            nothing = ", ".join(["NULL::varchar"] * 4)
+            return f"select * from (values ({nothing})) as part ({columns}) where false"
+        rows = ", ".join(f"({', '.join(map(_value, part))})" for part in self.parts)
+        return f"select * from (values {rows}) as part ({columns})"
+
+
+_SAME = "step.binding = row.binding and step.fingerprint = row.fingerprint and step.scenario = row.scenario"
+_SHOWN = (
+    "shown.run_id = step.run_id and shown.scenario = step.scenario"
+    " and shown.model is not distinct from step.model and shown.other is not distinct from step.other"
+)
+_LISTED = "listed.run_id = step.run_id and listed.scenario = row.scenario and listed.item_id = row.{}"
+
+
+def step_counts(connection: duckdb.DuckDBPyConnection, benchmark: str, scenario: str | None) -> dict[str, int]:
+    """Of how many steps there is something to show about each compared model; in one scenario, or in all."""
+    there = "" if scenario is None else f"and scenario = {sql.text(scenario)}"
+    query = f"""select model, count(distinct (scenario, fingerprint)) from {_name("steps", benchmark)}
+      where model is not null {there} group by model"""
+    return dict(connection.execute(query).fetchall())
+
+
+def rows_of_run(run_id: str, of: Steps, only: Only) -> RunRows:
+    """The rows of one run, where axes have the values in `only`."""
+    return RunRows(of, (), run_id, several=False, only=only)
+
+
+def latest_rows(connection: duckdb.DuckDBPyConnection, of: Steps) -> RunRows:
+    """The latest state of a benchmark."""
+    steps = f"""select step.scenario, step.fingerprint, step.binding, step.model, step.other, step.run_id, run.status,
+        run.started_at
+      from main.run_steps as step join main.runs as run on run.run_id = step.run_id
+      where {of.mine("run")} and {of.planned}"""
+    chosen = f"""select scenario, model, other, run_id from (
+        select distinct scenario, model, other, run_id, status, started_at from ({steps}))
+      qualify row_number() over (partition by scenario, model, other order by {LATEST}) = 1"""
+    parts = tuple(Part(*row) for row in connection.execute(f"from ({chosen}) order by all").fetchall())
+    rows = RunRows(of, parts, None, several=False)
+    twice = f"""select count(*) > 0 from (
+      select 1 from ({steps}) as step semi join ({rows.shown}) as shown on {_SHOWN}
+      group by step.scenario, step.fingerprint, step.binding having count(distinct step.run_id) > 1)"""
+    [(several,)] = connection.execute(twice).fetchall()
+    return replace(rows, several=several)
+
+
+def _name(table: str, benchmark: str) -> str:
+    return f"{sql.name(INTERNAL)}.{sql.name(f'{table} of {benchmark}')}"
+
+
+def _value(text: str | None) -> str:
+    return "NULL::varchar" if text is None else f"{sql.text(text)}::varchar"

@@ -1,0 +1,185 @@
+"""The runs of a store: listed newest first, and found by the start of their id."""
+
+from __future__ import annotations
+
+import difflib
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+import duckdb
+import orjson
+
+from tripos_compiler.plan import Plan
+from tripos_compiler.semantics.selection import under
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.views.benchmark_views import read_plan
+
+_COLUMNS = (
+    "run_id, benchmark, version, plan_digest, roles, identities, compared_role, models, scenarios, status, message,"
+    " asked, reused, failed, cost_usd, started_at, finished_at, json_extract(options, '$.withheld') as withheld,"
+    " json_extract(options, '$.only') as only,"
+    " (select count(*) from main.run_items as listed where listed.run_id = runs.run_id) as items"
+)
+
+_MINE = """from main.{table} as row
+      join (select distinct run_id, scenario, fingerprint, binding from main.run_steps) as step
+        on step.binding = row.binding and step.fingerprint = row.fingerprint and step.scenario = row.scenario
+      semi join main.run_items as item
+        on item.run_id = step.run_id and item.scenario = row.scenario and item.item_id = row.item_id"""
+"""The rows of every run, as `run_rows` has those of one."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run; times are UTC without a zone. What the end of a run tells is `None` while it is `unfinished`."""
+
+    run_id: str
+    benchmark: str
+    version: str
+    plan_digest: str
+    roles: dict[str, tuple[str, ...]]
+    identities: dict[str, str]
+    """Who answered under the name of a model, where that does not say it."""
+    compared_role: str
+    models: tuple[str, ...]
+    scenarios: tuple[str, ...]
+    status: str
+    message: str | None
+    asked: int | None
+    reused: int | None
+    failed: int | None
+    cost_usd: float | None
+    started_at: datetime
+    finished_at: datetime | None
+    withheld: int = 0
+    """The items that the release withholds of those that it would have run over."""
+    items: int = 0
+    """The items that it ran over, a scenario's each."""
+    only: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """The values of axes and arms that it was restricted to."""
+
+    @property
+    def partial(self) -> str | None:
+        """On how many of how many items its figures stand, where a release withholds some."""
+        if not self.withheld:
+            return None
+        return f"on {self.items:,} of {self.items + self.withheld:,} items, {self.withheld:,} withheld by the release"
+
+    @property
+    def answering(self) -> frozenset[str]:
+        """What the replies of its models are named by."""
+        return frozenset(self.identities.get(name, name) for names in self.roles.values() for name in names)
+
+    @property
+    def evaluators(self) -> dict[str, tuple[str, ...]]:
+        """The models of every role but the compared one."""
+        return {role: models for role, models in self.roles.items() if role != self.compared_role}
+
+
+@dataclass(frozen=True)
+class ListedRun:
+    """A run with what it covers, reused results included: samples of the compared role, and scores."""
+
+    run: Run
+    samples: int
+    scores: int
+    scored: int
+
+    @property
+    def scored_share(self) -> float | None:
+        """The share of its scores that have a value; `None` without any score."""
+        return self.scored / self.scores if self.scores else None
+
+    def to_row(self) -> dict[str, Any]:
+        """A flat mapping for a table or JSON; times are UTC in ISO 8601."""
+        run = self.run
+        return {
+            "run_id": run.run_id,
+            "benchmark": run.benchmark,
+            "version": run.version,
+            "models": list(run.models),
+            "samples": self.samples,
+            "scores": self.scores,
+            "scored_share": self.scored_share,
+            "items": run.items,
+            "withheld": run.withheld,
+            "status": run.status,
+            "started_at": run.started_at.isoformat() + "Z",
+            "cost_usd": None if run.cost_usd is None else round(run.cost_usd, 6),
+        }
+
+
+def list_runs(connection: duckdb.DuckDBPyConnection) -> list[ListedRun]:
+    """Every run, newest first, with counts over what is current for it."""
+    runs = {run.run_id: run for run in all_runs(connection)}
+    counts: dict[str, list[int]] = {run_id: [0, 0, 0] for run_id in runs}
+    sampled = f"""select step.run_id, count(*) {_MINE.format(table="samples")}
+      join main.runs as run on run.run_id = step.run_id and run.compared_role = row.role group by all"""
+    for run_id, samples in connection.execute(sampled).fetchall():
+        counts[run_id][0] = samples
+    scored = f"""select step.run_id, count(*), count(*) filter (row.status = 'scored')
+      {_MINE.format(table="scores")} group by all"""
+    for run_id, *both in connection.execute(scored).fetchall():
+        counts[run_id][1:] = both
+    return [ListedRun(run, *counts[run.run_id]) for run in runs.values()]
+
+
+def find_run(connection: duckdb.DuckDBPyConnection, text: str | None = None) -> Run:
+    """The run whose id is `text` or alone begins with it; without `text` the latest.
+
+    Raises `StoreError` W0301 where there is none, or more than one.
+    """
+    runs = all_runs(connection)
+    if not runs:
+        raise StoreError("W0301", "the store has no runs yet", "`tripos run SPEC --model MODEL` makes one")
+    if text is None:
+        return runs[0]
+    exact = [run for run in runs if run.run_id == text]
+    found = exact or [run for run in runs if run.run_id.startswith(text)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(f"`{run.run_id}`" for run in found[:3]) + (", …" if len(found) > 3 else "")
+        raise StoreError("W0301", f"`{text}` could be {len(found)} runs: {names}", "write more of the id")
+    nearest = difflib.get_close_matches(text, [run.run_id for run in runs], n=1, cutoff=0.5)
+    hint = f"did you mean `{nearest[0]}`?" if nearest else f"`tripos list` shows the runs, such as `{runs[0].run_id}`"
+    raise StoreError("W0301", f"no run `{text}`", hint)
+
+
+def find_previous(connection: duckdb.DuckDBPyConnection, run: Run) -> list[str]:
+    """The id of the last run of the same benchmark that began before `run`; none where it is the first."""
+    query = """select run_id from main.runs where benchmark = ? and (started_at, run_id) < (?, ?)
+    order by started_at desc, run_id desc limit 1"""
+    return [run_id for (run_id,) in connection.execute(query, [run.benchmark, run.started_at, run.run_id]).fetchall()]
+
+
+def get_plan(connection: duckdb.DuckDBPyConnection, run: Run) -> Plan:
+    """The plan that `run` was made from. Raises `StoreError` W0104 where it is of a format that we do not know."""
+    # All of it: a result that is not read to its end keeps a connection from its next query.
+    found = connection.execute("select plan from main.runs where run_id = ?", [run.run_id]).fetchall()
+    if not found:
+        raise StoreError("W0301", f"no run `{run.run_id}`")
+    return read_plan(found[0][0], run.run_id, run.benchmark)
+
+
+def get_selected(connection: duckdb.DuckDBPyConnection, run: Run) -> Plan:
+    """The plan of `run` with the treatments that the run selected. Raises as `get_plan` does."""
+    return under(get_plan(connection, run), run.only)
+
+
+def all_runs(connection: duckdb.DuckDBPyConnection) -> list[Run]:
+    """Every run, newest first."""
+    rows = connection.execute(f"select {_COLUMNS} from main.runs order by started_at desc, run_id desc").fetchall()
+    return [_run(row) for row in rows]
+
+
+def _run(row: tuple[Any, ...]) -> Run:
+    run_id, benchmark, version, plan_digest, roles, identities, compared, *rest, withheld, only, items = row
+    models, scenarios, *end = rest
+    filling = {role: tuple(names) for role, names in orjson.loads(roles).items()}
+    by = orjson.loads(identities or "{}")
+    lost = sum(orjson.loads(withheld or "{}").values())
+    told = Run(run_id, benchmark, version, plan_digest, filling, by, compared, tuple(models), tuple(scenarios), *end)
+    selected = {name: tuple(values) for name, values in orjson.loads(only or "{}").items()}
+    return replace(told, withheld=lost, items=items, only=selected)

@@ -1,0 +1,299 @@
+"""Views over the committed parts, in a DuckDB that can read them and nothing else.
+
+A connection is a snapshot: it sees what was committed when it was opened. Schema `main` has the tables
+over all runs; each benchmark has a schema of its own (`benchmark_views`).
+"""
+
+from __future__ import annotations
+
+import atexit
+import weakref
+from collections.abc import Callable, Collection, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+import duckdb
+import orjson
+
+from tripos_compiler.plan import Plan
+from tripos_compiler.semantics.selection import Only, under
+from tripos_warehouse import sql
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.query import sandbox as box
+from tripos_warehouse.query.functions import add_functions
+from tripos_warehouse.store.parts import FORMER
+from tripos_warehouse.store.schemas import RUN_ENDS, RUN_ITEMS, RUN_SLOTS, RUN_STEPS, RUNS, TABLES, Table
+from tripos_warehouse.store.store import FAILED, Store
+from tripos_warehouse.views import kept_views
+from tripos_warehouse.views.benchmark_views import Current, benchmark_views, read_plan
+from tripos_warehouse.views.macros import main_macros
+from tripos_warehouse.views.run_rows import INTERNAL, LATEST, Steps, latest_rows, rows_of_run
+from tripos_warehouse.views.runs import Run, find_run
+
+IMPORTED = "select 1 from main.scores where round is not null limit 1"
+
+
+def connect(store: Store, run_id: str | None = None) -> duckdb.DuckDBPyConnection:
+    """An in-memory DuckDB with views over the store, without access to anything else.
+
+    With `run_id` the schema of that run's benchmark shows exactly that run; every other shows what is
+    current for the latest run of its benchmark. Threads need a cursor each.
+
+    Raises `StoreError`: W0103, W0104 as `Store.files` does, W0301 for a run that the store lacks.
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     connection = connect(Store.open(folder, create=True))
+    ...     connection.sql("select count(*) from scores").fetchall()
+    [(0,)]
+    """
+    return _opened(store, lambda connection: run_id)
+
+
+def connect_run(
+    store: Store, text: str | None = None, plan: Plan | None = None, only: Only = MappingProxyType({})
+) -> tuple[duckdb.DuckDBPyConnection, Run]:
+    """The run whose id is `text` or alone begins with it, and a connection that shows it as `connect` does; without
+    `text` the latest run. With a `plan` it shows what of the run is as that plan has it, and not as its own; with
+    `only` what of it has these values of axes and arms.
+
+    Raises `StoreError` as `connect` and `find_run` do, and W0210 for a plan of another benchmark.
+    """
+    found: list[Run] = []
+
+    def chosen(connection: duckdb.DuckDBPyConnection) -> str:
+        found.append(find_run(connection, text))
+        if plan is not None and plan.benchmark.name != found[0].benchmark:
+            message = f"run `{found[0].run_id}` is of `{found[0].benchmark}`, and the spec of `{plan.benchmark.name}`"
+            raise StoreError("W0210", message, "name a run of that benchmark: `tripos list` shows them")
+        return found[0].run_id
+
+    return _opened(store, chosen, plan=plan, only=only), found[0]
+
+
+def snippet(store: Store) -> list[str]:
+    """The statements that make the views and macros of `connect` in any DuckDB of version 2, with the absolute paths
+    of what is committed now. Raises `StoreError` as `connect` does."""
+    kept: list[kept_views.Kept] = []
+    _opened(store, lambda connection: None, kept).close()
+    return [*kept[0].tables, *kept[0].benchmarks]
+
+
+def _opened(
+    store: Store,
+    choose: Callable[[duckdb.DuckDBPyConnection], str | None],
+    made: list[kept_views.Kept] | None = None,
+    plan: Plan | None = None,
+    only: Only = MappingProxyType({}),
+) -> duckdb.DuckDBPyConnection:
+    """A connection over the tables, with the views of the run that is chosen once the tables are there."""
+    state = kept_views.state_of(store.root)
+    found = store.files()
+    files = tuple(str(path) for paths in found.values() for path in paths)
+    kept = kept_views.read(store.root)
+    connection = box.open_box(files)
+    _open.add(connection)
+    try:
+        add_functions(connection)
+        tables = kept.tables if kept is not None else _tables(connection, store, found)
+        for statement in tables:
+            connection.execute(statement)
+        run_id = choose(connection)
+        values = kept.values if kept is not None else _values(connection)
+        if kept is not None and run_id is None:
+            benchmarks = kept.benchmarks
+        else:
+            imported = bool(connection.execute(IMPORTED).fetchall())
+            benchmarks = tuple(
+                statement
+                for current in _currents(connection, run_id, plan, only)
+                for statement in benchmark_views(current, values.get(current.plan.benchmark.name, {}), imported)
+            )
+        for statement in benchmarks:
+            connection.execute(statement)
+        whole = kept_views.Kept(state, files, tables, benchmarks, values)
+        if kept is None and run_id is None and kept_views.state_of(store.root) == state:
+            kept_views.write(store.root, whole)
+        if made is not None:
+            made.append(whole)
+    except duckdb.Error as error:
+        connection.close()
+        raise StoreError("W0103", f"the store cannot be read: {' '.join(str(error).split())}") from error
+    except BaseException:
+        connection.close()
+        raise
+    return connection
+
+
+def _tables(
+    connection: duckdb.DuckDBPyConnection, store: Store, found: Mapping[str, Sequence[Path]]
+) -> tuple[str, ...]:
+    """The statements that make schema `main`."""
+    outdated = store.outdated(found)
+    statements = [f"create schema if not exists {sql.name(INTERNAL)}"]
+    selects = {}
+    for table in TABLES.values():
+        paths = [str(path) for path in found[table.name]]
+        lost, selects[table.name] = _select(connection, table, paths, table.name in outdated)
+        statements += lost
+    statements.append(_runs_view(selects.pop(RUNS.name), selects.pop(RUN_ENDS.name)))
+    statements += [_listed_view(table, selects.pop(table.name)) for table in (RUN_ITEMS, RUN_STEPS, RUN_SLOTS)]
+    statements += [f"create or replace view main.{table} as {select}" for table, select in selects.items()]
+    return (*statements, *main_macros())
+
+
+def _select(
+    connection: duckdb.DuckDBPyConnection, table: Table, paths: list[str], outdated: bool
+) -> tuple[list[str], str]:
+    """The query for the rows of a table, one a key, and what it needs to have been made before. `outdated`: some of
+    its files lack newer columns."""
+    if not paths:
+        columns = (f"cast(NULL as {sql.type_of(field.type)}) as {sql.name(field.name)}" for field in table.schema)
+        return [], f"select {', '.join(columns)} where false"
+    source = f"read_parquet({sql.texts(paths)}{', union_by_name = true' if outdated else ''})"
+    columns = (_column(field.name, sql.type_of(field.type)) for field in table.schema)
+    if outdated:
+        have = {row[0] for row in connection.execute(f"describe select * from {source}").fetchall()}
+        columns = (_old_column(table, field.name, sql.type_of(field.type), have) for field in table.schema)
+    made, condition = _without_lost(connection, table, source)
+    return made, f"select {', '.join(columns)} from {source} as part {condition}"
+
+
+def _column(name: str, type: str) -> str:
+    # A time with a zone needs pytz in Python and the zone of the session in SQL; ours are UTC without one.
+    return f"make_timestamp(epoch_us(part.{name})) as {name}" if type == "TIMESTAMP" else f"part.{name}"
+
+
+def _old_column(table: Table, name: str, type: str, have: set[str]) -> str:
+    former = FORMER.get((table.name, name))
+    if name not in have:
+        return f"cast({f'part.{former}' if former else 'NULL'} as {type}) as {name}"
+    return _column(name, type) if former is None else f"coalesce(part.{name}, part.{former}) as {name}"
+
+
+def _without_lost(connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> tuple[list[str], str]:
+    """A condition without the rows that another row of their key replaces, and the statement that lists those; empty
+    where there are none.
+
+    The row that did not fail wins, then the one committed last. The places of the others are kept, so
+    that a view over wide rows needs no sort: doubles are few, as only failed units are tried again.
+    """
+    key = ", ".join(table.key)
+    # By hash: of a million keys that takes a tenth of the memory. Two keys of one hash are told apart by `partition`.
+    doubles = f"select hash({key}) as hashed from {source} group by hashed having count(*) > 1"
+    failed_last = f"status = {sql.text(FAILED)}, " if "status" in table.schema.names else ""
+    found = connection.execute(
+        f"""select file_index, file_row_number from (
+          select file_index, file_row_number,
+            row_number() over (partition by {key}
+              order by {failed_last}file_index desc, file_row_number desc) as place
+          from {source} where hash({key}) in ({doubles}))
+        where place > 1 order by all"""
+    ).fetchall()
+    if not found:
+        return [], ""
+    lost = f"{sql.name(INTERNAL)}.{sql.name('lost ' + table.name)}"
+    files, rows = ([row[place] for row in found] for place in (0, 1))
+    made = f"create or replace table {lost} as select unnest({files}) as file_index, unnest({rows}) as file_row_number"
+    return [made], (
+        f"where not exists (from {lost} as lost"
+        " where lost.file_index = part.file_index and lost.file_row_number = part.file_row_number)"
+    )
+
+
+def _runs_view(runs: str, run_ends: str) -> str:
+    ends = ", ".join(f"run_ends.{field.name}" for field in RUN_ENDS.schema if field.name not in ("run_id", "status"))
+    return f"""create or replace view main.runs as
+        select runs.*, coalesce(run_ends.status, 'unfinished') as status, {ends}
+        from ({runs}) as runs left join ({run_ends}) as run_ends using (run_id)"""
+
+
+def _listed_view(table: Table, listed: str) -> str:
+    """Of what a run lists: the same for a run that did all of the same again."""
+    rest = ", ".join(f"listed.{name}" for name in table.schema.names if name != "run_id")
+    return f"""create or replace view main.{table.name} as
+        select runs.run_id, {rest}
+        from ({listed}) as listed join main.runs as runs on runs.items_of = listed.run_id"""
+
+
+def _currents(
+    connection: duckdb.DuckDBPyConnection, run_id: str | None, plan: Plan | None, only: Only
+) -> list[Current]:
+    """What each benchmark's schema shows, by benchmark name: the run `run_id`, as `plan` has it and where `only` says,
+    where it is of that benchmark; else its latest state."""
+    chosen: dict[str, tuple[str, Plan, Collection[str], str]] = {}
+    columns = "run_id, benchmark, plan, fingerprints, compared_role, json_extract(options, '$.only')"
+    for run, benchmark, text, fingerprints, compared, selected in connection.execute(
+        f"""select {columns} from main.runs
+        qualify row_number() over (partition by benchmark order by {LATEST}) = 1"""
+    ).fetchall():
+        own_plan = read_plan(text, run, benchmark)
+        chosen[benchmark] = run, *_selected(own_plan, fingerprints, orjson.loads(selected or "{}")), compared
+    of_run = None
+    if run_id is not None:
+        found = connection.execute(f"select {columns} from main.runs where run_id = ?", [run_id]).fetchone()
+        if found is None:
+            raise StoreError("W0301", f"the store has no run `{run_id}`", "`tripos list` shows the runs")
+        _, of_run, text, fingerprints, compared, selected = found
+        if plan is None:
+            plan = read_plan(text, run_id, of_run)
+        else:
+            fingerprints = plan.fingerprints
+        chosen[of_run] = (run_id, *_selected(plan, fingerprints, {**orjson.loads(selected or "{}"), **only}), compared)
+    shared = _shared(connection, {name: each for name, (_, _, each, _) in chosen.items()})
+    currents = []
+    for name, (run, own_plan, fingerprints, compared) in sorted(chosen.items()):
+        of = Steps(name, frozenset(fingerprints), name in shared, bool(own_plan.made))
+        axes = {axis.name: only[axis.name] for axis in own_plan.axes if axis.name in only}
+        rows = rows_of_run(run, of, axes) if name == of_run else latest_rows(connection, of)
+        currents.append(Current(own_plan, compared, rows))
+    return currents
+
+
+def _selected(plan: Plan, fingerprints: Collection[str], only: Only) -> tuple[Plan, Collection[str]]:
+    """A plan with the treatments that are selected, and what of it is asked for."""
+    selected = under(plan, only)
+    return selected, fingerprints if selected is plan else selected.fingerprints
+
+
+def _shared(connection: duckdb.DuckDBPyConnection, chosen: Mapping[str, Collection[str]]) -> set[str]:
+    """The benchmarks with steps that runs of others have too."""
+    runs = connection.execute("select distinct benchmark, unnest(fingerprints) from main.runs").fetchall()
+    return {
+        name
+        for name, mine in chosen.items()
+        if any(benchmark != name and fingerprint in mine for benchmark, fingerprint in runs)
+    }
+
+
+def _values(connection: duckdb.DuckDBPyConnection) -> dict[str, dict[str, list[str]]]:
+    """By benchmark, the values that the data have in columns that are enumerations: of scenarios, metrics and axes.
+    A plan lists those of today; an item that an earlier one had may have others."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for benchmark, column, value in connection.execute(
+        """
+        with contexts as (select distinct benchmark, scenario, language, context from main.items)
+        select distinct * from (
+          select benchmark, unnest(map_entries(context)).key as column, unnest(map_entries(context)).value as value
+          from contexts
+          union all select benchmark, 'language', language from contexts
+          union all select benchmark, 'scenario', scenario from contexts
+          union all select distinct benchmark, 'scenario', scenario from main.scores
+          union all select distinct benchmark, 'scenario', scenario from main.samples
+          union all select distinct benchmark, 'metric', metric from main.scores
+          union all select distinct benchmark, unnest(map_entries(context)).key, unnest(map_entries(context)).value
+          from main.samples)
+        where value is not null order by all"""
+    ).fetchall():
+        found.setdefault(benchmark, {}).setdefault(column, []).append(value)
+    return found
+
+
+_open: weakref.WeakSet[duckdb.DuckDBPyConnection] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_open() -> None:
+    # A connection with a Python function that outlives the interpreter makes DuckDB complain on stderr.
+    for connection in list(_open):
+        connection.close()
