@@ -48,11 +48,14 @@ def test_a_word_that_is_no_column_has_no_far_fetched_suggestion(quiz: Path, trip
     assert "did you mean" not in tripos("sql", "select correct from quiz.scores").err
 
 
-def test_an_arm_given_to_only_is_called_an_arm(quiz: Path, tripos: Command) -> None:
+def test_an_arm_can_be_chosen_with_only_and_a_value_that_it_has_not_is_named(quiz: Path, tripos: Command) -> None:
     (quiz / "tried.tripos").write_text(UNDER_ARMS, "utf-8")
-    done = tripos("run", "tried.tripos", "--model", "mock/careful", "--only", "tone=warm")
-    assert done.code == 2
-    assert "`tone` is an arm" in done.err
+    done = tripos("run", "tried.tripos", "--model", "mock/careful", "--only", "tone=warm", "--json")
+    assert done.data["calls"]["asked"] == 1
+    wrong = tripos("run", "tried.tripos", "--model", "mock/careful", "--only", "tone=cold")
+    assert wrong.code == 2
+    assert "`cold`" in wrong.err
+    assert "warm" in wrong.err
 
 
 @pytest.mark.parametrize("name", ["openai/gpt-4o-min", "gpt-4o-mini"])
