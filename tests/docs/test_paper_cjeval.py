@@ -211,7 +211,7 @@ def test_of_876_questions_valid_has_no_example_of_the_difficulty() -> None:
     }
     lacking = [row for row in read["test"] if (row["subject"], row["ques_type"]) not in kinds["valid"]]
     assert len(lacking) == 876
-    assert "Of 876 of the real questions" in PAGE.read_text("utf-8")
+    assert "For 876 real questions" in PAGE.read_text("utf-8")
     if read["train"]:
         assert sum((row["subject"], row["ques_type"]) not in kinds["train"] for row in lacking) == 86
 
