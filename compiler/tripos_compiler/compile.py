@@ -22,6 +22,7 @@ from tripos_compiler.lower.declarations import (
 )
 from tripos_compiler.lower.expectations import lower_expectations
 from tripos_compiler.lower.exports import lower_exports
+from tripos_compiler.lower.files import check_origins
 from tripos_compiler.lower.functions import lower_functions
 from tripos_compiler.lower.headlines import lower_headline
 from tripos_compiler.lower.made import made_calls
@@ -99,6 +100,7 @@ def compile_spec(
         lower_trees(program)
         waiting = lower_early_scorers(program)
         lower_datasets(program, memory)
+        check_origins(program)
         lower_scorers(program, waiting)
         lower_allocation(program)
         lower_scenarios(program, memory)

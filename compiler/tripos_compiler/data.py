@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
+
+Origin = Literal["spec", "given", "shipped"]
+"""Where a data file was found: beside the spec, in a folder that was given, or among what ships with a benchmark."""
 
 
 @dataclass(frozen=True)
@@ -17,6 +20,7 @@ class FoundFile:
     captures: Mapping[str, str]
     unpacked: str | None = None
     """The SHA-256 of what a compressed file holds; None of any other."""
+    origin: Origin = "spec"
 
 
 class DataError(Exception):

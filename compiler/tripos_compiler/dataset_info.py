@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from tripos_compiler.data import Origin
 from tripos_compiler.plan import Dataset, Made
 from tripos_compiler.scope import Binding, record_fields
 from tripos_compiler.source import Span
@@ -45,6 +46,8 @@ class LoadedDataset:
     """The rows that say what an earlier row says, which `rows` leaves out."""
     unpacked: Mapping[str, str] = field(default_factory=dict)
     """By path, the SHA-256 of what its compressed files hold."""
+    origin: Origin = "spec"
+    """Where its files were found."""
 
 
 def row_fields(loaded: LoadedDataset, *path: str) -> dict[str, Binding]:

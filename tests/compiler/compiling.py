@@ -19,8 +19,10 @@ def read(path: str) -> str:
 
 
 def compile_file(path: Path, against: Plan | None = None) -> Compilation:
-    """Compiles a file against the data beside it, and an earlier version where one is given."""
-    return compile_spec(path.as_posix(), read, DataFolders(), against=against, releases=StandInReleases())
+    """Compiles a file against the data beside it and in a folder `given`, and an earlier version where one is given."""
+    given = path.parent / "given"
+    data = DataFolders((given,) if given.is_dir() else ())
+    return compile_spec(path.as_posix(), read, data, against=against, releases=StandInReleases())
 
 
 def compile_files(folder: Path, files: dict[str, str], main: str = "spec.tripos") -> Compilation:

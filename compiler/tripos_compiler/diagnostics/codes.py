@@ -108,6 +108,7 @@ CODES: dict[str, str] = {
     "E1008": "shots show what is asked",
     "E1009": "option twice",
     "E1010": "argument never shown",
+    "E1011": "sample rows among given data",
     # R run
     "R0101": "endpoint unreachable",
     "R0102": "key missing or refused",

@@ -66,6 +66,21 @@ def lower_like(program: Program, statement: Statement, name: str) -> LoadedDatas
     return _read(program, statement, fields, dataset, Columns(dataset, path.span, places))
 
 
+def check_origins(program: Program) -> None:
+    """Warn of data sets whose rows ship with the benchmark where those of others were found in folders that were
+    given: the published data lacks a part, and sample rows stand in its place."""
+    given = next((each for each in program.rowsets.values() if each.origin == "given"), None)
+    if given is None:
+        return
+    theirs = bare_name(given.dataset.name)
+    for each in program.rowsets.values():
+        if each.origin == "shipped" and each.span is not None:
+            name, source = bare_name(each.dataset.name), each.dataset.source
+            message = f"the rows of `{name}` ship with the benchmark, and those of `{theirs}` come from a given folder"
+            help_ = f"put `{source}` into the folder of --data, or allow it where sample rows are meant"
+            program.diagnostics.warning("E1011", message, each.span, help=help_)
+
+
 def bare_name(name: str) -> str:
     """What a spec calls a data set that the plan knows as `name`.
 
@@ -108,6 +123,7 @@ def _read(program: Program, statement: Statement, fields: Fields, dataset: Datas
         axes=unsound.axes,
         repeated=read.repeated,
         unpacked={file.path: file.unpacked for file in found if file.unpacked is not None},
+        origin=found[0].origin,
     )
 
 

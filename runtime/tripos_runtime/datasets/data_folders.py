@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from tripos_compiler.data import DataError, FoundFile
+from tripos_compiler.data import DataError, FoundFile, Origin
 from tripos_compiler.diagnostics import nearest
 from tripos_runtime.datasets.formats import document_in, placed_in, rows_in, unpacked_digest
 
@@ -48,7 +48,8 @@ class DataFolders:
         for folder in folders:
             found = _matching(folder, inside.as_posix())
             if found:
-                return [_file(folder, path, captures) for path, captures in found]
+                origin = self._origin(folder, Path(near).parent)
+                return [_file(folder, path, captures, origin) for path, captures in found]
         places = ", ".join(f"`{folder}`" for folder in folders)
         close = next(filter(None, (_nearest(folder, inside) for folder in folders)), None)
         if close is not None:
@@ -66,6 +67,11 @@ class DataFolders:
         if released is not None:
             return (beside, *released, *shipped, *(each for each in self.folders if each not in released))
         return (beside, *self.folders, *shipped)
+
+    def _origin(self, folder: Path, beside: Path) -> Origin:
+        if folder in self.folders:
+            return "given"
+        return "shipped" if folder == beside / SHIPPED and _released(beside) is None else "spec"
 
     def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
         """The raw records of a file. Raises `DataError` with the line where one cannot be read."""
@@ -105,13 +111,13 @@ def _fetch(inside: Path, folder: Path) -> str:
     return f"fetch it: `hf download {owner}/{name} {what} --repo-type dataset --local-dir {into}`"
 
 
-def _file(folder: Path, path: Path, captures: dict[str, str]) -> FoundFile:
+def _file(folder: Path, path: Path, captures: dict[str, str], origin: Origin) -> FoundFile:
     try:
         with path.open("rb") as file:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise DataError(f"cannot read {path}: {error.strerror}", "check its permissions") from error
-    return FoundFile(path.relative_to(folder).as_posix(), str(path), sha256, captures, unpacked_digest(path))
+    return FoundFile(path.relative_to(folder).as_posix(), str(path), sha256, captures, unpacked_digest(path), origin)
 
 
 def _matching(folder: Path, source: str) -> list[tuple[Path, dict[str, str]]]:
