@@ -23,7 +23,7 @@ def main(options: Namespace) -> int:
 
             statements = snippet(store)
             return print_snippet(statements) if options.duckdb is None else write_database(statements, options.duckdb)
-        connection = connect_run(store, options.run)[0] if options.run else connect(store)
+        connection = connect_run(store, options.run, macros=True)[0] if options.run else connect(store)
         if options.query is None:
             from tripos.command.sql_shell import Shell
 

@@ -139,11 +139,16 @@ def axis_columns(plan: Plan) -> list[str]:
 
 
 def benchmark_views(
-    current: Current, values: Mapping[str, Sequence[str]] = MappingProxyType({}), imported: bool = False
+    current: Current,
+    values: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    imported: bool = False,
+    *,
+    macros: bool = True,
 ) -> list[str]:
     """The statements that make the schema: its enumerations, `items`, `slots`, `samples`, `judgements`, `metrics`,
-    `scores`, `columns`, `rationales`, `comparisons`, `conversations`, `turns`, and the macros. `values` are those that
-    the data have in the columns that are enumerations; `imported`: somebody's scores came from outside a run."""
+    `scores`, `columns`, `rationales`, `comparisons`, `conversations`, `turns`, and the `macros`, if wanted. `values`
+    are those that the data have in the columns that are enumerations; `imported`: somebody's scores came from outside
+    a run."""
     plan = current.plan
     schema = sql.name(plan.benchmark.name)
     axes, arms = axis_columns(plan), arm_columns(plan)
@@ -227,12 +232,16 @@ def benchmark_views(
         select {_TURNS.format(context=context("turn", "item.context", arms))}
         from ({rows.rows("turns", "turn_id")}) as turn
         left join main.items as item on {item_key.format("turn")}{join_arms(plan, "turn")}""",
-        *benchmark_macros(
-            plan.benchmark.name,
-            [LANGUAGE, *axes, *arms],
-            types.types,
-            shows_several_times(plan, current.compared_role),
-            arms,
+        *(
+            benchmark_macros(
+                plan.benchmark.name,
+                [LANGUAGE, *axes, *arms],
+                types.types,
+                shows_several_times(plan, current.compared_role),
+                arms,
+            )
+            if macros
+            else ()
         ),
     ]
 

@@ -51,11 +51,17 @@ def connect(store: Store, run_id: str | None = None) -> duckdb.DuckDBPyConnectio
 
 
 def connect_run(
-    store: Store, text: str | None = None, plan: Plan | None = None, only: Only = MappingProxyType({})
+    store: Store,
+    text: str | None = None,
+    plan: Plan | None = None,
+    only: Only = MappingProxyType({}),
+    *,
+    macros: bool = False,
 ) -> tuple[duckdb.DuckDBPyConnection, Run]:
     """The run whose id is `text` or alone begins with it, and a connection that shows it as `connect` does; without
     `text` the latest run. With a `plan` it shows what of the run is as that plan has it, and not as its own; with
-    `only` what of it has these values of axes and arms.
+    `only` what of it has these values of axes and arms. The macros of the benchmarks, for people who write queries, are
+    there where `macros` asks for them: to make them takes as long as many a query.
 
     Raises `StoreError` as `connect` and `find_run` do, and W0210 for a plan of another benchmark.
     """
@@ -68,7 +74,7 @@ def connect_run(
             raise StoreError("W0210", message, "name a run of that benchmark: `tripos list` shows them")
         return found[0].run_id
 
-    return _opened(store, chosen, plan=plan, only=only), found[0]
+    return _opened(store, chosen, plan=plan, only=only, macros=macros), found[0]
 
 
 def snippet(store: Store) -> list[str]:
@@ -85,6 +91,7 @@ def _opened(
     made: list[kept_views.Kept] | None = None,
     plan: Plan | None = None,
     only: Only = MappingProxyType({}),
+    macros: bool = True,
 ) -> duckdb.DuckDBPyConnection:
     """A connection over the tables, with the views of the run that is chosen once the tables are there."""
     state = kept_views.state_of(store.root)
@@ -107,7 +114,9 @@ def _opened(
             benchmarks = tuple(
                 statement
                 for current in _currents(connection, run_id, plan, only)
-                for statement in benchmark_views(current, values.get(current.plan.benchmark.name, {}), imported)
+                for statement in benchmark_views(
+                    current, values.get(current.plan.benchmark.name, {}), imported, macros=macros
+                )
             )
         for statement in benchmarks:
             connection.execute(statement)
@@ -131,10 +140,13 @@ def _tables(
     """The statements that make schema `main`."""
     outdated = store.outdated(found)
     statements = [f"create schema if not exists {sql.name(INTERNAL)}"]
+    sources = {name: _source(paths, name in outdated) for name, paths in found.items() if paths}
+    doubled = _with_doubles(connection, sources)
     selects = {}
     for table in TABLES.values():
-        paths = [str(path) for path in found[table.name]]
-        lost, selects[table.name] = _select(connection, table, paths, table.name in outdated)
+        lost, selects[table.name] = _select(
+            connection, table, sources.get(table.name), table.name in outdated, table.name in doubled
+        )
         statements += lost
     statements.append(_runs_view(selects.pop(RUNS.name), selects.pop(RUN_ENDS.name)))
     statements += [_listed_view(table, selects.pop(table.name)) for table in (RUN_ITEMS, RUN_STEPS, RUN_SLOTS)]
@@ -142,20 +154,24 @@ def _tables(
     return (*statements, *main_macros())
 
 
+def _source(paths: Sequence[Path], outdated: bool) -> str:
+    """What reads the files of a table."""
+    return f"read_parquet({sql.texts([str(path) for path in paths])}{', union_by_name = true' if outdated else ''})"
+
+
 def _select(
-    connection: duckdb.DuckDBPyConnection, table: Table, paths: list[str], outdated: bool
+    connection: duckdb.DuckDBPyConnection, table: Table, source: str | None, outdated: bool, doubled: bool
 ) -> tuple[list[str], str]:
     """The query for the rows of a table, one a key, and what it needs to have been made before. `outdated`: some of
-    its files lack newer columns."""
-    if not paths:
+    its files lack newer columns. `doubled`: rows of it may have one key."""
+    if source is None:
         columns = (f"cast(NULL as {sql.type_of(field.type)}) as {sql.name(field.name)}" for field in table.schema)
         return [], f"select {', '.join(columns)} where false"
-    source = f"read_parquet({sql.texts(paths)}{', union_by_name = true' if outdated else ''})"
     columns = (_column(field.name, sql.type_of(field.type)) for field in table.schema)
     if outdated:
         have = {row[0] for row in connection.execute(f"describe select * from {source}").fetchall()}
         columns = (_old_column(table, field.name, sql.type_of(field.type), have) for field in table.schema)
-    made, condition = _without_lost(connection, table, source)
+    made, condition = _without_lost(connection, table, source) if doubled else ([], "")
     return made, f"select {', '.join(columns)} from {source} as part {condition}"
 
 
@@ -169,6 +185,17 @@ def _old_column(table: Table, name: str, type: str, have: set[str]) -> str:
     if name not in have:
         return f"cast({f'part.{former}' if former else 'NULL'} as {type}) as {name}"
     return _column(name, type) if former is None else f"coalesce(part.{name}, part.{former}) as {name}"
+
+
+def _with_doubles(connection: duckdb.DuckDBPyConnection, sources: Mapping[str, str]) -> set[str]:
+    """The tables in which several rows may have one key, found in one query: each costs more than what it reads."""
+    # By hash: of a million keys that takes a tenth of the memory. Two keys of one hash are told apart afterwards.
+    parts = (
+        f"""select {sql.text(name)} where exists (
+          select 1 from {source} group by hash({", ".join(TABLES[name].key)}) having count(*) > 1)"""
+        for name, source in sources.items()
+    )
+    return {name for (name,) in connection.execute(" union all ".join(parts)).fetchall()} if sources else set()
 
 
 def _without_lost(connection: duckdb.DuckDBPyConnection, table: Table, source: str) -> tuple[list[str], str]:
