@@ -184,6 +184,7 @@ def _states() -> dict[str, list[Any]]:
                 include("expression"),
             ]
             states[outside] = [
+                (AT_THE_TOP, Text, "#pop"),
                 (r"\n", Whitespace, "#pop"),
                 (r"(?=\})", Text, "#pop"),
                 include("spaces"),

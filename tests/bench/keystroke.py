@@ -28,9 +28,9 @@ from lsprotocol import types as lsp
 from pygls.lsp.client import LanguageClient
 from pygls.uris import from_fs_path
 
-from tripos.language_server.reports import Reports
-from tripos.language_server.server import RARELY
-from tripos.language_server.session import Session
+from tripos.lsp.reports import Reports
+from tripos.lsp.server import RARELY
+from tripos.lsp.session import Session
 from tripos_compiler.compile import compile_spec
 from tripos_runtime.datasets.data_folders import DataFolders
 

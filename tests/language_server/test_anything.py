@@ -11,18 +11,12 @@ from lsprotocol.types import Position, Range
 from sample_quiz import QUIZ, SHARED, write
 
 from tests.lengths import sized
-from tripos.language_server.colours import semantic_tokens
-from tripos.language_server.completions import completions
-from tripos.language_server.counts import lenses
-from tripos.language_server.fixes import fixes
-from tripos.language_server.hovers import hover
-from tripos.language_server.layout import formatted
-from tripos.language_server.navigation import definitions, highlights, references
-from tripos.language_server.renaming import Refused, prepare, rename
-from tripos.language_server.reports import Reports
-from tripos.language_server.session import Session
-from tripos.language_server.signatures import signature_help
-from tripos.language_server.structure import folds, symbols, workspace_symbols
+from tripos.lsp.completions import completions
+from tripos.lsp.hovers import hover, lenses, signature_help
+from tripos.lsp.reports import Reports, fixes
+from tripos.lsp.session import Session
+from tripos.lsp.structure import folds, formatted, semantic_tokens, symbols, workspace_symbols
+from tripos.lsp.symbols import Refused, definitions, highlights, prepare, references, rename
 
 SCRAPS = [
     *'{}()[]"|,=<>.#: \n😀学',

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from tests.each import each
-from tripos.language_server.cursor import cursor_at
-from tripos.language_server.expected import expected
-from tripos.language_server.snippets import snippet_of
+from tripos.lsp.completions import snippet_of
+from tripos.lsp.cursor import cursor_at, expected
+from tripos.lsp.session import outline_of
 from tripos_compiler.constructs.signature import Slot
 from tripos_compiler.constructs.table import CONSTRUCTS, Construct
 from tripos_compiler.diagnostics import Diagnostics
@@ -18,7 +18,7 @@ from tripos_compiler.syntax.parse import parse
 def next_at(marked: str) -> list[str]:
     """What may come at the bar: the kinds of slots, and words."""
     before, after = marked.split("|")
-    cursor = cursor_at(before + after, len(before))
+    cursor = cursor_at(outline_of("x", before + after), len(before))
     found: list[str] = []
     for item in expected(cursor):
         found += [item.kind] if isinstance(item, Slot) else item.texts
@@ -43,7 +43,7 @@ def next_at(marked: str) -> list[str]:
 )
 def test_the_block_and_the_statement_are_known(marked: str, place: str, keyword: str) -> None:
     before, after = marked.split("|")
-    cursor = cursor_at(before + after, len(before))
+    cursor = cursor_at(outline_of("x", before + after), len(before))
     assert (cursor.place, cursor.keyword) == (place, keyword)
 
 
@@ -89,12 +89,14 @@ def test_what_may_come_next_follows_from_the_signature(marked: str, wanted: list
     ],
 )
 def test_open_brackets_are_known(marked: str, names: list[str]) -> None:
-    assert [bracket.name for bracket in cursor_at(marked.replace("|", ""), marked.index("|")).brackets] == names
+    assert [
+        bracket.name for bracket in cursor_at(outline_of("x", marked.replace("|", "")), marked.index("|")).brackets
+    ] == names
 
 
 def test_an_argument_is_known_by_its_number_and_name() -> None:
     text = "measure m = f(1, (2, 3), n: "
-    [bracket] = cursor_at(text, len(text)).brackets
+    [bracket] = cursor_at(outline_of("x", text), len(text)).brackets
     assert (bracket.commas, bracket.label) == (2, "n")
 
 
@@ -115,7 +117,7 @@ def test_an_argument_is_known_by_its_number_and_name() -> None:
 def test_strings_and_their_placeholders_are_known(marked: str, in_string: bool, in_hole: bool) -> None:
     lead = "scenario s {\n  ask a by b {\n    "
     before, after = marked.split("|")
-    cursor = cursor_at(lead + before + after, len(lead + before))
+    cursor = cursor_at(outline_of("x", lead + before + after), len(lead + before))
     assert (cursor.string is not None, cursor.hole is not None) == (in_string, in_hole)
 
 

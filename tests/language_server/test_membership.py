@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tripos.language_server.data import KeptData
-from tripos.language_server.session import Session
+from tripos.lsp.documents import KeptData
+from tripos.lsp.session import Session
 from tripos_compiler.data import DataError
 from tripos_runtime.datasets.data_folders import DataFolders
 

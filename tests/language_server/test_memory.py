@@ -11,10 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.lengths import sized
-from tripos.language_server.checking import Benchmark
-from tripos.language_server.documents import Documents
-from tripos.language_server.outline import outline_of
-from tripos.language_server.symbols import Place, place_of
+from tripos.lsp.benchmarks import Benchmark
+from tripos.lsp.documents import Documents
+from tripos.lsp.session import Place, outline_of, place_of
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics import Diagnostic
 from tripos_compiler.source import Span

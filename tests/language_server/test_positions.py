@@ -12,8 +12,7 @@ from lsprotocol.types import (
     TextDocumentContentChangeWholeDocument,
 )
 
-from tripos.language_server.documents import Document, Documents
-from tripos.language_server.positions import Encoding, Lines
+from tripos.lsp.documents import Document, Documents, Encoding, Lines
 
 ENCODINGS: list[Encoding] = ["utf-8", "utf-16", "utf-32"]
 TEXTS = st.text(st.sampled_from("ab 学é😀\n\r\u2028\x0c\x85"), max_size=30)

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tripos.language_server.renaming import Refused, edited, rename
-from tripos.language_server.session import Session
-from tripos.language_server.symbols import Place, place_of
+from tripos.lsp.session import Place, Session, place_of
+from tripos.lsp.symbols import Refused, edited, rename
 
 CASES = Path(__file__).parents[1] / "cases"
 SPECS = [

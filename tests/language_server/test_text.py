@@ -7,7 +7,7 @@ from pathlib import Path
 from lsprotocol import types as lsp
 from talking import Editor, applied, position
 
-from tripos.language_server.colours import LEGEND
+from tripos.lsp.structure import LEGEND
 from tripos_compiler.formatting import format_text
 
 OPTIONS = lsp.FormattingOptions(tab_size=2, insert_spaces=True)

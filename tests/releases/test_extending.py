@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
-from tripos.language_server.checking import Benchmark
-from tripos.language_server.documents import Documents
+from tripos.lsp.benchmarks import Benchmark
+from tripos.lsp.documents import Documents
 from tripos.project import find_spec
 from tripos.releases.places import pack
 from tripos.releases.verifying import verify

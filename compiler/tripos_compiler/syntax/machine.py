@@ -76,6 +76,12 @@ class Machine:
         value = self._values[-1] if self._values else None
         return value.kind if isinstance(value, Token) else None
 
+    def extend(self, kind: str, end: int) -> None:
+        """Let the token that was taken last reach to a place, where it is of that kind and nothing was read from it."""
+        value = self._values[-1] if self._values else None
+        if isinstance(value, Token) and value.kind == kind:
+            self._values[-1] = value._replace(end=max(value.end, end))
+
     def takes(self, kind: str) -> bool:
         """Whether a token of that kind can stand here."""
         return kind in self._tables.states[self._states[-1]]

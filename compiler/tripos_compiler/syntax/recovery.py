@@ -74,7 +74,7 @@ def _read(start: str, tokens: Iterable[Token], report: Report) -> Branch | None:
     diagnostics = report.diagnostics
     machine = Machine(tables(), start)
     skipping = False
-    depth = 0
+    depth = lost = 0
     last: Token | None = None
     for token in tokens:
         if skipping:
@@ -83,8 +83,10 @@ def _read(start: str, tokens: Iterable[Token], report: Report) -> Branch | None:
                 opens = token.kind in OPENERS and token.start not in report.unclosed
                 depth = max(0, depth + opens - (token.kind in CLOSERS))
                 lose(diagnostics, token)
+                lost = token.end
                 continue
             skipping = False
+            machine.extend(BROKEN, lost)
         if not machine.feed(token):
             _report(machine, token, last, report)
             if start == "hole":
@@ -95,10 +97,15 @@ def _read(start: str, tokens: Iterable[Token], report: Report) -> Branch | None:
                 return None
             skipping = True
             depth = 0
+            ends = token.kind in BOUNDARIES
+            lost = last.end if ends and last is not None else token.end
             # Where a line ends in an operator, the next was meant to go on: it is part of the mistake.
-            if token.kind in BOUNDARIES and not (token.kind == "_NL" and last is not None and last.kind in OPERATORS):
+            if ends and not (token.kind == "_NL" and last is not None and last.kind in OPERATORS):
+                machine.extend(BROKEN, lost)
                 skipping = not machine.feed(token)
         last = token
+    if skipping:
+        machine.extend(BROKEN, lost)
     whole = machine.finish()
     if whole is None:
         end = last or Token(END, "", 0, 0)
@@ -106,6 +113,7 @@ def _read(start: str, tokens: Iterable[Token], report: Report) -> Branch | None:
         if start == "hole":
             return None
         if _recover(machine, end, diagnostics):
+            machine.extend(BROKEN, end.end)
             whole = machine.finish()
         if whole is None:
             diagnostics.lost_files = True
@@ -114,7 +122,7 @@ def _read(start: str, tokens: Iterable[Token], report: Report) -> Branch | None:
 
 def _recover(machine: Machine, token: Token, diagnostics: Diagnostics) -> bool:
     """Pops to a state that takes a broken statement, and feeds one. What follows a block on its line is taken for a
-    statement of its own; else the way back would lead into the block."""
+    statement of its own; else the way back would lead into the block. `_read` extends it to all that is left out."""
     start = token.start
     if machine.top == "_RBRACE":
         machine.feed(Token("_NL", "\n", start, start))

@@ -166,7 +166,8 @@ Syntax = (
 
 @dataclass(frozen=True)
 class Entry(Node):
-    """One statement. A `broken` one was reported by the parser: its head is gone, and it means nothing."""
+    """One statement. A `broken` one was reported by the parser: it has no elements and means nothing; its span says
+    where it stands."""
 
     elements: tuple[Syntax, ...]
     block: Block | None = None

@@ -20,20 +20,14 @@ from pygls.protocol import LanguageServerProtocol, lsp_method
 from pygls.uris import to_fs_path
 
 from tripos import __version__
-from tripos.language_server.checking import MOST_CHARS
-from tripos.language_server.colours import LEGEND, semantic_tokens
-from tripos.language_server.completions import completions
-from tripos.language_server.counts import lenses
-from tripos.language_server.fixes import fixes
-from tripos.language_server.hovers import hover
-from tripos.language_server.layout import formatted
-from tripos.language_server.navigation import definitions, highlights, references
-from tripos.language_server.positions import Encoding
-from tripos.language_server.renaming import Refused, prepare, rename
-from tripos.language_server.reports import Reports
-from tripos.language_server.session import Session, View
-from tripos.language_server.signatures import signature_help
-from tripos.language_server.structure import folds, symbols, workspace_symbols
+from tripos.lsp.benchmarks import MOST_CHARS
+from tripos.lsp.completions import completions
+from tripos.lsp.documents import Encoding
+from tripos.lsp.hovers import hover, lenses, signature_help
+from tripos.lsp.reports import Reports, fixes
+from tripos.lsp.session import Session, View
+from tripos.lsp.structure import LEGEND, folds, formatted, semantic_tokens, symbols, workspace_symbols
+from tripos.lsp.symbols import Refused, definitions, highlights, prepare, references, rename
 
 DELAY_S = 0.005
 """So long no further change must come before mistakes are looked for."""

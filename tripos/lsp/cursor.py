@@ -1,0 +1,385 @@
+"""The place of a cursor in the recovered tree of a spec, and what may come next there.
+
+The tree tells which blocks a place is in and which statement it belongs to, whether or not that could be read. The
+tokens of that statement, by the lexer of the compiler, tell what stands before the place.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from tripos.lsp.session import Outline
+from tripos_compiler.constructs.signature import NAME_SLOTS, STRING_SLOTS, Item, Maybe, Slot, Word
+from tripos_compiler.constructs.table import FILE, Construct, constructs_in
+from tripos_compiler.highlighting import RECORD
+from tripos_compiler.syntax.brackets import CLOSERS, OPENERS
+from tripos_compiler.syntax.machine import Token
+from tripos_compiler.syntax.recovery import OPERATORS
+from tripos_compiler.syntax.tokens import raw_tokens
+from tripos_compiler.syntax.tree import Block
+
+WORD = re.compile(r"\w*\Z")
+REST = re.compile(r"\w*")
+PAIRS = {"(": ")", "[": "]"}
+ROUND = frozenset(OPENERS) - {"_LBRACE"}
+JOINING = OPERATORS | {"ARROW", "_DOTS", "_DOT", "_COLON", "_QUESTION", "_LANGLE"}
+"""The tokens that join what stands before them and after them to one element of a head."""
+ALONE = ("EQUALS", "ARROW")
+"""The tokens that are elements of a head by themselves."""
+STRINGS = {"STRING": (1, 1), "UNCLOSED_STRING": (1, 0), "TEXT": (3, 3), "UNCLOSED_TEXT": (3, 0)}
+"""The tokens of strings, with the lengths of their quotes before and after."""
+MEASURED = ("measure", "expect")
+"""The statements whose expressions are made of aggregates."""
+NEW_NAMES = ("ALIAS", "NAME")
+"""Slots that take a new name, for which nothing can be proposed."""
+
+
+@dataclass
+class Element:
+    """One element of a head, as far as its tokens tell: `open` where it needs something after it, `alone` where it is
+    a sign such as `=`."""
+
+    tokens: list[Token] = field(default_factory=list)
+    open: bool = False
+    alone: bool = False
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """An open bracket: `name` stands right before it, `commas` counts the arguments that are complete, `label` is the
+    name before a colon that the current argument is given by."""
+
+    sign: str
+    start: int
+    name: str = ""
+    commas: int = 0
+    label: str = ""
+
+
+@dataclass(frozen=True)
+class Cursor:
+    """A place in a spec. `word` is the beginning of a word that was typed there, `start` where it begins.
+
+    `place` is the kind of block that it is in. In the head of a statement, which begins at `head`, `before` are the
+    tokens up to here; `head` is None where a statement may begin. In a string `string` is where its text begins; in a
+    placeholder `hole` is where that begins.
+    """
+
+    offset: int
+    start: int
+    word: str
+    place: str
+    before: tuple[Token, ...] = ()
+    head: int | None = None
+    string: int | None = None
+    hole: int | None = None
+    owners: tuple[tuple[Token, ...], ...] = ()
+    """The heads of the statements whose blocks it is in, the outermost first."""
+    row: str | None = None
+    """In a row of a table the row up to here."""
+
+    @property
+    def keyword(self) -> str:
+        """The first word of the statement."""
+        return self.before[0].text if self.before and self.hole is None else ""
+
+    @property
+    def brackets(self) -> tuple[Bracket, ...]:
+        """The brackets that are open here, the outermost first."""
+        return _brackets(self.before)
+
+    @property
+    def elements(self) -> list[Element]:
+        """The elements of the head up to here, outside of brackets; the last may be open."""
+        return _elements(self.before, _words_of(candidates(self)))
+
+
+def cursor_at(outline: Outline, offset: int) -> Cursor:
+    """The place of an offset.
+
+    >>> from tripos.lsp.session import outline_of
+    >>> at = cursor_at(outline_of("x", "scenario s {\\n  ask a by jud"), 27)
+    >>> at.place, at.keyword, at.word
+    ('scenario', 'ask', 'jud')
+    """
+    text = outline.source.text
+    start = word_at(text, offset)[0]
+    within = _within(text, outline.block, start)
+    tokens = list(_tokens(text, within.begin, start))
+    last = tokens[-1] if tokens else None
+    cursor = Cursor(offset, start, text[start:offset], within.place, owners=within.owners)
+    if "#" in text[last.end if last is not None else within.begin : start].rpartition("\n")[2]:
+        return Cursor(offset, start, cursor.word, "comment")
+    if not within.heads or not _goes_on(tokens, within):
+        return cursor
+    *outer, own = _braces(tokens)
+    if outer:  # in the braces of a type
+        cursor = replace(cursor, place=RECORD, owners=(*within.owners, *outer))
+    if not own:
+        return cursor
+    row = text[own[0].start : start] if own[0].text.startswith("|") else None
+    cursor = replace(cursor, head=own[0].start, before=own, row=row)
+    quotes = STRINGS.get(own[-1].kind)
+    return cursor if quotes is None else _in_string(text, cursor, own[-1], *quotes)
+
+
+def word_at(text: str, offset: int) -> tuple[int, str]:
+    """The word around a place and where it begins; an empty one where there is none."""
+    before, after = WORD.search(text, 0, offset), REST.match(text, offset)
+    start = offset if before is None else before.start()
+    return start, text[start : offset if after is None else after.end()]
+
+
+@dataclass(frozen=True)
+class _Within:
+    """The block that a place is in. `begin` is where the last statement before the place begins, or the block, `end`
+    where that ends; `heads` says that it is a statement, `listed` that it takes a list with commas."""
+
+    place: str
+    owners: tuple[tuple[Token, ...], ...]
+    begin: int
+    end: int
+    heads: bool = False
+    listed: bool = False
+
+
+def _within(text: str, block: Block, start: int) -> _Within:
+    place, begin = FILE, 0
+    owners: tuple[tuple[Token, ...], ...] = ()
+    while True:
+        line = next((line for line in reversed(block.lines) if line.span.start < start), None)
+        if line is None:
+            return _Within(place, owners, begin, begin)
+        before = [entry for entry in line.entries if entry.span.start < start]
+        first, entry = before[0], before[-1]
+        word = next(_tokens(text, first.span.start, first.span.start + 1), None)
+        constructs = constructs_in(place).get(word.text, []) if word is not None else []
+        listed = any(each.shape.takes_list for each in constructs) and not any(each.block for each in before[:-1])
+        head = first.span.start if listed else entry.span.start
+        if entry.block is None or not _holds(text, entry.block, start):
+            return _Within(place, owners, head, entry.span.end, heads=True, listed=listed)
+        block, begin = entry.block, entry.block.span.start + 1
+        [own] = _braces(_tokens(text, head, begin - 1))[:1]
+        owners = (*owners, own)
+        place = _body_of(place, own)
+
+
+def _holds(text: str, block: Block, start: int) -> bool:
+    """Whether a place is in a block. One that was never closed ends where the parser closed it."""
+    low, high = block.span.start, block.span.end
+    if low < start < high:
+        return True
+    inner = block.lines[-1].span.end if block.lines else low + 1
+    return start == high and (inner == high or text[high - 1] not in "}｝")
+
+
+def _tokens(text: str, begin: int, end: int) -> Iterator[Token]:
+    """The tokens of the compiler that begin in a stretch. The last may reach beyond its end."""
+    for token in _placed(text[begin:], begin):
+        if token.start >= end:
+            return
+        yield token
+
+
+def _placed(text: str, begin: int) -> Iterator[Token]:
+    for token in raw_tokens(text):
+        yield token._replace(start=token.start + begin, end=token.end + begin)
+
+
+def _goes_on(tokens: Sequence[Token], within: _Within) -> bool:
+    """Whether the head of a statement goes on in the tokens that follow what the parser read as it."""
+    last: Token | None = None
+    for index, token in enumerate(tokens):
+        if token.start >= within.end and token.kind in ("_NL", "_COMMA", "_RBRACE"):
+            listed = within.listed and (token.kind == "_COMMA" or (last is not None and last.kind == "_COMMA"))
+            meant = token.kind == "_NL" and last is not None and last.kind in OPERATORS
+            if token.kind == "_RBRACE" or not (listed or meant or _brackets(tokens[:index])):
+                return False
+        if token.kind != "_NL":
+            last = token
+    return True
+
+
+def _braces(tokens: Iterable[Token]) -> list[tuple[Token, ...]]:
+    """The tokens of a head and, for every brace that is open in it, those of the entry that is being written there."""
+    levels: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.kind == "_LBRACE":
+            levels.append([])
+        elif token.kind == "_RBRACE" and len(levels) > 1:
+            levels.pop()
+        elif len(levels) > 1 and token.kind in ("_NL", "_COMMA") and not _brackets(levels[-1]):
+            levels[-1] = []
+        elif token.kind != "_NL":
+            levels[-1].append(token)
+    return [tuple(level) for level in levels]
+
+
+def _in_string(text: str, cursor: Cursor, string: Token, opening: int, closing: int) -> Cursor:
+    """The place as one in a string where it is between the quotes, and in a placeholder where it is in one."""
+    begin = string.start + opening
+    if not begin <= cursor.start <= cursor.offset <= string.end - closing:
+        return cursor
+    cursor = replace(cursor, string=begin, before=cursor.before[:-1])
+    opened = text.rfind("{{", begin, cursor.start)
+    if opened < 0 or text.rfind("}}", begin, cursor.start) >= opened:
+        return cursor
+    hole = opened + 2
+    written = text[hole : cursor.start]
+    written = written.replace('\\"', ' "') if opening == 1 else written
+    before = tuple(token for token in _placed(written, hole) if token.kind != "_NL")
+    return replace(cursor, hole=hole, before=before)
+
+
+def _words_of(constructs: Iterable[Construct]) -> frozenset[str]:
+    """The further words of statements, which may be operators elsewhere."""
+    return frozenset(word for each in constructs for word in each.signature.split() if word in ("in", "and", "or"))
+
+
+def _brackets(before: Sequence[Token]) -> tuple[Bracket, ...]:
+    found: list[Bracket] = []
+    last: Token | None = None
+    for token in before:
+        if token.kind in ROUND:
+            named = token.kind in ("_CALL", "_INDEX") and last is not None and last.kind == "NAME"
+            found.append(Bracket(token.text, token.start, last.text if last is not None and named else ""))
+        elif found and token.kind in CLOSERS and PAIRS[found[-1].sign] == token.text:
+            found.pop()
+        elif found and token.kind == "_COMMA":
+            found[-1] = replace(found[-1], commas=found[-1].commas + 1, label="")
+        elif found and token.kind == "_COLON" and last is not None:
+            found[-1] = replace(found[-1], label=last.text)
+        last = token
+    return tuple(found)
+
+
+def _elements(before: Sequence[Token], words: frozenset[str]) -> list[Element]:
+    """The elements of a head: a new one begins where two things stand side by side with nothing that joins them."""
+    found: list[Element] = []
+    depth = generics = 0
+    last: Token | None = None
+    for token in before:
+        if token.kind == "_COMMA" and depth == 0:
+            last = None
+            continue
+        closes_type = token.kind == "GT" and generics > 0
+        joins = token.kind in JOINING and token.text not in words
+        alone = token.kind in ALONE and depth == 0
+        touching = token.kind in ("_CALL", "_INDEX")
+        new = not found or last is None or found[-1].alone or alone
+        if new or not (depth or found[-1].open or (joins and token.kind != "NOT") or touching):
+            found.append(Element(alone=alone))
+        element = found[-1]
+        element.tokens.append(token)
+        generics += (token.kind == "_LANGLE") - closes_type
+        depth += (token.kind in ROUND) - (token.kind in CLOSERS)
+        needs = joins and token.kind != "_QUESTION" and not closes_type
+        element.open = depth > 0 or (needs and not alone)
+        last = token
+    return found
+
+
+# --- what may come next ---
+
+
+def candidates(cursor: Cursor) -> list[Construct]:
+    """The constructs that the statement at a place may be."""
+    return _candidates(cursor.place, cursor.keyword)
+
+
+def _candidates(place: str, keyword: str) -> list[Construct]:
+    table = constructs_in(place)
+    return table.get(keyword) or table.get("", [])
+
+
+def _body_of(place: str, head: Sequence[Token]) -> str:
+    """The kind of block that a statement opens, by the signature that its head fits."""
+    constructs = _candidates(place, head[0].text if head else "")
+    opening = [each for each in constructs if each.shape.block != "none"]
+    elements = _elements(head, _words_of(constructs))
+    fitting = [each for each in opening if any(True for _ in _next(each.shape.items, elements))]
+    chosen = next(iter(fitting or opening[-1:]), None)
+    return (chosen.body if chosen is not None else None) or RECORD
+
+
+def expected(cursor: Cursor) -> list[Word | Slot]:
+    """The words and slots that may stand at a place in a head; where an element was begun and is not over, the slots
+    that it may fill.
+
+    >>> from tripos.lsp.session import outline_of
+    >>> cursor = cursor_at(outline_of("x", "scenario s {\\n  ask a by "), 24)
+    >>> [item.kind for item in expected(cursor) if isinstance(item, Slot)]
+    ['ROLE']
+    """
+    elements = cursor.elements
+    begun = bool(elements) and elements[-1].open
+    found: dict[Word | Slot, None] = {}
+    for construct in candidates(cursor):
+        items = _next(construct.shape.items, elements[:-1] if begun else elements)
+        found.update(dict.fromkeys(item for item in items if item is not None))
+    return [item for item in found if isinstance(item, Slot) or not begun]
+
+
+def _next(items: Sequence[Item], elements: Sequence[Element]) -> Iterator[Word | Slot | None]:
+    """The items that may follow elements that fit a signature; None where it is complete."""
+    if not items:
+        if not elements:
+            yield None
+        return
+    head, rest = items[0], items[1:]
+    match head:
+        case Maybe(items=inner):
+            yield from _next((*inner, *rest), elements)
+            yield from _next(rest, elements)
+        case Slot(kind="LABELS") if elements:
+            taken = _labels(elements)
+            if taken == len(elements) or (not taken and _is_name(elements[0]) and len(elements) == 1):
+                yield head
+            if taken:
+                yield from _next(rest, elements[taken:])
+        case Slot(many=True) if elements:
+            if _fits(head, elements[0]):
+                yield from _next((head, *rest), elements[1:])
+                yield from _next(rest, elements[1:])
+        case Word() | Slot():
+            if not elements:
+                yield head
+            elif _fits(head, elements[0]):
+                yield from _next(rest, elements[1:])
+
+
+def _labels(elements: Sequence[Element]) -> int:
+    """How many elements at the start are strings, each with or without a language before it."""
+    index = 0
+    while index < len(elements):
+        if _is_string(elements[index]):
+            index += 1
+        elif _is_name(elements[index]) and index + 1 < len(elements) and _is_string(elements[index + 1]):
+            index += 2
+        else:
+            break
+    return index
+
+
+def _fits(item: Word | Slot, element: Element) -> bool:
+    first = element.tokens[0]
+    if isinstance(item, Word):
+        return len(element.tokens) == 1 and first.text in item.texts
+    if item.kind in NAME_SLOTS:
+        return _is_name(element)
+    if item.kind in STRING_SLOTS:
+        return _is_string(element)
+    if item.kind in ("COUNT", "NUMBER"):
+        return first.kind == "NUMBER"
+    return not element.alone
+
+
+def _is_name(element: Element) -> bool:
+    first = element.tokens[0]
+    return len(element.tokens) == 1 and not _is_string(element) and first.kind != "NUMBER" and not element.alone
+
+
+def _is_string(element: Element) -> bool:
+    return element.tokens[0].kind in STRINGS

@@ -1,0 +1,315 @@
+"""The documents that are open in the editor, and the text of any spec file: theirs first, then what is on disk."""
+
+from __future__ import annotations
+
+import os
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
+
+from lsprotocol.types import Position, Range, TextDocumentContentChangeEvent, TextDocumentContentChangePartial
+from pygls.uris import from_fs_path, to_fs_path
+
+from tripos_compiler.data import DataError, FoundFile
+from tripos_runtime.datasets.data_folders import DataFolders
+
+Encoding = Literal["utf-8", "utf-16", "utf-32"]
+
+LINE_BREAK = re.compile(r"\r\n|\n|\r")
+"""What ends a line in the protocol; nothing else does, whatever Unicode says of it."""
+
+
+class Lines:
+    """The lines of a text.
+
+    >>> lines = Lines("a = 1\\n# 😀 b", "utf-16")
+    >>> lines.position(9).character, lines.offset(Position(1, 4))
+    (4, 9)
+    """
+
+    def __init__(self, text: str, encoding: Encoding) -> None:
+        self.text = text
+        self.encoding = encoding
+
+    @cached_property
+    def starts(self) -> list[int]:
+        """Where each line begins, in code points."""
+        return [0, *(found.end() for found in LINE_BREAK.finditer(self.text))]
+
+    @cached_property
+    def _plain(self) -> bool:
+        return self.encoding == "utf-32" or self.text.isascii()
+
+    def end(self, line: int) -> int:
+        """Where a line ends, before its line break."""
+        if line + 1 >= len(self.starts):
+            return len(self.text)
+        end = self.starts[line + 1]
+        return end - 2 if self.text[end - 2 : end] == "\r\n" else end - 1
+
+    def units(self, start: int, end: int) -> int:
+        """How many units a stretch of one line takes."""
+        if self._plain:
+            return end - start
+        text = self.text[start:end]
+        if text.isascii():
+            return len(text)
+        if self.encoding == "utf-8":
+            return len(text.encode("utf-8", "surrogatepass"))
+        return len(text.encode("utf-16-le", "surrogatepass")) // 2
+
+    def position(self, offset: int) -> Position:
+        """The position of a code point; past the end it is the end."""
+        offset = max(0, min(offset, len(self.text)))
+        line = bisect_right(self.starts, offset) - 1
+        return Position(line, self.units(self.starts[line], min(offset, self.end(line))))
+
+    def range(self, start: int, end: int) -> Range:
+        """The range of a stretch."""
+        return Range(self.position(start), self.position(end))
+
+    def offset(self, position: Position) -> int:
+        """The code point at a position. Past the end of a line it is that end, inside of a character its start."""
+        if position.line >= len(self.starts):
+            return len(self.text)
+        start, end = self.starts[position.line], self.end(position.line)
+        if self._plain or self.text[start:end].isascii():
+            return min(start + position.character, end)
+        left = position.character
+        for offset in range(start, end):
+            left -= self._size(self.text[offset])
+            if left < 0:
+                return offset
+        return end
+
+    def _size(self, char: str) -> int:
+        code = ord(char)
+        if self.encoding == "utf-8":
+            return 1 if code < 0x80 else 2 if code < 0x800 else 3 if code < 0x10000 else 4
+        return 2 if code > 0xFFFF else 1
+
+
+Stamp = tuple[int, int, int] | None
+"""What tells that a file or folder is the one that was read; None where there was none."""
+MOST_BYTES = 64 * 1024 * 1024
+"""The rows of larger files are read again each time rather than kept."""
+
+
+class KeptData:
+    """What `folders` find and read, kept. The same object for as long as the data is the same: `renewed` gives another
+    once it is not, which begins with what has not changed."""
+
+    def __init__(self, folders: DataFolders) -> None:
+        self.folders = folders
+        self._stamps: dict[Path, Stamp] = {}
+        self._names: dict[Path, tuple[str, ...]] = {}
+        """What the folders hold that were looked into: saving a file beside touches a folder, and changes nothing."""
+        self._found: dict[tuple[str, str], list[FoundFile] | DataError] = {}
+        self._rows: dict[Path, list[dict[str, Any]] | DataError] = {}
+        self._documents: dict[Path, Any] = {}
+
+    def find(self, source: str, near: str) -> list[FoundFile]:
+        """The files that `source` means. Raises `DataError`."""
+        key = (source, Path(near).parent.as_posix())
+        if key not in self._found:
+            for folder in (Path(near).parent, *self.folders.folders):
+                self._note_folder(folder)
+                self._note_folder((folder / source).parent)
+            try:
+                self._found[key] = self.folders.find(source, near)
+            except DataError as error:
+                self._found[key] = error
+        found = self._found[key]
+        if isinstance(found, DataError):
+            raise found.with_traceback(None)
+        for file in found:
+            self._note(Path(file.location))
+        return found
+
+    def rows(self, file: FoundFile) -> Iterator[dict[str, Any]]:
+        """The raw records of a file. Raises `DataError`."""
+        path = Path(file.location)
+        stamp = self._note(path)
+        if stamp is not None and stamp[1] > MOST_BYTES:
+            yield from self.folders.rows(file)
+            return
+        if path not in self._rows:
+            try:
+                self._rows[path] = list(self.folders.rows(file))
+            except DataError as error:
+                self._rows[path] = error
+        kept = self._rows[path]
+        if isinstance(kept, DataError):
+            raise kept.with_traceback(None)
+        yield from kept
+
+    def document(self, file: FoundFile) -> Any:
+        """What a JSON or YAML file says. Raises `DataError`."""
+        path = Path(file.location)
+        self._note(path)
+        if path not in self._documents:
+            try:
+                self._documents[path] = self.folders.document(file)
+            except DataError as error:
+                self._documents[path] = error
+        kept = self._documents[path]
+        if isinstance(kept, DataError):
+            raise kept.with_traceback(None)
+        return kept
+
+    def placed(self, file: FoundFile) -> Any:
+        """What a JSON or YAML file says, with the lines of its texts; not kept, for it is asked of broken files alone.
+        Raises `DataError`."""
+        return self.folders.placed(file)
+
+    def renewed(self) -> KeptData:
+        """This reader where every file and folder that it looked at is as it was; else one that looks again."""
+        now = {path: stamp for path, old in self._stamps.items() if (stamp := _stamp(path)) != old}
+        gone = {path for path in now if path not in self._names or _names(path) != self._names[path]}
+        if not gone:
+            self._stamps.update(now)
+            return self
+        other = KeptData(self.folders)
+        for kept, target in ((self._rows, other._rows), (self._documents, other._documents)):
+            target.update({path: what for path, what in kept.items() if path not in gone})
+        other._stamps.update({path: self._stamps[path] for path in (*other._rows, *other._documents)})
+        return other
+
+    def _note(self, path: Path) -> Stamp:
+        if path not in self._stamps:
+            self._stamps[path] = _stamp(path)
+        return self._stamps[path]
+
+    def _note_folder(self, path: Path) -> None:
+        if path not in self._stamps:
+            self._note(path)
+            self._names[path] = _names(path)
+
+
+def _names(path: Path) -> tuple[str, ...]:
+    try:
+        with os.scandir(path) as entries:
+            return tuple(sorted(entry.name for entry in entries))
+    except (OSError, ValueError):
+        return ()
+
+
+def _stamp(path: Path) -> Stamp:
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+SUFFIX = ".tripos"
+
+
+@dataclass(frozen=True)
+class Document:
+    """One version of an open document. `path` is what the compiler calls it."""
+
+    uri: str
+    path: str
+    text: str
+    version: int
+    encoding: Encoding
+
+    @cached_property
+    def lines(self) -> Lines:
+        """Its lines."""
+        return Lines(self.text, self.encoding)
+
+    def changed(self, changes: Iterable[TextDocumentContentChangeEvent]) -> str:
+        """The text after changes, each of which counts on the text that the one before it left."""
+        text, lines = self.text, self.lines
+        for change in changes:
+            if isinstance(change, TextDocumentContentChangePartial):
+                start, end = lines.offset(change.range.start), lines.offset(change.range.end)
+                text = text[:start] + change.text + text[max(start, end) :]
+            else:
+                text = change.text
+            lines = Lines(text, self.encoding)
+        return text
+
+
+@dataclass(frozen=True)
+class _OnDisk:
+    stamp: tuple[int, int]
+    text: str
+
+
+class Documents:
+    """Every open document, by URI and by path, and the files beside them."""
+
+    def __init__(self, encoding: Encoding = "utf-16") -> None:
+        self.encoding = encoding
+        self.home = Path.cwd().as_posix()
+        """The folder that documents without a file are taken to lie in."""
+        self._open: dict[str, Document] = {}
+        self._paths: dict[str, str] = {}
+        self._disk: dict[str, _OnDisk] = {}
+
+    def __iter__(self) -> Iterator[Document]:
+        return iter(self._open.values())
+
+    def path_of(self, uri: str) -> str:
+        """What the compiler calls a document. One that was never saved has a place in the home folder; one that is
+        neither keeps its URI for a name."""
+        parts = urlsplit(uri)
+        found = to_fs_path(uri) if parts.scheme == "file" else None
+        if parts.scheme == "untitled":
+            found = str(Path(self.home, unquote(parts.path)))
+        return Path(os.path.normpath(found)).as_posix() if found is not None else uri
+
+    def uri_of(self, path: str) -> str:
+        """The URI of a file: as the editor writes it where it is open."""
+        return self._paths.get(path) or from_fs_path(path) or path
+
+    def put(self, uri: str, text: str, version: int) -> Document:
+        """Opens a document, or gives it another text."""
+        document = Document(uri, self.path_of(uri), text, version, self.encoding)
+        self._open[uri] = document
+        self._paths[document.path] = uri
+        return document
+
+    def remove(self, uri: str) -> Document | None:
+        """Closes a document."""
+        document = self._open.pop(uri, None)
+        if document is not None and self._paths.get(document.path) == uri:
+            del self._paths[document.path]
+        return document
+
+    def find(self, uri: str) -> Document | None:
+        """An open document."""
+        return self._open.get(uri)
+
+    def at(self, path: str) -> Document | None:
+        """The open document of that path."""
+        uri = self._paths.get(path)
+        return self._open.get(uri) if uri is not None else None
+
+    def read(self, path: str) -> str:
+        """The text of a file as it is now, the same object as long as it is the same. Raises `OSError` or
+        `UnicodeDecodeError`."""
+        document = self.at(path)
+        if document is not None:
+            return document.text
+        found = Path(path).stat()
+        stamp = (found.st_mtime_ns, found.st_size)
+        known = self._disk.get(path)
+        if known is None or known.stamp != stamp:
+            known = self._disk[path] = _OnDisk(stamp, Path(path).read_bytes().decode("utf-8"))
+        return known.text
+
+    def find_text(self, path: str) -> str | None:
+        """The text of a file, None where it cannot be read."""
+        try:
+            return self.read(path)
+        except (OSError, ValueError):
+            return None

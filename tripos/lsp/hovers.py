@@ -1,0 +1,300 @@
+"""Hover: what stands at a place."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Iterator
+
+from lsprotocol.types import (
+    CodeLens,
+    Command,
+    Hover,
+    MarkupContent,
+    MarkupKind,
+    ParameterInformation,
+    Position,
+    SignatureHelp,
+    SignatureInformation,
+)
+
+from tripos.lsp.cursor import MEASURED, Bracket, Cursor, candidates, cursor_at, word_at
+from tripos.lsp.names import Names
+from tripos.lsp.session import View, name_of, text_of
+from tripos.lsp.symbols import Named, named_at, symbol_at, symbols_in
+from tripos_compiler.constructs.signature import Statement
+from tripos_compiler.constructs.table import Construct, constructs_in
+from tripos_compiler.index import Index, Symbol
+from tripos_compiler.plan import CallCount, Plan
+from tripos_compiler.semantics.aggregates import AGGREGATES, AggregateFunction
+from tripos_compiler.semantics.library import FUNCTIONS, Function
+
+TYPES = {
+    "text": "any text",
+    "integer": "a whole number; a range such as `1..5` is one between its ends",
+    "number": "a number",
+    "bool": "`true` or `false`",
+    "dialogue": "turns, each with a speaker and a text",
+    "path": "a way from the root of a tree to one of its leaves",
+    "choice": "one of several names: `choice(yes, no)`",
+    "list": "any number of values of one type: `list<text>`",
+    "set": "different values of one type: `set<text>`",
+}
+
+
+def code(text: str) -> str:
+    """A block of a spec."""
+    return f"```tripos\n{text}\n```"
+
+
+def of_construct(constructs: Iterable[Construct]) -> str:
+    """The signatures of constructs that begin with one word, and what each is."""
+    return "\n\n".join(f"{code(each.shape.shown)}\n{each.summary}" for each in constructs)
+
+
+def of_function(function: Function) -> str:
+    """The signature of a function and its documentation, with its examples."""
+    return f"{code(function.shown)}\n{documentation(function)}"
+
+
+def documentation(function: Function) -> str:
+    """The documentation of a function, with its examples."""
+    lines: list[str] = []
+    inside = False
+    for line in (inspect.getdoc(function.python) or "").split("\n"):
+        starts = line.startswith(">>>")
+        if starts and not inside:
+            lines.append("```python")
+        elif inside and not line:
+            lines.append("```")
+        inside = starts or (inside and bool(line))
+        lines.append(line)
+    return "\n".join([*lines, "```"] if inside else lines)
+
+
+def of_aggregate(function: AggregateFunction) -> str:
+    """The signature of an aggregate, what it gives, and where its formula is from."""
+    source = f"\n\n{function.source}" if function.source else ""
+    across = " across ROLE" if function.needs_across else ""
+    return f"{code(function.shown + across)}\n{function.summary}{source}"
+
+
+def of_name(name: str, *, measured: bool) -> str | None:
+    """What is known of a function by its name: in a measure aggregates come first. None where there is none."""
+    if measured and name in AGGREGATES:
+        return of_aggregate(AGGREGATES[name])
+    if name in FUNCTIONS:
+        return of_function(FUNCTIONS[name])
+    return of_aggregate(AGGREGATES[name]) if name in AGGREGATES else None
+
+
+OPENING, CLOSING = "([<{", ")]>}"
+
+
+def signature_help(view: View, position: Position) -> SignatureHelp | None:
+    """The signature of the innermost call around a position that is known."""
+    cursor = cursor_at(view.outline, view.offset(position))
+    for bracket in reversed(cursor.brackets):
+        if bracket.sign == "(" and bracket.name:
+            found = _signature(view, bracket, measured=cursor.keyword in MEASURED)
+            if found is not None:
+                label, text = found
+                return _signature_help(label, text, bracket)
+    return None
+
+
+def _signature(view: View, bracket: Bracket, *, measured: bool) -> tuple[str, str] | None:
+    """How what is called is written, and what it gives."""
+    name = bracket.name
+    if name in AGGREGATES and (measured or name not in FUNCTIONS):
+        return AGGREGATES[name].shown, AGGREGATES[name].summary
+    for symbol in Names(view).symbols:
+        if symbol.kind in ("scorer", "function") and symbol.name == name and "(" in symbol.detail:
+            return symbol.detail, ""
+    if name in FUNCTIONS:
+        return FUNCTIONS[name].shown, documentation(FUNCTIONS[name])
+    return None
+
+
+def _signature_help(label: str, text: str, bracket: Bracket) -> SignatureHelp:
+    parameters = list(parameters_in(label))
+    names = [each.partition(":")[0].rstrip("…") for each in parameters]
+    active = names.index(bracket.label) if bracket.label in names else bracket.commas
+    if parameters and active >= len(parameters) and parameters[-1].partition(":")[0].endswith("…"):
+        active = len(parameters) - 1
+    signature = SignatureInformation(
+        label,
+        documentation=MarkupContent(MarkupKind.Markdown, text) if text else None,
+        parameters=[ParameterInformation(each) for each in parameters],
+        active_parameter=active if active < len(parameters) else None,
+    )
+    return SignatureHelp([signature], active_signature=0, active_parameter=signature.active_parameter)
+
+
+def parameters_in(signature: str) -> Iterator[str]:
+    """The parameters of a signature as they are written in it.
+
+    >>> list(parameters_in("near(a: list<{ x text, y text }>, b: choice(p, q)) -> number"))
+    ['a: list<{ x text, y text }>', 'b: choice(p, q)']
+    """
+    depth, begin = 0, 0
+    for index, char in enumerate(signature):
+        if char in CLOSING and signature[index - 1 : index + 1] != "->":
+            depth -= 1
+            if depth == 0:
+                last = signature[begin:index].strip()
+                if last:
+                    yield last
+                return
+        elif char in OPENING:
+            depth += 1
+            begin = index + 1 if depth == 1 else begin
+        elif char == "," and depth == 1:
+            yield signature[begin:index].strip()
+            begin = index + 1
+
+
+def counted(plan: Plan, scenario: str) -> str:
+    """The contexts and items of a scenario, and its calls for one model in every role."""
+    found = next((each for each in plan.scenarios if each.name == scenario), None)
+    if found is None:
+        return ""
+    parts = [_number(found.cells, "context"), _number(found.row_count, "item")]
+    calls = [each for each in plan.calls if each.scenario == scenario]
+    for role in dict.fromkeys(each.role for each in calls):
+        parts.append(f"{role}: {_span([each for each in calls if each.role == role])}")
+    return " · ".join(parts)
+
+
+def _span(calls: list[CallCount]) -> str:
+    least, most = sum(each.least for each in calls), sum(each.most for each in calls)
+    return _number(most, "call") if least == most else f"{least:,} to {_number(most, 'call')}"
+
+
+def _number(count: int, noun: str) -> str:
+    return f"{count:,} {noun if count == 1 else noun + 's'}"
+
+
+def lenses(view: View) -> list[CodeLens]:
+    """What every scenario of a document asks, where a benchmark that it is part of compiles."""
+    plan = next((each.plan for each in view.compilations if each.plan is not None), None)
+    if plan is None:
+        return []
+    found: list[CodeLens] = []
+    for statement in view.outline.statements:
+        name = name_of(statement)
+        text = counted(plan, name.text) if statement.construct == "scenario" and name is not None else ""
+        if text:
+            place = view.range(statement.head.start, statement.head.end)
+            found.append(CodeLens(place, command=Command(text, "")))
+    return found
+
+
+SHOWN = 40
+"""So many values or fields are listed."""
+
+
+def hover(view: View, position: Position) -> Hover | None:
+    """What stands at a position: a name with its type and what it is, or a word of the language."""
+    offset = view.offset(position)
+    start, word = word_at(view.text, offset)
+    text = (_name(view, offset) or _word(view, start, word)) if word else None
+    return Hover(MarkupContent(MarkupKind.Markdown, text), view.range(start, start + len(word))) if text else None
+
+
+# --- names ---
+
+
+def _name(view: View, offset: int) -> str | None:
+    for named in named_at(view, offset):
+        index = named.checked.compilation.index
+        symbol = symbol_at(index, named.declared)
+        type_ = index.types.get(named.span, "")
+        own = text_of(named.span).rpartition(".")[2].strip('"')
+        if own != symbol.name:  # what a step or field has behind its dot
+            return f"{code(f'{own}: {type_}' if type_ else own)}\nof {symbol.kind} `{symbol.name}`"
+        statement = _statement(view, symbol)
+        parts = [code(_heading(symbol, statement, type_)), *_details(view, named, symbol, statement)]
+        return "\n\n".join(part for part in parts if part)
+    return None
+
+
+def _statement(view: View, symbol: Symbol) -> Statement | None:
+    """The statement that declares a symbol."""
+    path = symbol.span.source.path
+    return view.session.outline(path).declared_at(symbol.span.start)
+
+
+def _heading(symbol: Symbol, statement: Statement | None, type_: str) -> str:
+    """How it is declared, on a line, and its type where that does not say it."""
+    if statement is None or symbol.kind in ("value", "group"):
+        shown = type_ or (symbol.detail if symbol.kind in ("parameter", "field") else "")
+        return f"{symbol.kind} {symbol.name}" + (f": {shown}" if shown else "")
+    head = " ".join(text_of(statement.head).split())
+    kind = "" if head.startswith((symbol.kind, statement.construct, "dataset", "score")) else f"{symbol.kind} "
+    shown = type_ or (symbol.detail if symbol.kind in ("let", "ask", "retrieve", "field") else "")
+    return f"{kind}{head}" + (f"  # {shown}" if shown and shown not in head else "")
+
+
+def _details(view: View, named: Named, symbol: Symbol, statement: Statement | None) -> list[str]:
+    """What else is worth knowing of a symbol, by its kind."""
+    index = named.checked.compilation.index
+    owner = f"in {symbol.owner.replace(' ', ' `', 1)}`" if symbol.owner else ""
+    match symbol.kind:
+        case "axis" | "arm":
+            return [_values(index, f"{symbol.kind} {symbol.name}")]
+        case "value":
+            return [symbol.detail, owner]
+        case "role":
+            kinds = {"compared": "its models are compared", "panel": "each of its models grades everything"}
+            return [text for word, text in kinds.items() if statement is not None and statement.has(word)]
+        case "scenario":
+            plan = named.checked.compilation.plan
+            return [counted(plan, symbol.name)] if plan is not None else []
+        case "dataset" if statement is not None:
+            return [_listed([(text_of(each.head), "") for each in statement.of("field")])]
+        case "metric" if statement is not None:
+            asks = [text.value for each in statement.of("asks") for _, text in each.labels()]
+            return [f"scale {symbol.detail}" if symbol.detail else "", *asks[:1], owner]
+        case "field":
+            secret = statement is not None and statement.has("secret")
+            told = "secret: it never reaches the compared role" if secret else ""
+            return [told, _values(index, f"axis {symbol.detail}"), owner]
+        case "scorer" | "function" | "tree" | "measure":
+            return [f"`{symbol.detail}`" if symbol.detail else "", owner]
+    return [owner]
+
+
+def _values(index: Index, owner: str) -> str:
+    return _listed([(each.name, each.detail) for each in symbols_in(index, owner) if each.kind == "value"])
+
+
+def _listed(rows: list[tuple[str, str]]) -> str:
+    lines = [f"- `{name}`{'  ' + detail if detail else ''}" for name, detail in rows[:SHOWN]]
+    if len(rows) > SHOWN:
+        lines.append(f"- and {len(rows) - SHOWN} more")
+    return "\n".join(lines)
+
+
+# --- words ---
+
+
+def _word(view: View, start: int, word: str) -> str | None:
+    cursor = cursor_at(view.outline, start)
+    if cursor.place == "comment" or (cursor.string is not None and cursor.hole is None):
+        return None
+    if cursor.hole is None and cursor.head is None:
+        return of_construct(constructs_in(cursor.place).get(word, [])) or None
+    if view.text.startswith("(", start + len(word)):
+        return of_name(word, measured=cursor.keyword in MEASURED)
+    return _in_head(cursor, word)
+
+
+def _in_head(cursor: Cursor, word: str) -> str | None:
+    """A further word of a statement, or a type."""
+    fitting = [each for each in candidates(cursor) if word in each.signature.replace("|", " ").split()]
+    bracketed = [each for each in candidates(cursor) if f"[{word}" in each.signature]
+    if fitting or bracketed:
+        return of_construct(dict.fromkeys([*fitting, *bracketed]))
+    if word in TYPES:
+        return f"{code(word)}\n{TYPES[word]}"
+    return None

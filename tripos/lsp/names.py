@@ -1,0 +1,267 @@
+"""Names that are declared in the benchmarks of a document, as proposals for a place that takes one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from lsprotocol.types import CompletionItemKind as Kind
+
+from tripos.lsp.cursor import PAIRS, Cursor
+from tripos.lsp.documents import SUFFIX
+from tripos.lsp.session import View, every, place_of
+from tripos_compiler.compile import Compilation
+from tripos_compiler.index import Symbol
+from tripos_compiler.plan import FIXED, ChoiceType, Type
+from tripos_compiler.scope import Binding
+from tripos_compiler.syntax.machine import Token
+from tripos_compiler.syntax.tree import Name
+
+STAND_IN = "a_name_that_is_typed"
+"""Stands where something is missing, so that the statement is one and the compiler says what is in scope."""
+
+
+def scope_at(view: View, cursor: Cursor) -> Mapping[str, Binding]:
+    """The bindings that an expression can name there; empty where no expression can stand. A step that comes later is
+    not among them.
+
+    Results of the view's benchmarks may be of another text afterwards.
+    """
+    for compilation in view.compilations:
+        found = _recorded(compilation, view.path, cursor.start, cursor.offset)
+        if found is not None:
+            return found
+    text = _completed(view.text, cursor)
+    for each in view.checked:
+        found = _recorded(each.benchmark.supposing(view.path, text), view.path, cursor.start, cursor.start)
+        if found is not None:
+            return found
+    return {}
+
+
+def _recorded(compilation: Compilation, path: str, start: int, end: int) -> Mapping[str, Binding] | None:
+    found = [
+        (span, scope)
+        for span, scope in compilation.index.scopes
+        if span.source.path == path and span.start <= start and end <= span.end
+    ]
+    if not found:
+        return None
+    _, scope = min(found, key=lambda pair: pair[0].high - pair[0].low)
+    return {name: binding for name, binding in scope.items() if not _is_later(binding, path, start)}
+
+
+def _is_later(binding: Binding, path: str, offset: int) -> bool:
+    span = binding.span
+    return span is not None and span.source.path == path and span.start > offset and len(binding.path) == 1
+
+
+def _completed(text: str, cursor: Cursor) -> str:
+    """The text with a name at the cursor, and what is open before it closed."""
+    rest = text[cursor.offset :]
+    closers = ""
+    for bracket in reversed(cursor.brackets):
+        sign = PAIRS[bracket.sign]
+        if not rest.lstrip().startswith(sign):
+            closers += sign
+    if cursor.hole is not None:
+        line = rest.split('"')[0]
+        closers += "" if "}}" in line.split("{{")[0] else " }}"
+    return text[: cursor.start] + STAND_IN + closers + rest
+
+
+def chain_before(tokens: Sequence[Token]) -> list[str]:
+    """The names of `a.b.` that a list of tokens ends with, without the last dot; empty where it ends with none.
+
+    >>> from tripos_compiler.syntax.tokens import raw_tokens
+    >>> chain_before(list(raw_tokens("measure m = mean(a.b.")))
+    ['a', 'b']
+    """
+    names: list[str] = []
+    index = len(tokens) - 1
+    while index >= 1 and tokens[index].text == "." and _is_name(tokens[index - 1]):
+        names.insert(0, tokens[index - 1].text)
+        index -= 2
+    return names
+
+
+def name_ending(tokens: Sequence[Token]) -> list[str]:
+    """The dotted name that a list of tokens ends with."""
+    if not tokens or not _is_name(tokens[-1]):
+        return []
+    return [*chain_before(tokens[:-1]), tokens[-1].text]
+
+
+def _is_name(token: Token) -> bool:
+    return token.text[:1].isalpha() or token.text[:1] == "_"
+
+
+def find_binding(scope: Mapping[str, Binding], names: Sequence[str]) -> Binding | None:
+    """What a dotted name means."""
+    found: Binding | None = None
+    for name in names:
+        found = (scope if found is None else fields_of(found)).get(name)
+        if found is None:
+            return None
+    return found
+
+
+def fields_of(binding: Binding) -> Mapping[str, Binding]:
+    """What stands behind the dot of a name."""
+    record = binding.type
+    if binding.fields or record is None or record.kind != "record":
+        return binding.fields
+    return {name: Binding((*binding.path, name), of) for name, of in record.fields.items()}
+
+
+def choice_of(type_: Type | None) -> ChoiceType | None:
+    """The choice that a type is, or that may be missing, or that a list or set holds."""
+    while type_ is not None and type_.kind in ("optional", "list", "set"):
+        type_ = type_.of
+    return type_ if type_ is not None and type_.kind == "choice" else None
+
+
+DATA = (".jsonl", ".json", ".csv", ".parquet", ".arrow", ".feather", ".yaml", ".yml", ".py")
+MOST = 500
+"""So many files of a folder are proposed."""
+
+
+def paths_at(view: View, cursor: Cursor) -> tuple[int, Iterator[Proposal]]:
+    """The files that may be named in a string, and where the last part of their path begins."""
+    assert cursor.string is not None
+    typed = view.text[cursor.string : cursor.offset]
+    begin = cursor.string + typed.rfind("/") + 1
+    words = [token.text for token in cursor.before]
+    if not view.session.is_spec(view.path) or "\n" in typed:
+        return begin, iter(())
+    folder = typed.rpartition("/")[0]
+    if words[:1] == ["use"]:
+        return begin, _paths_below([Path(view.path).parent], folder, (SUFFIX,))
+    if words[-1:] == ["from"] and cursor.keyword in ("dataset", "tree", "function", "scorer"):
+        data = [folder for each in view.checked for folder in each.benchmark.data_folders]
+        return begin, _paths_below([Path(view.path).parent, *data], folder, DATA)
+    return begin, iter(())
+
+
+def _paths_below(roots: list[Path], inside: str, suffixes: tuple[str, ...]) -> Iterator[Proposal]:
+    for root in dict.fromkeys(roots):
+        try:
+            with os.scandir(root / inside) as entries:
+                found = sorted(entries, key=lambda entry: entry.name)
+        except (OSError, ValueError):
+            continue
+        for entry in found[:MOST]:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir():
+                yield Proposal(f"{entry.name}/", Kind.Folder)
+            elif entry.name.endswith(suffixes):
+                yield Proposal(entry.name, Kind.File)
+
+
+KINDS = {
+    "role": Kind.Class,
+    "axis": Kind.Enum,
+    "arm": Kind.Enum,
+    "value": Kind.EnumMember,
+    "group": Kind.Enum,
+    "dataset": Kind.Struct,
+    "tree": Kind.Struct,
+    "scenario": Kind.Module,
+    "scorer": Kind.Function,
+    "function": Kind.Function,
+    "metric": Kind.Property,
+    "field": Kind.Field,
+    "parameter": Kind.Variable,
+}
+"""How an editor shows a declared name; any other kind is a variable."""
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Something that may be typed: `text` instead of the label, or `snippet` where the editor knows snippets."""
+
+    label: str
+    kind: Kind
+    detail: str = ""
+    documentation: str = ""
+    snippet: str | None = None
+    text: str = ""
+
+
+class Names:
+    """The declared names of the benchmarks that a document is part of."""
+
+    def __init__(self, view: View) -> None:
+        self.view = view
+        self.symbols = sorted(
+            (symbol for compilation in view.compilations for symbol in compilation.index.symbols.values()),
+            key=lambda symbol: place_of(symbol.span),
+        )
+
+    def of(self, *kinds: str, owner: str | None = None) -> Iterator[Proposal]:
+        """The names of some kinds; of `dataset` and `measure` those at the top of a file unless an owner is given."""
+        for symbol in self.symbols:
+            top = owner is None and (symbol.kind not in ("dataset", "measure") or not symbol.owner)
+            if symbol.kind in kinds and (top or symbol.owner == owner):
+                yield _proposed(symbol)
+
+    def axes(self) -> Iterator[Proposal]:
+        """Every axis, that of the languages too."""
+        yield from self.of("axis")
+        yield Proposal("language", Kind.Enum, "the languages of the benchmark")
+
+    def dimensions(self) -> Iterator[Proposal]:
+        """What a measure can go by."""
+        yield from self.axes()
+        yield from self.of("arm")
+        yield from (Proposal(name, Kind.Enum) for name in FIXED)
+
+    def datasets(self, cursor: Cursor) -> Iterator[Proposal]:
+        """The data sets that can be named at a place: those of its scenario, and those at the top of a file."""
+        scenario = scenario_around(cursor)
+        if scenario is not None:
+            yield from self.of("dataset", owner=f"scenario {scenario}")
+        yield from self.of("dataset")
+
+    def steps(self, cursor: Cursor) -> Iterator[Proposal]:
+        """The steps of the scenario around a place; of every scenario elsewhere."""
+        scenario = scenario_around(cursor)
+        yield from self.of("ask", "converse", "retrieve", owner=f"scenario {scenario}" if scenario else None)
+
+    def values(self, of: str) -> Iterator[Proposal]:
+        """The values of an axis, an arm, or of what else a slice can fix."""
+        yield from self.of("value", owner=f"axis {of}")
+        yield from self.of("value", owner=f"arm {of}")
+        if of in ("scenario", "metric", "dimension"):
+            yield from self.of(of)
+        if of == "language":
+            yield from (Proposal(code, Kind.EnumMember) for code in self.languages())
+
+    def languages(self) -> list[str]:
+        """The languages of the benchmarks, as far as they say."""
+        found: dict[str, None] = {}
+        for each in self.view.checked:
+            for statement in every(self.view.session.outline(each.benchmark.main).statements):
+                if statement.construct == "languages":
+                    found.update({name.text: None for name in statement.many("languages") if isinstance(name, Name)})
+        return list(found)
+
+
+def scenario_around(cursor: Cursor) -> str | None:
+    """The name of the scenario that a place is in."""
+    for owner in cursor.owners:
+        if owner[0].text == "scenario":
+            return owner[1].text if len(owner) > 1 else None
+    return None
+
+
+def detail_of(symbol: Symbol) -> str:
+    """What a symbol is, in a few words."""
+    return symbol.detail or f"{symbol.kind} of {symbol.owner}" if symbol.owner else symbol.detail or symbol.kind
+
+
+def _proposed(symbol: Symbol) -> Proposal:
+    return Proposal(symbol.name, KINDS.get(symbol.kind, Kind.Variable), detail_of(symbol))
