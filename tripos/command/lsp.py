@@ -14,7 +14,7 @@ def main(options: Namespace) -> int:
     """Serves one editor until it is done. Raises `Failure` where the server is not installed."""
     if importlib.util.find_spec("pygls") is None:
         raise Failure("R0206", "the language server is not installed", "pip install 'tripos[lsp]'")
-    from tripos.lsp.server import serve
+    from tripos.lsp import serve
 
     logging.getLogger("pygls").setLevel(logging.CRITICAL)  # the server says what went wrong in lines of its own
     stdin, stdout = sys.stdin.buffer, sys.stdout.buffer

@@ -1,1 +1,6 @@
-"""The language server: what editors ask of specs, over the Language Server Protocol. `server.py` starts it."""
+"""The language server, which editors speak with over standard input and output.
+
+`serve` speaks with one client until it says goodbye or is gone.
+"""
+
+from tripos.lsp.server import serve as serve

@@ -1,4 +1,4 @@
-"""Benchmarks while they are edited: compiled again where a text or data that they read is another, and only then."""
+"""Benchmarks while they are edited: the files of each, and its compilation, renewed where a text or data changed."""
 
 from __future__ import annotations
 
@@ -42,6 +42,8 @@ MOST_FOLDERS = 20_000
 """So many folders are searched for them."""
 ROOTS = (NAME, ".git", ".hg")
 """What lies in the topmost folder of a project."""
+MOST_CHARS = 1_000_000
+"""Specs that are longer, in all their files, are not compiled while they are edited."""
 
 
 @dataclass(frozen=True)
@@ -172,10 +174,6 @@ def _entries(folder: str) -> list[os.DirEntry[str]]:
             return sorted(entries, key=lambda entry: entry.name)
     except OSError:
         return []
-
-
-MOST_CHARS = 1_000_000
-"""Specs that are longer, in all their files, are not compiled while they are edited."""
 
 
 class TooLong(Exception):

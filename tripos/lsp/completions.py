@@ -1,4 +1,4 @@
-"""Completion: what may be typed at a place, by the kind of block and of slot that it is in."""
+"""Completion: proposals for a place, by the kind of block and of slot that it is in, and inside expressions."""
 
 from __future__ import annotations
 
@@ -38,6 +38,10 @@ from tripos_compiler.semantics.library import FUNCTIONS, shown
 
 COMPARING = ("EQ", "NE", "IN", "NOT_IN")
 """The tokens after which the values of a choice are likely."""
+FILLINGS = {"VERSION": "1.0.0", "COUNT": "1", "NUMBER": "0", "RANGE": "1..5", "TYPE": "text", "LANGUAGES": "en"}
+"""What stands in a slot until it is typed over; in any other its own name."""
+LANGUAGES = ("en", "zh", "es", "fr", "de", "ar", "hi", "ja", "ko", "pt", "ru")
+EXPRESSIONS = frozenset({"COND", "FILTER", "VALUE", "CALL"})
 
 
 def expression(view: View, cursor: Cursor) -> Iterator[Proposal]:
@@ -154,10 +158,6 @@ def _argument_words(names: Names, bracket: Bracket, *, measured: bool) -> Iterat
         yield from _choice_values(names, choice) if choice is not None else ()
 
 
-FILLINGS = {"VERSION": "1.0.0", "COUNT": "1", "NUMBER": "0", "RANGE": "1..5", "TYPE": "text", "LANGUAGES": "en"}
-"""What stands in a slot until it is typed over; in any other its own name."""
-
-
 def snippet_of(construct: Construct) -> str:
     """A statement with a place to fill for every slot that it must have.
 
@@ -183,10 +183,6 @@ def _parts(items: Sequence[Item], numbers: count[int]) -> list[str]:
             case Maybe():
                 pass
     return parts
-
-
-LANGUAGES = ("en", "zh", "es", "fr", "de", "ar", "hi", "ja", "ko", "pt", "ru")
-EXPRESSIONS = frozenset({"COND", "FILTER", "VALUE", "CALL"})
 
 
 def completions(view: View, position: Position, *, snippets: bool, spaced: bool = False) -> list[CompletionItem]:

@@ -6,22 +6,21 @@ tokens of that statement, by the lexer of the compiler, tell what stands before 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from tripos.lsp.documents import word_at
 from tripos.lsp.session import Outline
 from tripos_compiler.constructs.signature import NAME_SLOTS, STRING_SLOTS, Item, Maybe, Slot, Word
 from tripos_compiler.constructs.table import FILE, Construct, constructs_in
 from tripos_compiler.highlighting import RECORD
+from tripos_compiler.source import Span
 from tripos_compiler.syntax.brackets import CLOSERS, OPENERS
 from tripos_compiler.syntax.machine import Token
 from tripos_compiler.syntax.recovery import OPERATORS
 from tripos_compiler.syntax.tokens import raw_tokens
-from tripos_compiler.syntax.tree import Block
+from tripos_compiler.syntax.tree import Block, Line
 
-WORD = re.compile(r"\w*\Z")
-REST = re.compile(r"\w*")
 PAIRS = {"(": ")", "[": "]"}
 ROUND = frozenset(OPENERS) - {"_LBRACE"}
 JOINING = OPERATORS | {"ARROW", "_DOTS", "_DOT", "_COLON", "_QUESTION", "_LANGLE"}
@@ -32,8 +31,6 @@ STRINGS = {"STRING": (1, 1), "UNCLOSED_STRING": (1, 0), "TEXT": (3, 3), "UNCLOSE
 """The tokens of strings, with the lengths of their quotes before and after."""
 MEASURED = ("measure", "expect")
 """The statements whose expressions are made of aggregates."""
-NEW_NAMES = ("ALIAS", "NAME")
-"""Slots that take a new name, for which nothing can be proposed."""
 
 
 @dataclass
@@ -119,23 +116,17 @@ def cursor_at(outline: Outline, offset: int) -> Cursor:
         cursor = replace(cursor, place=RECORD, owners=(*within.owners, *outer))
     if not own:
         return cursor
-    row = text[own[0].start : start] if own[0].text.startswith("|") else None
-    cursor = replace(cursor, head=own[0].start, before=own, row=row)
+    if own[0].text.startswith("|"):
+        return replace(cursor, row=text[own[0].start : start])
+    cursor = replace(cursor, head=own[0].start, before=own)
     quotes = STRINGS.get(own[-1].kind)
     return cursor if quotes is None else _in_string(text, cursor, own[-1], *quotes)
-
-
-def word_at(text: str, offset: int) -> tuple[int, str]:
-    """The word around a place and where it begins; an empty one where there is none."""
-    before, after = WORD.search(text, 0, offset), REST.match(text, offset)
-    start = offset if before is None else before.start()
-    return start, text[start : offset if after is None else after.end()]
 
 
 @dataclass(frozen=True)
 class _Within:
     """The block that a place is in. `begin` is where the last statement before the place begins, or the block, `end`
-    where that ends; `heads` says that it is a statement, `listed` that it takes a list with commas."""
+    where that ends. A statement `heads`; it is `listed` where it takes a list with commas."""
 
     place: str
     owners: tuple[tuple[Token, ...], ...]
@@ -143,27 +134,46 @@ class _Within:
     end: int
     heads: bool = False
     listed: bool = False
+    broken: bool = False
 
 
 def _within(text: str, block: Block, start: int) -> _Within:
     place, begin = FILE, 0
     owners: tuple[tuple[Token, ...], ...] = ()
     while True:
-        line = next((line for line in reversed(block.lines) if line.span.start < start), None)
-        if line is None:
+        lines = [line for line in block.lines if line.span.start < start]
+        if not lines:
             return _Within(place, owners, begin, begin)
-        before = [entry for entry in line.entries if entry.span.start < start]
-        first, entry = before[0], before[-1]
-        word = next(_tokens(text, first.span.start, first.span.start + 1), None)
-        constructs = constructs_in(place).get(word.text, []) if word is not None else []
+        before = [entry for entry in lines[-1].entries if entry.span.start < start]
+        entry = before[-1]
+        constructs = constructs_in(place).get(_first(text, before[0].span), [])
         listed = any(each.shape.takes_list for each in constructs) and not any(each.block for each in before[:-1])
-        head = first.span.start if listed else entry.span.start
+        head = before[0].span.start if listed else entry.span.start
         if entry.block is None or not _holds(text, entry.block, start):
-            return _Within(place, owners, head, entry.span.end, heads=True, listed=listed)
+            opened = _opened(text, place, lines)
+            head = head if opened is None else opened
+            return _Within(place, owners, head, entry.span.end, True, listed, entry.broken)
         block, begin = entry.block, entry.block.span.start + 1
         [own] = _braces(_tokens(text, head, begin - 1))[:1]
         owners = (*owners, own)
         place = _body_of(place, own)
+
+
+def _first(text: str, span: Span) -> str:
+    return next(raw_tokens(text[span.start : span.end])).text if span.end > span.start else ""
+
+
+def _opened(text: str, place: str, lines: Sequence[Line]) -> int | None:
+    """Where the statement before begins where a bracket of it is open, and the last line begins none of its own."""
+    known, last = constructs_in(place), lines[-1].span
+    for line in reversed(lines[:-1]):
+        if "" in known or _first(text, last) in known:
+            return None
+        opened = any(entry.broken for entry in line.entries)
+        if opened and _brackets(list(_tokens(text, line.span.start, lines[-1].span.start))):
+            return line.span.start
+        last = line.span
+    return None
 
 
 def _holds(text: str, block: Block, start: int) -> bool:
@@ -194,7 +204,7 @@ def _goes_on(tokens: Sequence[Token], within: _Within) -> bool:
     for index, token in enumerate(tokens):
         if token.start >= within.end and token.kind in ("_NL", "_COMMA", "_RBRACE"):
             listed = within.listed and (token.kind == "_COMMA" or (last is not None and last.kind == "_COMMA"))
-            meant = token.kind == "_NL" and last is not None and last.kind in OPERATORS
+            meant = within.broken and token.kind == "_NL" and last is not None and last.kind in OPERATORS
             if token.kind == "_RBRACE" or not (listed or meant or _brackets(tokens[:index])):
                 return False
         if token.kind != "_NL":
@@ -210,6 +220,7 @@ def _braces(tokens: Iterable[Token]) -> list[tuple[Token, ...]]:
             levels.append([])
         elif token.kind == "_RBRACE" and len(levels) > 1:
             levels.pop()
+            levels[-1].append(token)
         elif len(levels) > 1 and token.kind in ("_NL", "_COMMA") and not _brackets(levels[-1]):
             levels[-1] = []
         elif token.kind != "_NL":
@@ -266,7 +277,7 @@ def _elements(before: Sequence[Token], words: frozenset[str]) -> list[Element]:
             continue
         closes_type = token.kind == "GT" and generics > 0
         joins = token.kind in JOINING and token.text not in words
-        alone = token.kind in ALONE and depth == 0
+        alone = (token.kind in ALONE and depth == 0) or (token.kind == "_RBRACE" and not generics)
         touching = token.kind in ("_CALL", "_INDEX")
         new = not found or last is None or found[-1].alone or alone
         if new or not (depth or found[-1].open or (joins and token.kind != "NOT") or touching):

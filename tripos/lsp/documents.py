@@ -1,4 +1,8 @@
-"""The documents that are open in the editor, and the text of any spec file: theirs first, then what is on disk."""
+"""Open documents, the files beside them, and the data that they read; places of a text as an editor counts them.
+
+The compiler counts code points from the start of a file, the protocol lines and, unless a client offers otherwise,
+UTF-16 units: an emoji is two of those.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +24,22 @@ from tripos_runtime.datasets.data_folders import DataFolders
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
+WORD = re.compile(r"\w*\Z")
+REST = re.compile(r"\w*")
 LINE_BREAK = re.compile(r"\r\n|\n|\r")
 """What ends a line in the protocol; nothing else does, whatever Unicode says of it."""
+Stamp = tuple[int, int, int] | None
+"""What tells that a file or folder is the one that was read; None where there was none."""
+MOST_BYTES = 64 * 1024 * 1024
+"""The rows of larger files are read again each time rather than kept."""
+SUFFIX = ".tripos"
+
+
+def word_at(text: str, offset: int) -> tuple[int, str]:
+    """The word around a place and where it begins; an empty one where there is none."""
+    before, after = WORD.search(text, 0, offset), REST.match(text, offset)
+    start = offset if before is None else before.start()
+    return start, text[start : offset if after is None else after.end()]
 
 
 class Lines:
@@ -92,12 +110,6 @@ class Lines:
         if self.encoding == "utf-8":
             return 1 if code < 0x80 else 2 if code < 0x800 else 3 if code < 0x10000 else 4
         return 2 if code > 0xFFFF else 1
-
-
-Stamp = tuple[int, int, int] | None
-"""What tells that a file or folder is the one that was read; None where there was none."""
-MOST_BYTES = 64 * 1024 * 1024
-"""The rows of larger files are read again each time rather than kept."""
 
 
 class KeptData:
@@ -205,9 +217,6 @@ def _stamp(path: Path) -> Stamp:
     except (OSError, ValueError):
         return None
     return found.st_mtime_ns, found.st_size, found.st_ino
-
-
-SUFFIX = ".tripos"
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Hover: what stands at a place."""
+"""Hover, signature help and code lenses: descriptions of names, of words of the language, and of counts of calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from lsprotocol.types import (
     SignatureInformation,
 )
 
-from tripos.lsp.cursor import MEASURED, Bracket, Cursor, candidates, cursor_at, word_at
+from tripos.lsp.cursor import MEASURED, Bracket, Cursor, candidates, cursor_at
+from tripos.lsp.documents import word_at
 from tripos.lsp.names import Names
 from tripos.lsp.session import View, name_of, text_of
 from tripos.lsp.symbols import Named, named_at, symbol_at, symbols_in
@@ -39,6 +40,9 @@ TYPES = {
     "list": "any number of values of one type: `list<text>`",
     "set": "different values of one type: `set<text>`",
 }
+OPENING, CLOSING = "([<{", ")]>}"
+SHOWN = 40
+"""So many values or fields are listed."""
 
 
 def code(text: str) -> str:
@@ -85,9 +89,6 @@ def of_name(name: str, *, measured: bool) -> str | None:
     if name in FUNCTIONS:
         return of_function(FUNCTIONS[name])
     return of_aggregate(AGGREGATES[name]) if name in AGGREGATES else None
-
-
-OPENING, CLOSING = "([<{", ")]>}"
 
 
 def signature_help(view: View, position: Position) -> SignatureHelp | None:
@@ -189,19 +190,12 @@ def lenses(view: View) -> list[CodeLens]:
     return found
 
 
-SHOWN = 40
-"""So many values or fields are listed."""
-
-
 def hover(view: View, position: Position) -> Hover | None:
     """What stands at a position: a name with its type and what it is, or a word of the language."""
     offset = view.offset(position)
     start, word = word_at(view.text, offset)
     text = (_name(view, offset) or _word(view, start, word)) if word else None
     return Hover(MarkupContent(MarkupKind.Markdown, text), view.range(start, start + len(word))) if text else None
-
-
-# --- names ---
 
 
 def _name(view: View, offset: int) -> str | None:
@@ -273,9 +267,6 @@ def _listed(rows: list[tuple[str, str]]) -> str:
     if len(rows) > SHOWN:
         lines.append(f"- and {len(rows) - SHOWN} more")
     return "\n".join(lines)
-
-
-# --- words ---
 
 
 def _word(view: View, start: int, word: str) -> str | None:

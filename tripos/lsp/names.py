@@ -1,4 +1,4 @@
-"""Names that are declared in the benchmarks of a document, as proposals for a place that takes one."""
+"""Names that can be written at a place: declared ones, the scope of an expression, and the files of a path."""
 
 from __future__ import annotations
 
@@ -21,6 +21,25 @@ from tripos_compiler.syntax.tree import Name
 
 STAND_IN = "a_name_that_is_typed"
 """Stands where something is missing, so that the statement is one and the compiler says what is in scope."""
+DATA = (".jsonl", ".json", ".csv", ".parquet", ".arrow", ".feather", ".yaml", ".yml", ".py")
+MOST = 500
+"""So many files of a folder are proposed."""
+KINDS = {
+    "role": Kind.Class,
+    "axis": Kind.Enum,
+    "arm": Kind.Enum,
+    "value": Kind.EnumMember,
+    "group": Kind.Enum,
+    "dataset": Kind.Struct,
+    "tree": Kind.Struct,
+    "scenario": Kind.Module,
+    "scorer": Kind.Function,
+    "function": Kind.Function,
+    "metric": Kind.Property,
+    "field": Kind.Field,
+    "parameter": Kind.Variable,
+}
+"""How an editor shows a declared name; any other kind is a variable."""
 
 
 def scope_at(view: View, cursor: Cursor) -> Mapping[str, Binding]:
@@ -123,11 +142,6 @@ def choice_of(type_: Type | None) -> ChoiceType | None:
     return type_ if type_ is not None and type_.kind == "choice" else None
 
 
-DATA = (".jsonl", ".json", ".csv", ".parquet", ".arrow", ".feather", ".yaml", ".yml", ".py")
-MOST = 500
-"""So many files of a folder are proposed."""
-
-
 def paths_at(view: View, cursor: Cursor) -> tuple[int, Iterator[Proposal]]:
     """The files that may be named in a string, and where the last part of their path begins."""
     assert cursor.string is not None
@@ -159,24 +173,6 @@ def _paths_below(roots: list[Path], inside: str, suffixes: tuple[str, ...]) -> I
                 yield Proposal(f"{entry.name}/", Kind.Folder)
             elif entry.name.endswith(suffixes):
                 yield Proposal(entry.name, Kind.File)
-
-
-KINDS = {
-    "role": Kind.Class,
-    "axis": Kind.Enum,
-    "arm": Kind.Enum,
-    "value": Kind.EnumMember,
-    "group": Kind.Enum,
-    "dataset": Kind.Struct,
-    "tree": Kind.Struct,
-    "scenario": Kind.Module,
-    "scorer": Kind.Function,
-    "function": Kind.Function,
-    "metric": Kind.Property,
-    "field": Kind.Field,
-    "parameter": Kind.Variable,
-}
-"""How an editor shows a declared name; any other kind is a variable."""
 
 
 @dataclass(frozen=True)

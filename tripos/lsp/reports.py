@@ -1,4 +1,4 @@
-"""What is wrong with the documents, as editors show it: by file, each mistake once, however many benchmarks have it."""
+"""Diagnostics as editors show them, each once however many benchmarks have it, and the quick fixes in them."""
 
 from __future__ import annotations
 
@@ -25,6 +25,10 @@ from tripos_compiler.diagnostics import Diagnostic as Mistake
 from tripos_compiler.diagnostics import Diagnostics
 from tripos_compiler.source import Source
 from tripos_compiler.syntax.parse import parse
+
+UNNECESSARY = frozenset({"E0209", "E0611"})
+"""Codes of what could be left out, which editors fade."""
+TOP = Range(Position(0, 0), Position(0, 0))
 
 
 def fixes(view: View, wanted: Range) -> list[CodeAction]:
@@ -66,11 +70,6 @@ def _title(mistake: Mistake) -> str:
     if not old:
         return f"insert `{edit.text.strip()}`"
     return f"change `{old}` to `{edit.text}`" if edit.text else f"remove `{old}`"
-
-
-UNNECESSARY = frozenset({"E0209", "E0611"})
-"""Codes of what could be left out, which editors fade."""
-TOP = Range(Position(0, 0), Position(0, 0))
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""One editor's session: its documents, the benchmarks that they are part of, and what each comes to."""
+"""One editor's session: its documents, the tree of each, and the benchmarks that they are part of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shape of documents: their symbols as a tree, those of the whole workspace, and what can be folded."""
+"""The shape of documents: symbols as a tree, those of the workspace, folding, colours and layout."""
 
 from __future__ import annotations
 
@@ -76,6 +76,36 @@ TYPES = tuple(dict.fromkeys([*BASE.values(), *DECLARED.values()]))
 MODIFIERS = (SemanticTokenModifiers.Declaration, SemanticTokenModifiers.DefaultLibrary)
 LIBRARY = frozenset({*FUNCTIONS, *AGGREGATES})
 LEGEND = SemanticTokensLegend([each.value for each in TYPES], [each.value for each in MODIFIERS])
+KINDS = {
+    "benchmark": SymbolKind.Package,
+    "role": SymbolKind.Class,
+    "axis": SymbolKind.Enum,
+    "arm": SymbolKind.Enum,
+    "group": SymbolKind.Enum,
+    "value": SymbolKind.EnumMember,
+    "dimension": SymbolKind.Namespace,
+    "metric": SymbolKind.Property,
+    "dataset": SymbolKind.Struct,
+    "like": SymbolKind.Struct,
+    "made": SymbolKind.Struct,
+    "tree": SymbolKind.Struct,
+    "field": SymbolKind.Field,
+    "record_field": SymbolKind.Field,
+    "scenario": SymbolKind.Module,
+    "scorer": SymbolKind.Function,
+    "formula": SymbolKind.Function,
+    "python_scorer": SymbolKind.Function,
+    "named": SymbolKind.Function,
+    "function": SymbolKind.Function,
+    "ask": SymbolKind.Method,
+    "converse": SymbolKind.Method,
+    "retrieve": SymbolKind.Method,
+    "subset": SymbolKind.Array,
+    "export": SymbolKind.File,
+}
+"""How an editor shows what a statement declares; any other is a variable."""
+MOST_SYMBOLS = 500
+"""So many symbols of a workspace are given at once."""
 
 
 class Coloured(NamedTuple):
@@ -165,38 +195,6 @@ def formatted(view: View) -> list[TextEdit] | None:
     except Unparsable:
         return None
     return [TextEdit(view.range(0, len(view.text)), text)] if text != view.text else []
-
-
-KINDS = {
-    "benchmark": SymbolKind.Package,
-    "role": SymbolKind.Class,
-    "axis": SymbolKind.Enum,
-    "arm": SymbolKind.Enum,
-    "group": SymbolKind.Enum,
-    "value": SymbolKind.EnumMember,
-    "dimension": SymbolKind.Namespace,
-    "metric": SymbolKind.Property,
-    "dataset": SymbolKind.Struct,
-    "like": SymbolKind.Struct,
-    "made": SymbolKind.Struct,
-    "tree": SymbolKind.Struct,
-    "field": SymbolKind.Field,
-    "record_field": SymbolKind.Field,
-    "scenario": SymbolKind.Module,
-    "scorer": SymbolKind.Function,
-    "formula": SymbolKind.Function,
-    "python_scorer": SymbolKind.Function,
-    "named": SymbolKind.Function,
-    "function": SymbolKind.Function,
-    "ask": SymbolKind.Method,
-    "converse": SymbolKind.Method,
-    "retrieve": SymbolKind.Method,
-    "subset": SymbolKind.Array,
-    "export": SymbolKind.File,
-}
-"""How an editor shows what a statement declares; any other is a variable."""
-MOST_SYMBOLS = 500
-"""So many symbols of a workspace are given at once."""
 
 
 def symbols(view: View) -> list[DocumentSymbol]:

@@ -1,4 +1,4 @@
-"""What names mean: the declaration behind a name, and every place that names it."""
+"""The declaration behind a name and every place that names it: navigation and renaming."""
 
 from __future__ import annotations
 
@@ -28,6 +28,10 @@ from tripos_compiler.source import Span
 from tripos_compiler.syntax.tree import Text
 
 START = Range(Position(0, 0), Position(0, 0))
+Edits = dict[str, list[tuple[int, int, str]]]
+"""For each path what stands from where to where, and what is written instead."""
+ROWS = "rows"
+"""The kind of a name that rows have inside a scenario, as in `over items as item`."""
 
 
 def path_named(view: View, offset: int) -> str | None:
@@ -113,10 +117,6 @@ def _places(view: View, offset: int) -> tuple[set[Place], set[Place]]:
         found |= {place_of(span) for span in named.all}
         declarations |= {place_of(span) for span in named.all if span in index.symbols or span not in index.uses}
     return found, declarations
-
-
-Edits = dict[str, list[tuple[int, int, str]]]
-"""For each path what stands from where to where, and what is written instead."""
 
 
 class Refused(Exception):
@@ -225,10 +225,6 @@ def _to_lsp(view: View, edits: Edits) -> WorkspaceEdit:
         for start, end, new in of_file:
             own.append(TextEdit(session.location_of(Place(path, start, end)).range, new))
     return WorkspaceEdit(changes=changes)
-
-
-ROWS = "rows"
-"""The kind of a name that rows have inside a scenario, as in `over items as item`."""
 
 
 def is_named(span: Span, name: str) -> bool:
