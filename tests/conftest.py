@@ -15,7 +15,7 @@ import pytest
 from hypothesis import settings
 
 from tests.lengths import ALL, sized
-from tripos.command.main import run_command
+from tripos.cli.main import run_command
 
 # The same examples in every run: whoever changes nothing sees nothing fail. How fast a machine is proves nothing.
 settings.register_profile("fixed", derandomize=True, deadline=None, max_examples=sized(30, 100))

@@ -15,10 +15,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from tripos.annotation.drawing import Choice
-from tripos.annotation.handing import Desk, Hand
-from tripos.annotation.page_file import GradesFile
-from tripos.command.main import run_command
+from tripos.annotation.assign import Choice, Desk, Hand
+from tripos.annotation.grades_file import GradesFile
+from tripos.cli.main import run_command
 from tripos.failure import Failure
 from tripos_compiler.plan import Grade, Plan
 from tripos_warehouse.errors import StoreError

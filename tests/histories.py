@@ -14,9 +14,9 @@ from unittest.mock import patch
 from tests.graders import Graders
 from tests.history_spec import KINDS, Project
 from tests.shown import differences, shown
-from tripos.command.main import run_command
-from tripos.command.run import _Run
-from tripos.running import Job
+from tripos.api.job import Job
+from tripos.cli.main import run_command
+from tripos.cli.runs.run import _Run
 from tripos_runtime.drivers.engine import Engine
 from tripos_runtime.drivers.lookup import Task
 from tripos_runtime.models.base import Reply, Request

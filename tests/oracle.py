@@ -21,8 +21,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from tripos.project import find_spec
-from tripos.running import Job
+from tripos.api.compilation import find_spec
+from tripos.api.job import Job
 from tripos_runtime.datasets.cases import CaseSource, Selection
 from tripos_runtime.models.base import FREE, ModelError, Price, Reply, Request
 from tripos_runtime.roles.binding import bind

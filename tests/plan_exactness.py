@@ -17,7 +17,7 @@ from typing import Any
 from tests.generated_replies import AGAIN, Said, script
 from tests.generated_specs import Generated, generate
 from tests.runtime.in_memory import KEYS, MemoryLedger
-from tripos.project import find_spec
+from tripos.api.compilation import find_spec
 from tripos_compiler.plan import Plan
 from tripos_runtime.asking.statuses import NOT_ASKED
 from tripos_runtime.datasets.cases import CaseSource, Selection, planned_steps

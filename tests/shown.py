@@ -22,7 +22,7 @@ import duckdb
 import pyarrow.parquet as pq
 from openpyxl import load_workbook
 
-from tripos.command.main import run_command
+from tripos.cli.main import run_command
 from tripos_warehouse import sql
 from tripos_warehouse.exports import distillation, preferences
 from tripos_warehouse.exports.held_out import HeldOut, read_held_out
@@ -116,9 +116,9 @@ def _all_read_from(connection: duckdb.DuckDBPyConnection, run: Run | None) -> It
         return answered[query]
 
     opening: Mapping[str, Callable[..., Any]] = {
-        "tripos.command.leaderboard.connect": lambda store: connection.cursor(),
-        "tripos.command.report.connect_run": lambda *of: (connection.cursor(), run),
-        "tripos.command.export.connect_run": lambda *of: (connection.cursor(), run),
+        "tripos.cli.reports.leaderboard.connect": lambda store: connection.cursor(),
+        "tripos.cli.reports.report.connect_run": lambda *of: (connection.cursor(), run),
+        "tripos.cli.exports.export.connect_run": lambda *of: (connection.cursor(), run),
         "tripos_warehouse.measures.evaluation.run_query": once,
         "tripos_warehouse.exports.every_eval_ever.export.check": lambda document, name: (
             None

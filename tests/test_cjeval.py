@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import SHARED_DATA, Command
-from tripos.command.main import run_command
-from tripos.project import find_spec
+from tripos.api.compilation import find_spec
+from tripos.cli.main import run_command
 from tripos_compiler.plan import Plan
 from tripos_compiler.semantics.library.likeness import similarity
 from tripos_runtime.asking.prompting import ask_messages

@@ -20,7 +20,7 @@ from scipy.stats import kendalltau
 
 from tests.edubench_scores import SEVERITIES, STRENGTHS, spec, write
 from tests.test_edubench import ALLOCATION
-from tripos.command.main import run_command
+from tripos.cli.main import run_command
 
 GOLDEN = Path(__file__).parent / "golden/edubench_tables.txt"
 Scores = list[dict[str, Any]]

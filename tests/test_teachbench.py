@@ -17,8 +17,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
-from tripos.command.main import run_command
-from tripos.project import find_spec
+from tripos.api.compilation import find_spec
+from tripos.cli.main import run_command
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource, Selection, planned_calls
 from tripos_runtime.models.mocks.mock_student import Student

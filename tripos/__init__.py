@@ -10,24 +10,23 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from tripos.version import __version__
+
 if TYPE_CHECKING:
     from tripos.api.errors import ReleaseError, RunError, SpecError, TriposError
     from tripos.api.progress import Progress
-    from tripos.api.releasing import Released, release
+    from tripos.api.release import Released, release, verify
+    from tripos.api.results import Results, open  # noqa: A004 - `tripos.open` is its name
     from tripos.api.run import Run
     from tripos.api.run_plan import RunPlan
     from tripos.api.spec import Spec, compile  # noqa: A004 - `tripos.compile` is its name
-    from tripos.api.verifying import verify
-    from tripos.results import Results, open  # noqa: A004 - `tripos.open` is its name
     from tripos_warehouse.errors import StoreError
-
-__version__ = "0.1.0"
 
 _MODULES = {
     "Progress": "tripos.api.progress",
     "ReleaseError": "tripos.api.errors",
-    "Released": "tripos.api.releasing",
-    "Results": "tripos.results",
+    "Released": "tripos.api.release",
+    "Results": "tripos.api.results",
     "Run": "tripos.api.run",
     "RunError": "tripos.api.errors",
     "RunPlan": "tripos.api.run_plan",
@@ -36,9 +35,9 @@ _MODULES = {
     "StoreError": "tripos_warehouse.errors",
     "TriposError": "tripos.api.errors",
     "compile": "tripos.api.spec",
-    "open": "tripos.results",
-    "release": "tripos.api.releasing",
-    "verify": "tripos.api.verifying",
+    "open": "tripos.api.results",
+    "release": "tripos.api.release",
+    "verify": "tripos.api.release",
 }
 """The module of every public name. It is imported when the name is first used: the command line needs only the version,
 and at once."""

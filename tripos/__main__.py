@@ -1,5 +1,5 @@
 """`python -m tripos` is the command line."""
 
-from tripos.command.main import main
+from tripos.cli.main import main
 
 main()

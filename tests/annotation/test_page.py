@@ -15,9 +15,8 @@ from aiohttp.test_utils import TestClient, TestServer
 
 from tests.annotation.conftest import MODELS, Rows
 from tests.conftest import Command
-from tripos.annotation.drawing import Choice
-from tripos.annotation.handing import Desk, Hand
-from tripos.annotation.page_file import GradesFile, read_grades
+from tripos.annotation.assign import Choice, Desk, Hand
+from tripos.annotation.grades_file import GradesFile, read_grades
 from tripos.annotation.web import app_of, done_count, page_data
 from tripos.failure import Failure
 from tripos_warehouse.store.store import Store
@@ -225,7 +224,7 @@ def test_a_full_disk_is_told_and_leaves_no_half_line(
     def refuse(number: int) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("tripos.annotation.page_file.os.fsync", refuse)
+    monkeypatch.setattr("tripos.annotation.grades_file.os.fsync", refuse)
     assert posted(hand, grades, {"row": row, "metric": "CLEAR", "value": 3}) == [507]
     assert PATH.read_bytes() == before
     assert grades.values[row] == {}

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.warehouse.bound import bound
-from tripos.project import find_spec
+from tripos.api.compilation import find_spec
 from tripos_compiler.plan import Ask, Grade, Plan, Scenario
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.upkeep.compaction import compact

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command, Outcome
-from tripos.environment import VARIABLES
+from tripos.settings.environment import VARIABLES
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.upkeep.compaction import MANY_COMMITS
 

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
-from tripos.command.events import Events, progress_table
-from tripos.command.pace import Pace
-from tripos.command.picture import Moment
-from tripos.command.progress import EventLines, shown_progress
-from tripos.command.summary import Ended, summary
+from tripos.cli.progress.display import EventLines, shown_progress
+from tripos.cli.progress.events import Events, progress_table
+from tripos.cli.progress.live_view import Moment
+from tripos.cli.progress.pace import Pace
+from tripos.cli.progress.summary import Ended, summary
 from tripos.failure import Failure
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.scheduling.budget import Budget

@@ -6,7 +6,7 @@ import re
 
 from tests.conftest import Command
 from tests.each import each
-from tripos.language_pages import find_language_page, language_words
+from tripos.cli.tools.explain import find_language_page, language_words
 from tripos_compiler.constructs.table import CONSTRUCTS
 from tripos_compiler.semantics.aggregates import AGGREGATES
 from tripos_compiler.semantics.library.table import FUNCTIONS

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Command
-from tripos.project import find_spec
+from tripos.api.compilation import find_spec
 from tripos_compiler import formatting
 
 ROOT = Path(__file__).parents[2]

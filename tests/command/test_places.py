@@ -9,9 +9,9 @@ import pytest
 
 from tests.conftest import Command
 from tests.each import each
-from tripos.command.main import VERBS, build_parser
+from tripos.cli.main import VERBS, build_parser
 from tripos.failure import USAGE, Failure
-from tripos.settings import load_config
+from tripos.settings.load import load_config
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.store.store import Store
 

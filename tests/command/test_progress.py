@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable
 import pytest
 from rich.console import Console
 
-from tripos.command.pace import Pace
-from tripos.command.picture import Moment, picture, shown_lanes
-from tripos.command.progress import Lines, Screen, line, shown_progress
-from tripos.command.summary import Ended, counts, shares, summary, summary_lines
+from tripos.cli.progress.display import Lines, Screen, line, shown_progress
+from tripos.cli.progress.live_view import Moment, picture, shown_lanes
+from tripos.cli.progress.pace import Pace
+from tripos.cli.progress.summary import Ended, counts, shares, summary, summary_lines
 from tripos_runtime.asking.tally import Tally
 from tripos_runtime.scheduling.budget import Budget
 from tripos_runtime.scheduling.snapshot import Snapshot

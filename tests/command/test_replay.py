@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import QUIZ, Command
-from tripos.cassettes import find_cassette, replayed
+from tripos.runs.recordings import find_cassette, replayed
 from tripos_runtime.models.base import Reply, Request
 from tripos_runtime.models.mocks.mock import MockModel
 from tripos_warehouse.store.schemas import TABLES

@@ -81,7 +81,7 @@ def test_importing_loads_nothing_heavy() -> None:
 
 def test_a_quick_query_loads_neither_arrow_nor_numpy_nor_pydantic(results: tripos.Results) -> None:
     code = (
-        "import sys; from tripos.command.main import run_command; run_command(['sql', 'from quiz.leaderboard()']);"
+        "import sys; from tripos.cli.main import run_command; run_command(['sql', 'from quiz.leaderboard()']);"
         " print([m for m in ('pyarrow', 'numpy', 'pydantic', 'scipy', 'pandas') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

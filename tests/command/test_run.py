@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import ITEMS, QUIZ, Command
-from tripos.command.main import run_command
+from tripos.cli.main import run_command
 from tripos_warehouse.measures.sql import figures as figure_sql
 
 CAREFUL = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careful:b")

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
-from tripos.annotation.drawing import Choice
-from tripos.annotation.handing import Desk, Hand
-from tripos.annotation.page_file import GradesFile
+from tripos.annotation.assign import Choice, Desk, Hand
+from tripos.annotation.grades_file import GradesFile
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.runs import get_plan
 from tripos_warehouse.views.views import connect_run

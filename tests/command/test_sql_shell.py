@@ -11,9 +11,9 @@ import duckdb
 import pytest
 
 from tests.conftest import Command
-from tripos.command.main import build_parser
-from tripos.command.quick import quick_answer
-from tripos.command.sql_completion import Completer
+from tripos.cli.main import build_parser
+from tripos.cli.reports.sql_fastpath import quick_answer
+from tripos.cli.reports.sql_shell import Completer
 
 MODELS = ("--model", "mock/careful", "--role", "judge=mock/careful:a,mock/careless:b")
 NAMES = {
@@ -147,7 +147,7 @@ def test_a_file_of_somebody_elses_is_not_written_over(ran: Command) -> None:
 )
 def test_the_quick_answer_is_the_same_as_the_other(ran: Command, query: str, monkeypatch: pytest.MonkeyPatch) -> None:
     quick = ran("sql", query)
-    monkeypatch.setattr("tripos.command.sql.quick_answer", lambda options: False)
+    monkeypatch.setattr("tripos.cli.reports.sql.quick_answer", lambda options: False)
     assert (quick.code, quick.out) == (0, ran("sql", query).out)
 
 
@@ -162,7 +162,7 @@ def test_a_quick_answer_needs_the_database_and_not_the_package_around_it(ran: Co
     wanted = ran("sql", EVERY_TYPE).out  # quick as well, in a process that has the package
     code = f"""
 import sys
-from tripos.command.main import run_command
+from tripos.cli.main import run_command
 assert run_command(["sql", {EVERY_TYPE!r}]) == 0
 print(sorted(sys.modules.keys() & {{"duckdb", "pyarrow", "numpy", "pydantic"}}))
 """

@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 import pytest
 
 from tests.conftest import Command
-from tripos.command.summary import Ended, summary, summary_lines
+from tripos.cli.progress.summary import Ended, summary, summary_lines
 from tripos_runtime.asking.tally import Tally
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect

@@ -15,7 +15,7 @@ import pytest
 
 from tests.bench.floors import RULES, rule, solutions, words
 from tests.conftest import SHARED_DATA, Command
-from tripos.project import find_spec
+from tripos.api.compilation import find_spec
 from tripos.training.reward.pairing import pairs_of
 from tripos_compiler.plan import Pairing, Plan
 from tripos_compiler.semantics.turns import read_turns

@@ -16,7 +16,7 @@ import duckdb
 import pytest
 
 from tests.docs.test_docs import DOCS, EDUBENCH_RUN, heard
-from tripos.command.main import run_command
+from tripos.cli.main import run_command
 from tripos_warehouse.query.statements import names_of
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.column_docs import MEANINGS, OF_TABLES, meaning

@@ -45,7 +45,7 @@ def obey(command: dict[str, Any]) -> None:
     nothing = os.open(os.devnull, os.O_RDONLY)
     for number, to in enumerate((nothing, output, output)):
         os.dup2(to, number)
-    from tripos.command.main import run_command
+    from tripos.cli.main import run_command
 
     code = run_command(command["arguments"])
     if "learn" in command:
@@ -60,7 +60,7 @@ def say(what: dict[str, int]) -> None:
 def learn(modules: Path, arguments: list[str]) -> None:
     """Imports what a run needs, and compiles its spec once, which leaves tables of the grammar behind. Were a thread left
     over from that, a forked child could wait for it for ever."""
-    from tripos.command.main import run_command
+    from tripos.cli.main import run_command
 
     with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
         run_command(["check", arguments[1]])

@@ -10,7 +10,7 @@ import pytest
 from lsprotocol import types as lsp
 from talking import WAIT_S, Editor, begin, end
 
-from tripos.command.main import run_command
+from tripos.cli.main import run_command
 from tripos.lsp.benchmarks import MOST_CHARS
 from tripos.lsp.server import make_server
 

@@ -114,7 +114,7 @@ def test_a_manifest_that_names_another_reward_model_than_it_holds_is_found(
     folder: Path, critic: Path, tripos: Command
 ) -> None:
     from tripos.releases.manifest import canonical, checksum_line
-    from tripos.releases.verifying import verify
+    from tripos.releases.verification import verify
 
     assert tripos("release", "talk.tripos", "--artefact", "critic=critic").code == 0
     release = folder / "releases/talk-1.0.0"
@@ -152,7 +152,7 @@ def test_a_run_of_a_release_takes_its_reward_model(
         opened.append(path)
         return open_mock_reward("mock/reward")
 
-    monkeypatch.setattr("tripos.releases.artefact_roles.open_reward", open_here)
+    monkeypatch.setattr("tripos.releases.reward_models.open_reward", open_here)
     digest = digest_of(critic)
     assert tripos("release", "talk.tripos", "--artefact", f"critic={digest if pinned else 'critic'}").code == 0
     given = ("--role", "critic=reward/critic") if pinned else ()

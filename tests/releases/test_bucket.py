@@ -11,8 +11,8 @@ from tests.conftest import Command
 from tests.releases.bucket_server import Bucket, serving
 from tests.releases.test_releases import LESSONS, contents, release
 from tripos.failure import Failure
-from tripos.releases.making import Made
-from tripos.releases.places import find_release, push
+from tripos.releases.locations import find_release, push
+from tripos.releases.publishing.release import Made
 
 URL = "s3://lab/releases"
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 from huggingface_hub import DatasetCard
 
-from tripos.command.main import run_command
+from tripos.cli.main import run_command
 from tripos.failure import Failure
-from tripos.releases.about import read_about
+from tripos.releases.release_toml import read_about
 
 LESSONS = Path(__file__).parents[2] / "tests/compat/previous/title"
 

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import Command
-from tripos.project import find_spec
-from tripos.releases.about import About
-from tripos.releases.contents import contents_of
+from tripos.api.compilation import find_spec
+from tripos.releases.publishing.contents import contents_of
+from tripos.releases.release_toml import About
 
 SPECS = Path(__file__).parents[2] / "specs"
 

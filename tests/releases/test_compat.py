@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tripos.command.compare import spec_changes
-from tripos.project import find_spec
+from tripos.api.compilation import find_spec
+from tripos.cli.reports.compare import spec_changes
 from tripos_compiler.plan import Plan
 from tripos_compiler.semantics.changes import WEIGHTS, changes
 

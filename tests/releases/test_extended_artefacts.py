@@ -11,7 +11,7 @@ from tests.conftest import Command
 from tests.releases.test_artefacts import ABOUT, RUN, SPEC, evaluators, make_critic, manifest_of
 from tests.releases.test_extending import digest_of, loosen
 from tripos.releases.manifest import checksum_line
-from tripos.releases.verifying import verify
+from tripos.releases.verification import verify
 from tripos_runtime.models.reward.mock_reward import open_mock_reward
 from tripos_runtime.models.reward.trained_reward import digest_of as model_digest
 
@@ -57,7 +57,7 @@ def listen(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         opened.append(path)
         return open_mock_reward("mock/reward")
 
-    monkeypatch.setattr("tripos.releases.artefact_roles.open_reward", open_here)
+    monkeypatch.setattr("tripos.releases.reward_models.open_reward", open_here)
     return opened
 
 

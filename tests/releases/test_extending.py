@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
+from tripos.api.compilation import find_spec
 from tripos.lsp.benchmarks import Benchmark
 from tripos.lsp.documents import Documents
-from tripos.project import find_spec
-from tripos.releases.places import pack
-from tripos.releases.verifying import verify
+from tripos.releases.locations import pack
+from tripos.releases.verification import verify
 from tripos_compiler.plan import Plan
 from tripos_compiler.semantics.changes import changes
 from tripos_warehouse.store.store import Store

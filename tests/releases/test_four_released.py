@@ -12,9 +12,9 @@ import pytest
 from tests.conftest import Command
 from tests.releases.test_artefacts import make_critic
 from tests.releases.test_releases import ROOT, contents
-from tripos.command.main import run_command
-from tripos.releases.croissant import croissant_faults
+from tripos.cli.main import run_command
 from tripos.releases.opening import open_release
+from tripos.releases.publishing.descriptions import croissant_faults
 
 SPECS = ROOT / "specs"
 TEACH = ("--model", "mock/teacher", "--role", "student=mock/student-40-30", "--role", "tagger=mock/teacher")

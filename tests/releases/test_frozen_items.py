@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.conftest import Command
-from tripos.releases.verifying import verify
+from tripos.releases.verification import verify
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
 

@@ -15,8 +15,8 @@ from tests.releases.hub_server import TOKEN, Hub, Repo, serving
 from tests.releases.test_releases import LESSONS, contents, release
 from tripos.failure import Failure
 from tripos.releases.hub import push_to_hub
-from tripos.releases.making import Made
-from tripos.releases.places import find_release
+from tripos.releases.locations import find_release
+from tripos.releases.publishing.release import Made
 
 PLACE = "hf://lab/lessons"
 pytestmark = pytest.mark.filterwarnings("ignore:Use 'content=:DeprecationWarning")  # httpx', of how the library sends

@@ -10,8 +10,8 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-from tripos.command.main import run_command
-from tripos.releases.verifying import verify
+from tripos.cli.main import run_command
+from tripos.releases.verification import verify
 
 SPEC = """
 benchmark private "1.0.0" {

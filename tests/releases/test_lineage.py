@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tripos.command.main import run_command
+from tripos.cli.main import run_command
 
 LESSONS = Path(__file__).parents[2] / "tests/compat/previous/title"
 PROMPT = "A {{ level }} question"

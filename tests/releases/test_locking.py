@@ -11,7 +11,7 @@ import pytest
 from tests.conftest import Command
 from tests.releases.test_releases import LESSONS
 from tripos.failure import NOT_HELD, Failure
-from tripos.releases.locking import check_served, read_lock
+from tripos.releases.lock import check_served, read_lock
 
 MODELS = ("--model", "mock/careful", "--role", "judge=mock/careless")
 

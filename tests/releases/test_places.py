@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.releases.test_releases import LESSONS, contents, release, wrong
+from tripos.api.compilation import find_spec, holds_benchmark
 from tripos.failure import Failure
-from tripos.project import find_spec, holds_benchmark
-from tripos.releases.making import Made
-from tripos.releases.origins import origin_of
-from tripos.releases.places import find_release, pack, push
-from tripos.releases.verifying import verify
+from tripos.releases.locations import find_release, pack, push
+from tripos.releases.opening import origin_of
+from tripos.releases.publishing.release import Made
+from tripos.releases.verification import verify
 
 
 @pytest.fixture(scope="module")

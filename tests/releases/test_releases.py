@@ -14,17 +14,17 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from tripos.command.main import run_command
+from tripos.api.compilation import find_spec
+from tripos.cli.main import run_command
 from tripos.failure import NOT_HELD, Failure
-from tripos.project import find_spec
-from tripos.releases.croissant import croissant_faults
 from tripos.releases.items import canary_of
-from tripos.releases.lineage import find_parent, follow
-from tripos.releases.making import Made, Wanted, make_release
 from tripos.releases.manifest import Manifest, canonical, checksum_line
 from tripos.releases.opening import open_release
-from tripos.releases.signing import sign, signature_checks
-from tripos.releases.verifying import Verified, verify
+from tripos.releases.publishing.descriptions import croissant_faults
+from tripos.releases.publishing.lineage import find_parent, follow
+from tripos.releases.publishing.release import Made, Wanted, make_release
+from tripos.releases.publishing.signing import sign, signature_checks
+from tripos.releases.verification import Verified, verify
 from tripos_warehouse.store.store import Store
 from tripos_warehouse.views.views import connect
 

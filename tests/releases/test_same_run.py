@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from tripos.command.main import run_command
-from tripos.project import find_spec
+from tripos.api.compilation import find_spec
+from tripos.cli.main import run_command
 from tripos.releases.opening import open_release
 from tripos_compiler.plan import Plan, RecordType, TextType
 from tripos_compiler.semantics.changes import changes

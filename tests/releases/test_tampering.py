@@ -15,15 +15,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tripos.command.main import run_command
+from tripos.api.compilation import find_spec
+from tripos.cli.main import run_command
 from tripos.failure import Failure
-from tripos.project import find_spec
-from tripos.releases.licences import check_license
-from tripos.releases.making import Wanted, make_release
+from tripos.releases.locations import find_release, pack
 from tripos.releases.manifest import canonical, checksum_line
 from tripos.releases.opening import open_release
-from tripos.releases.places import find_release, pack
-from tripos.releases.verifying import verify
+from tripos.releases.publishing.release import Wanted, make_release
+from tripos.releases.release_toml import check_license
+from tripos.releases.verification import verify
 
 ROOT = Path(__file__).parents[2]
 LESSONS = ROOT / "tests/compat/previous/title"

@@ -15,8 +15,8 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from tripos.project import find_spec
-from tripos.running import Job
+from tripos.api.compilation import find_spec
+from tripos.api.job import Job
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource, Selection
 from tripos_runtime.forecast.forecast import Forecast, forecast

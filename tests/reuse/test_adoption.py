@@ -12,7 +12,7 @@ from tests.reuse.edits import EDITS
 from tests.reuse.quiz import MODELS, ROLES, files
 from tests.runtime.small_runs import SmallRun, run_small
 from tests.warehouse.keeping import die, sample
-from tripos.command.spending import cost
+from tripos.cli.progress.pace import cost
 from tripos_compiler.plan import Settings
 from tripos_runtime.asking.asking import Adopted, Outcome, Question, reread
 from tripos_runtime.models.base import Message, ModelError, Request

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.runtime.in_memory import MemoryLedger
-from tripos.project import find_spec
+from tripos.api.compilation import find_spec
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource, Selection, planned_calls
 from tripos_runtime.datasets.runnable import check_approved

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
-from tripos.project import find_spec
+from tripos.api.compilation import find_spec
 from tripos_runtime.datasets.cases import CaseSource, Selection
 from tripos_runtime.models import Message, ModelError, Request, open_model
 from tripos_runtime.models.mocks.baseline import fitted

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tripos.project import find_spec
+from tripos.api.compilation import find_spec
 from tripos_compiler.plan import Plan
 from tripos_runtime.roles.binding import BindingError, bind
 

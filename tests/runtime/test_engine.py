@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.runtime.in_memory import MemoryLedger
-from tripos.project import find_spec
+from tripos.api.compilation import find_spec
 from tripos_runtime.datasets.cases import CaseSource, Selection
 from tripos_runtime.drivers.engine import Engine
 from tripos_runtime.models.base import FREE, ModelError, Reply, Request

@@ -9,7 +9,7 @@ import pytest
 
 from tests.runtime.foretelling import Bench
 from tests.runtime.in_memory import MemoryLedger
-from tripos.project import find_spec
+from tripos.api.compilation import find_spec
 from tripos_runtime.forecast.forecast import Forecast
 
 ARMS = """\

@@ -11,7 +11,7 @@ import pytest
 
 from tests.runtime.in_memory import MemoryLedger
 from tests.runtime.small_runs import ScriptedCaller, ScriptedModel
-from tripos.project import find_spec
+from tripos.api.compilation import find_spec
 from tripos_runtime.asking.plugins import load_plugins
 from tripos_runtime.datasets.cases import CaseSource, Selection, planned_steps
 from tripos_runtime.drivers.engine import Engine

@@ -15,9 +15,9 @@ import pytest
 from aiohttp import web
 
 from tests.runtime.contract_server import Sent, Server, answering, hanging, serving
-from tripos.config import Config
-from tripos.project import find_spec
-from tripos.wiring import limits_of
+from tripos.api.compilation import find_spec
+from tripos.settings.config import Config
+from tripos.settings.wiring import limits_of
 from tripos_runtime.models import Endpoint, Message, Model, ModelError, Price, Reply, Request, open_model
 from tripos_runtime.models.base import FREE, Turn
 from tripos_runtime.models.reward.reward_artefact import open_reward

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tripos.command.worlds import tried
-from tripos.project import find_spec
+from tripos.api.compilation import find_spec
+from tripos.cli.specs.worlds import tried
 
 ROOT = Path(__file__).parents[2]
 LARGE = pytest.param("edubench", marks=pytest.mark.long)

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from tests.conftest import Command
-from tripos.command.main import build_parser
-from tripos.command.train import _recipe
+from tripos.cli.exports.train import _recipe
+from tripos.cli.main import build_parser
 from tripos.failure import Failure
 
 TRAIN = ("train", "sft", "chats.jsonl", "--model", "m", "-o", "out")

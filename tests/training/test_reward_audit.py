@@ -9,9 +9,8 @@ from tests.training.preferences import learner, made, preferences
 from tripos.failure import Failure
 from tripos.training.reward.audit import Audit, audit, clustered_error, shared_sources
 from tripos.training.reward.heads import fitted
-from tripos.training.reward.learning import accuracy, loss_of, shuffled
-from tripos.training.reward.sides import apart
-from tripos.training.reward.trivial import BagOfWords
+from tripos.training.reward.learners import BagOfWords, accuracy, loss_of, shuffled
+from tripos.training.reward.pairs import apart
 
 pytest.importorskip("sklearn")
 

@@ -13,16 +13,14 @@ from tests.conftest import Command
 from tests.training.preferences import preferences
 from tests.training.tiny_encoder import make_encoder
 from tripos.failure import Failure
-from tripos.training.devices import Device
+from tripos.training.preparation import Device
 from tripos.training.reward.audit import audit
 from tripos.training.reward.criteria import CriteriaLearner, fitted, loss_of
 from tripos.training.reward.heads import HeadLearner
-from tripos.training.reward.learning import accuracy, shuffled
-from tripos.training.reward.making import Wanted, train_reward
-from tripos.training.reward.pairs import Preferences, read_pairs
+from tripos.training.reward.learners import BagOfWords, accuracy, shuffled
+from tripos.training.reward.pairs import Preferences, read_pairs, without
 from tripos.training.reward.recipe import RewardRecipe
-from tripos.training.reward.sides import without
-from tripos.training.reward.trivial import BagOfWords
+from tripos.training.reward.train import Wanted, train_reward
 from tripos_runtime.models.reward.reward_network import read_network
 
 pytestmark = pytest.mark.filterwarnings("ignore")

@@ -11,10 +11,10 @@ import pytest
 
 from tests.conftest import Command
 from tests.training.tiny_encoder import make_encoder
-from tripos.training.devices import Device
-from tripos.training.reward.making import Wanted, train_reward
+from tripos.training.preparation import Device
 from tripos.training.reward.pairs import read_pairs
 from tripos.training.reward.recipe import RewardRecipe
+from tripos.training.reward.train import Wanted, train_reward
 from tripos_runtime.models.base import Message, ModelError
 from tripos_runtime.models.reward.reward_artefact import open_reward, pinned_name
 from tripos_runtime.models.reward.reward_network import load_base, packed, read_network

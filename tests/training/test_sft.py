@@ -11,13 +11,10 @@ import pytest
 from tests.conftest import Command
 from tests.training.tiny import make_tiny, write_chats
 from tripos.failure import Failure
-from tripos.training.chats import Chat, Chats, read_chats
-from tripos.training.devices import Device
-from tripos.training.language_models import load_language_model
-from tripos.training.losses import loss_of
+from tripos.training.chats import IGNORED, Chat, Chats, as_tokens, loss_of, read_chats
+from tripos.training.preparation import Device
 from tripos.training.recipe import Recipe
-from tripos.training.sft import fine_tune, prepare
-from tripos.training.tokens import IGNORED, as_tokens
+from tripos.training.sft import fine_tune, load_language_model, prepare
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 CPU = Device("cpu", "test", bf16=False)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tripos.training.extra import LIBRARIES, quieten
+from tripos.training.preparation import LIBRARIES, quieten
 
 needs_extra = [pytest.importorskip(name) for name in LIBRARIES]
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from tests.each import each
-from tripos.results import Results
+from tripos.api.results import Results
 from tripos_warehouse.errors import StoreError
 from tripos_warehouse.query import relations
 from tripos_warehouse.query import sandbox as box

@@ -20,8 +20,8 @@ from scipy import stats
 from tests.compiler.compiling import compile_text, plan_of
 from tests.lengths import sized
 from tests.warehouse import planted
-from tripos.project import find_spec
-from tripos.running import Job
+from tripos.api.compilation import find_spec
+from tripos.api.job import Job
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource, Selection
 from tripos_runtime.models.base import FREE, Price, Reply, Request

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.warehouse.keeping import name, unit
-from tripos.command.main import run_command
+from tripos.cli.main import run_command
 from tripos_warehouse.store.store import Store
 
 Say = pytest.CaptureFixture[str]

@@ -19,6 +19,29 @@ from tripos_compiler.plan import digest
 from tripos_warehouse.store.schemas import HUMAN
 from tripos_warehouse.store.store import Store, unwritable
 
+
+@dataclass(frozen=True)
+class Entry:
+    """A grade as it was entered. `address` says where: `Grades!F7` in a sheet, `line 12` in the file of the page."""
+
+    row: str
+    metric: str
+    value: Any
+    address: str
+
+
+@dataclass(frozen=True)
+class Answers:
+    """A file that came back. `rows` are the rows that it has, with the address of each; a row that stands there twice
+    is in `twice`."""
+
+    batch: str
+    rows: dict[str, str]
+    entries: tuple[Entry, ...]
+    rationales: dict[str, str]
+    twice: tuple[tuple[str, str], ...] = ()
+
+
 FORMAT = "tripos.annotation/1"
 FOLDER = "annotations"
 

@@ -15,7 +15,7 @@ import duckdb
 import orjson
 
 from tripos.annotation.batch import Mark
-from tripos.annotation.words import label_of, words_for
+from tripos.annotation.i18n import label_of, words_for
 from tripos.failure import Failure
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Grade, Hole, Metric, Passage, Plan, Scenario, Scorer, Type

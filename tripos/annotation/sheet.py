@@ -6,25 +6,102 @@ Everything but the grades and the rationale is locked. A text stays a text, what
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping, Sequence
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from io import BytesIO
+from pathlib import Path
 from typing import Any
+from xml.etree.ElementTree import ParseError
 
-from openpyxl import Workbook
+from openpyxl import Workbook, load_workbook
 from openpyxl.cell.cell import ILLEGAL_CHARACTERS_RE, Cell
 from openpyxl.styles import Alignment, Border, Font, PatternFill, Protection, Side
 from openpyxl.utils import get_column_letter
+from openpyxl.utils.escape import unescape
+from openpyxl.utils.exceptions import InvalidFileException
 from openpyxl.worksheet.cell_range import MultiCellRange
 from openpyxl.worksheet.datavalidation import DataValidation
 from openpyxl.worksheet.hyperlink import Hyperlink
 from openpyxl.worksheet.worksheet import Worksheet
 
-from tripos.annotation.batch import Batch, Row
+from tripos.annotation.batch import Answers, Batch, Entry, Row
+from tripos.annotation.i18n import words_for
 from tripos.annotation.replies import Scale, Shown
-from tripos.annotation.words import words_for
+from tripos.failure import Failure
 from tripos.importing.records import SHEET_MARK
 from tripos_warehouse.exports import spreadsheet_text
+
+
+def read_sheet(path: Path) -> Answers:
+    """What stands in a spreadsheet. Empty cells are no entries.
+
+    Raises `Failure` W0706 where it cannot be read or is not one that `tripos annotate` wrote.
+    """
+    try:
+        # Row by row: a person may have formatted whole columns, a million cells each.
+        book = load_workbook(path, read_only=True, data_only=True)
+        try:
+            return _read(path, book)
+        finally:
+            book.close()
+    except (OSError, InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, TypeError, ParseError) as error:
+        told = error.strerror if isinstance(error, OSError) else " ".join(str(error).split())
+        raise Failure(
+            "W0706", f"`{path}` cannot be read ({told})", "save it as .xlsx once more, and try again"
+        ) from error
+
+
+def _read(path: Path, book: Workbook) -> Answers:
+    about = list(book[ABOUT].iter_rows(max_row=1, max_col=2, values_only=True)) if ABOUT in book.sheetnames else []
+    if not about or about[0][0] != SHEET_FORMAT or len(about[0]) < 2:
+        raise Failure(
+            "W0706",
+            f"`{path}` is no sheet of `tripos annotate`",
+            "give the file that it wrote; a sheet that was copied into another file cannot be taken",
+        )
+    rows: dict[str, str] = {}
+    entries: list[Entry] = []
+    rationales: dict[str, str] = {}
+    wrong: list[tuple[str, str]] = []
+    for sheet in book.worksheets:
+        lines = sheet.iter_rows(values_only=True)
+        keys = {_text(value): column for column, value in enumerate(next(lines, ())) if _text(value)}
+        if sheet.title == ABOUT or ROW_KEY not in keys:
+            continue
+        for place, line in enumerate(lines, KEYS_ROW + 1):
+            if place < FIRST_ROW:
+                continue
+            found = {key: line[column] if column < len(line) else None for key, column in keys.items()}
+            name = _text(found[ROW_KEY])
+            if not name:
+                if any(_filled(found)):
+                    wrong.append((f"{sheet.title}!{place}", "grades on a row that has lost its name"))
+                continue
+            if name in rows:
+                wrong.append((f"{sheet.title}!{place}", f"this reply stands at {rows[name]} already"))
+                continue
+            rows[name] = f"{sheet.title}!{place}"
+            for key, value in found.items():
+                address = f"{sheet.title}!{get_column_letter(keys[key] + 1)}{place}"
+                if key.startswith(MARK_KEY) and not _empty(value):
+                    entries.append(Entry(name, key.removeprefix(MARK_KEY), value, address))
+                elif key == RATIONALE_KEY and not _empty(value):
+                    rationales[name] = unescape(str(value)).strip()
+    return Answers(_text(about[0][1]), rows, tuple(entries), rationales, tuple(wrong))
+
+
+def _filled(found: dict[str, Any]) -> Iterator[bool]:
+    return (not _empty(value) for key, value in found.items() if key.startswith(MARK_KEY) or key == RATIONALE_KEY)
+
+
+def _empty(value: Any) -> bool:
+    return value is None or (isinstance(value, str) and not value.strip())
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value).strip()
+
 
 SHEET_FORMAT = "tripos.sheet/1"
 ABOUT = "tripos"

@@ -18,10 +18,10 @@ from typing import Any
 import orjson
 from aiohttp import web
 
-from tripos.annotation.handing import Hand
-from tripos.annotation.page_file import GradesFile
-from tripos.annotation.taking import read_value
-from tripos.annotation.words import words_for
+from tripos.annotation.assign import Hand
+from tripos.annotation.grades_file import GradesFile
+from tripos.annotation.i18n import words_for
+from tripos.annotation.ingest import read_value
 from tripos.failure import Failure
 
 HOST = "127.0.0.1"

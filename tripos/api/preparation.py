@@ -2,26 +2,141 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import cache
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
-from tripos.api.choices import Choices, artefacts_here, check_people, chosen_binding, select_cases
-from tripos.api.compiled import CompiledSpec
-from tripos.api.lockcheck import LockFile
-from tripos.cassettes import Cassette
-from tripos.config import Config
+from tripos.api.compilation import CompiledSpec
+from tripos.api.selection import Choices, artefacts_here, check_people, chosen_binding, select_cases
 from tripos.failure import Failure
-from tripos.releases.artefact_roles import open_artefact
-from tripos.wiring import endpoints_of, limits_of, prices_of
+from tripos.releases.reward_models import open_artefact
+from tripos.runs.recordings import Cassette
+from tripos.settings.config import Config
+from tripos.settings.wiring import endpoints_of, limits_of, prices_of
+from tripos_compiler.diagnostics.deny import EVERY
+from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.runnable import NotApproved
 from tripos_runtime.drivers.prepared import PreparedRun, RunWiring, prepare_run
 from tripos_runtime.models import Model, open_model
+from tripos_runtime.models.catalog.providers import PROVIDERS
 from tripos_runtime.models.embeddings import open_embedding
 from tripos_runtime.models.unopened.refusing import Refuses, nothing, refusing
-from tripos_runtime.roles.binding import BindingError
+from tripos_runtime.roles.binding import Binding, BindingError
 from tripos_runtime.roles.embedding_roles import NoEmbedding
 from tripos_runtime.scheduling.budget import Budget, BudgetError
+from tripos_warehouse.errors import StoreError
+
+if TYPE_CHECKING:
+    from tripos.releases.lock import Lock
+    from tripos_runtime.drivers.prepared import PreparedRun
+
+
+@dataclass(frozen=True)
+class LockFile:
+    """A lock file that a run is held to."""
+
+    path: Path
+    config: Config
+
+    def check(self, plan: Plan, binding: Binding) -> None:
+        """Raise `Failure` R0260 where the run differs from what is pinned."""
+        from tripos.releases.lock import check_lock
+
+        check_lock(self._lock, lock_now(plan, binding, self.config))
+
+    def check_served(self, run_id: str) -> None:
+        """Raise `Failure` R0261 where the replies of a run came from other models than those that are pinned."""
+        from tripos.releases.lock import check_served, served_in
+
+        try:
+            check_served(self._lock, served_in(Path(self.config.store), run_id))
+        except StoreError as error:
+            raise Failure(error.code, error.message, error.hint) from error
+
+    @cached_property
+    def _lock(self) -> Lock:
+        from tripos.releases.lock import read_lock
+
+        return read_lock(self.path)
+
+
+def lock_now(plan: Plan, binding: Binding, config: Config, *, served: bool = False) -> Lock:
+    """Pin a run as it is now; with `served`, the snapshots of models that the store knows too. Raises `Failure`."""
+    from tripos.api.forecast import known_prices
+    from tripos.releases.lock import lock_of, served_in
+
+    addresses = known_addresses(binding.every, config, os.environ)
+    try:
+        known = served_in(Path(config.store)) if served else {}
+        return lock_of(plan, binding, known_prices(binding, config), addresses, known)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+
+
+def known_addresses(models: Iterable[str], config: Config, environ: Mapping[str, str]) -> dict[str, str]:
+    """By model, the address that `tripos.toml` or the environment says, without a user and a password in it.
+
+    >>> known_addresses(["openai/gpt-4o"], Config(), {"OPENAI_BASE_URL": "https://me:secret@proxy.example/v1/"})
+    {'openai/gpt-4o': 'https://proxy.example/v1'}
+    """
+    found = {}
+    for name in models:
+        provider = name.partition("/")[0]
+        set_here = config.endpoints.get(name) or config.endpoints.get(provider)
+        variables = PROVIDERS[provider].base_urls if provider in PROVIDERS else ()
+        said = set_here.base_url if set_here is not None else next(filter(None, map(environ.get, variables)), None)
+        if said is not None:
+            found[name] = _bare(said)
+    return found
+
+
+def _bare(address: str) -> str:
+    parts = urlsplit(address)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl().rstrip("/")
+
+
+@dataclass(frozen=True)
+class RunWarning:
+    """A warning about a prepared run: its code, its message, each place where it applies, and a hint that mends it."""
+
+    code: str
+    message: str
+    places: tuple[str, ...]
+    hint: str
+
+
+def family_warning(prepared: PreparedRun) -> RunWarning | None:
+    """Warn of judges that would grade their own model family."""
+    return _warning(
+        "R0205",
+        "a judge would grade its own family, which judges favour",
+        [each.shown for each in prepared.judges_of_their_own_family()],
+        "give the role another model: --role NAME=PROVIDER/MODEL",
+    )
+
+
+def settings_warning(prepared: PreparedRun) -> RunWarning | None:
+    """Warn of settings that a model does not take."""
+    return _warning(
+        "R0209",
+        "a model does not take a setting, and is asked without it",
+        [each.shown for each in prepared.settings_not_taken()],
+        "take the setting out of the step, or give the role another model: --role NAME=PROVIDER/MODEL",
+    )
+
+
+def check_denied(warning: RunWarning, denied: Mapping[str, str]) -> None:
+    """Raise `Failure` where the warning counts as an error."""
+    if {warning.code, EVERY} & set(denied):
+        raise Failure(warning.code, warning.message, f"{warning.places[0]}; {warning.hint}")
+
+
+def _warning(code: str, message: str, places: list[str], hint: str) -> RunWarning | None:
+    return RunWarning(code, message, tuple(places), hint) if places else None
 
 
 def prepare(

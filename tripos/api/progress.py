@@ -8,9 +8,9 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 
+from tripos.api.job import Job
 from tripos.api.run import Run
-from tripos.running import Job
-from tripos.secrets import without_keys
+from tripos.settings.api_keys import without_keys
 
 LOOK_S = 0.25
 """The time between two calls of the callback."""

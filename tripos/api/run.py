@@ -11,11 +11,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from tripos.api.compiled import CompiledSpec
-from tripos.api.run_warnings import RunWarning, family_warning, settings_warning
+from tripos.api.compilation import CompiledSpec
+from tripos.api.job import Around, Ending, Job
+from tripos.api.preparation import RunWarning, family_warning, settings_warning
 from tripos.failure import SOME_FAILED, Failure
-from tripos.releases.origins import origin_of
-from tripos.running import Around, Ending, Job
+from tripos.releases.opening import origin_of
 from tripos_runtime.asking.plugins import PluginError
 from tripos_runtime.drivers.engine import new_run_id
 from tripos_runtime.drivers.prepared import PreparedRun
@@ -28,7 +28,7 @@ from tripos_warehouse.upkeep.compaction import compact_if_needed
 if TYPE_CHECKING:
     import duckdb
 
-    from tripos.results import Results
+    from tripos.api.results import Results
     from tripos_warehouse.report.report import Report
 
 Value = TypeVar("Value")
@@ -94,7 +94,7 @@ class Run:
         Its columns are `measure`, `model`, a column for each dimension of any measure, `value`, `standard_error`,
         `low` and `high` (the 95 % interval), `items`, `n`, `total`, `coverage`, `method` and `reason`.
         """
-        from tripos.api.measures import measure_table
+        from tripos.api.results import measure_table
 
         return measure_table(self.report())
 
@@ -112,7 +112,7 @@ class Run:
 
     def results(self) -> Results:
         """Open the store of the run, as `tripos.open` does. Raises `StoreError`."""
-        from tripos.results import open as open_results
+        from tripos.api.results import open as open_results
 
         return open_results(self.store)
 

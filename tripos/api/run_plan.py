@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from tripos.api.choices import Choices, has_models, select_cases
-from tripos.api.compiled import CompiledSpec
-from tripos.api.run_warnings import RunWarning, family_warning, settings_warning
-from tripos.config import Config
+from tripos.api.compilation import CompiledSpec
+from tripos.api.preparation import RunWarning, family_warning, settings_warning
+from tripos.api.selection import Choices, has_models, select_cases
+from tripos.settings.config import Config
 from tripos_compiler.plan import Plan
 from tripos_runtime.datasets.cases import CaseSource, Planned, Selection, planned_steps
 from tripos_runtime.forecast.estimates import Span
@@ -77,7 +77,7 @@ class RunPlan:
         """Return the plan as JSON values: what `tripos run --dry-run --json` prints, where models are named."""
         if self.forecast is None or self.prepared is None:
             return {"items": dict(self.items), "calls": [_step(each) for each in self.steps]}
-        from tripos.api.forecast_data import to_data
+        from tripos.api.forecast_rows import to_data
 
         withheld = self.source.withheld_counts(self.selection)
         return {**to_data(self.forecast, self.prepared.budget), "items_withheld": dict(withheld)}
@@ -101,7 +101,7 @@ def plan_run(
         roles, items, slots = _ones(plan), source.counts(selection), source.slot_counts(selection)
         steps = tuple(planned_steps(selection.under(plan), items, roles, slots))
         return RunPlan(plan, source, selection, items, slots, roles, steps)
-    from tripos.api.forecasts import foresee_run
+    from tripos.api.forecast import foresee_run
     from tripos.api.preparation import prepare
     from tripos_runtime.forecast.call_table import planned
 

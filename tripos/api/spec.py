@@ -10,26 +10,37 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from pydantic import ValidationError
 
-from tripos.api.choices import Choices
-from tripos.api.compiled import CompiledSpec
-from tripos.api.denials import denied_codes
+from tripos.api.compilation import CompiledSpec, find_spec
 from tripos.api.errors import RunError, SpecError, for_python, raised_as
-from tripos.api.paths import Places, paths_of
-from tripos.api.preparation import prepare
+from tripos.api.preparation import RunWarning, check_denied, prepare
 from tripos.api.progress import Callback, Watcher
 from tripos.api.run import Run, open_run, run_here, store_failure
 from tripos.api.run_plan import RunPlan, plan_run
-from tripos.api.run_warnings import RunWarning, check_denied
-from tripos.config import Config
+from tripos.api.selection import Choices
 from tripos.failure import Failure
-from tripos.project import find_spec
-from tripos.settings import Chosen, in_words, project_settings
+from tripos.settings.config import Config
+from tripos.settings.denied_warnings import denied_codes
+from tripos.settings.load import Chosen, in_words, project_settings
 from tripos_compiler.diagnostics import nearest
 from tripos_warehouse.errors import StoreError
 
 if TYPE_CHECKING:
     from tripos_compiler.diagnostics import Diagnostic
     from tripos_compiler.plan import Plan
+
+
+Places = str | Path | Sequence[str | Path]
+"""One path, or several."""
+
+
+def paths_of(given: Places) -> list[str]:
+    """List the paths.
+
+    >>> paths_of("data"), paths_of(["data", "more"])
+    (['data'], ['data', 'more'])
+    """
+    return [str(each) for each in ([given] if isinstance(given, str | Path) else given)]
+
 
 Names = str | Sequence[str]
 """One name, or several."""

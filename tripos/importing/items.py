@@ -6,9 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos.importing.mapping import is_blank
-from tripos.importing.records import Record
-from tripos.importing.rejections import Misfit, whole
+from tripos.importing.records import Record, is_blank
+from tripos.importing.row_errors import Misfit, whole
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Axis, DataField, Plan, Scenario
 from tripos_compiler.plan.base import canonical

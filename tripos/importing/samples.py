@@ -10,7 +10,7 @@ from typing import Any
 from tripos.failure import Failure
 from tripos.importing.items import Item, Items
 from tripos.importing.records import Record, Table
-from tripos.importing.rejections import Misfit, Rejection, whole
+from tripos.importing.row_errors import Misfit, Rejection, whole
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Ask, Plan, Scenario
 from tripos_runtime.datasets.cases import Case, CaseSource, Selection

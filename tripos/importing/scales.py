@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from tripos.importing.rejections import Misfit
+from tripos.importing.row_errors import Misfit
 from tripos_compiler.plan import Ask, Grade, Metric, Plan, Type
 
 YES = {"true": 1.0, "yes": 1.0, "false": 0.0, "no": 0.0}

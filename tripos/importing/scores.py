@@ -12,9 +12,8 @@ import orjson
 
 from tripos.failure import Failure
 from tripos.importing.items import Item, Items
-from tripos.importing.mapping import is_blank
-from tripos.importing.records import Record, Table
-from tripos.importing.rejections import Misfit, Rejection, whole
+from tripos.importing.records import Record, Table, is_blank
+from tripos.importing.row_errors import Misfit, Rejection, whole
 from tripos.importing.scales import Given, Place, folded, gradable, metric_words
 from tripos_compiler.diagnostics import nearest
 from tripos_compiler.plan import Plan

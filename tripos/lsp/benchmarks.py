@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 
-from tripos.config import NAME, Config
-from tripos.denials import chosen_denials
 from tripos.failure import Failure
 from tripos.lsp.documents import SUFFIX, Documents, KeptData
-from tripos.releases.finding import ReleaseFolders
-from tripos.settings import load_config
+from tripos.releases.extended import ReleaseFolders
+from tripos.settings.config import NAME, Config
+from tripos.settings.denied_warnings import chosen_denials
+from tripos.settings.load import load_config
 from tripos_compiler.compile import Compilation, compile_spec
 from tripos_compiler.diagnostics import Diagnostic, Diagnostics
 from tripos_compiler.diagnostics.deny import deny

@@ -19,7 +19,6 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import LanguageServerProtocol, lsp_method
 from pygls.uris import to_fs_path
 
-from tripos import __version__
 from tripos.lsp.benchmarks import MOST_CHARS
 from tripos.lsp.completions import completions
 from tripos.lsp.documents import Encoding
@@ -28,6 +27,7 @@ from tripos.lsp.reports import Reports, fixes
 from tripos.lsp.session import Session, View
 from tripos.lsp.structure import LEGEND, folds, formatted, semantic_tokens, symbols, workspace_symbols
 from tripos.lsp.symbols import Refused, definitions, highlights, prepare, references, rename
+from tripos.version import __version__
 
 DELAY_S = 0.005
 """So long no further change must come before mistakes are looked for."""

@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
-from tripos.releases.names import FORMAT, MANIFEST
+from tripos.releases.file_names import FORMAT, MANIFEST
 from tripos_compiler.plan.base import Canonical
+
+Outcome = Literal["good", "wrong", "unchecked"]
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at: `what`, such as a file, how it stands, and what is wrong or why nobody looked."""
+
+    what: str
+    outcome: Outcome
+    told: str = ""
+
 
 Digest = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,6 +14,110 @@ import orjson
 from tripos.failure import Failure
 from tripos_compiler.plan import digest
 from tripos_warehouse.exports.files import beside
+
+IGNORED = -100
+"""The label of a token that is not learned, as torch's cross entropy has it."""
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """A chat as `ids`, the first `given` of which are the prompt's."""
+
+    ids: tuple[int, ...]
+    given: int
+
+    @property
+    def labels(self) -> tuple[int, ...]:
+        """What the model is to say at each place.
+
+        >>> Tokens((5, 6, 7), given=2).labels
+        (-100, -100, 7)
+        """
+        return (*(IGNORED for _ in range(self.given)), *self.ids[self.given :])
+
+
+def as_tokens(tokenizer: Any, chat: Chat) -> Tokens:
+    """A chat in the template of the tokenizer. The prompt and the reply are cut into tokens apart from each other,
+    since a model that is asked sees the prompt's tokens before there is a reply.
+
+    Raises `Failure` W0814 where the template refuses the chat, or writes the prompt otherwise once it has a reply.
+    """
+    before = _written(tokenizer, chat.prompt, asked=True)
+    whole = _written(tokenizer, (*chat.prompt, {"role": "assistant", "content": chat.reply}), asked=False)
+    if not whole.startswith(before):
+        # Some templates open a reply with an empty thought, which is not there once the reply is.
+        before = _written(tokenizer, chat.prompt, asked=False)
+    if not whole.startswith(before) or len(whole) == len(before):
+        hint = "take another model, or give its tokenizer a template that goes on where the prompt ends"
+        raise Failure("W0814", "the model's chat template writes a prompt otherwise once it has a reply", hint)
+    prompt = _ids(tokenizer, before)
+    return Tokens((*prompt, *_ids(tokenizer, whole[len(before) :])), len(prompt))
+
+
+def within(tokens: Iterable[Tokens | None], most: int) -> list[int]:
+    """The places of those that are no longer than `most`.
+
+    >>> within([Tokens((1, 2), 1), Tokens((1, 2, 3), 1)], most=2)
+    [0]
+    """
+    return [place for place, each in enumerate(tokens) if each is not None and len(each.ids) <= most]
+
+
+def _ids(tokenizer: Any, text: str) -> tuple[int, ...]:
+    return tuple(tokenizer(text, add_special_tokens=False)["input_ids"])
+
+
+def _written(tokenizer: Any, messages: Iterable[Message], *, asked: bool) -> str:
+    try:
+        return str(
+            tokenizer.apply_chat_template(
+                [dict(each) for each in messages], tokenize=False, add_generation_prompt=asked
+            )
+        )
+    except Exception as error:  # a template may raise whatever it likes
+        told = (str(error).strip().splitlines() or [type(error).__name__])[0]
+        hint = "take another model, or ask without a system message"
+        raise Failure("W0814", f"the model's chat template refuses a chat: {told}", hint) from error
+
+
+def loss_of(model: Any, tokens: Sequence[Tokens], at_once: int, pad: int) -> float | None:
+    """The mean negative log likelihood of a reply's token, in nats; every token of every reply counts alike, whatever
+    batch it is in. `None` without any chat. The model is left in the mode that it was in.
+    """
+    import torch
+
+    if not tokens:
+        return None
+    device = next(model.parameters()).device
+    training = model.training
+    model.eval()
+    total, count = 0.0, 0
+    # Neighbours in length are together, so that little is computed on padding; the sum does not depend on it.
+    order = sorted(range(len(tokens)), key=lambda place: len(tokens[place].ids))
+    try:
+        with torch.no_grad():
+            for start in range(0, len(order), at_once):
+                batch = [tokens[place] for place in order[start : start + at_once]]
+                ids, labels = _padded(batch, pad)
+                inputs = torch.tensor(ids, device=device)
+                wanted = torch.tensor(labels, device=device)[:, 1:]
+                mask = torch.tensor([[1] * len(each.ids) + [0] * (len(ids[0]) - len(each.ids)) for each in batch])
+                logits = model(input_ids=inputs, attention_mask=mask.to(device)).logits[:, :-1].float()
+                summed = torch.nn.functional.cross_entropy(
+                    logits.reshape(-1, logits.shape[-1]), wanted.reshape(-1), ignore_index=IGNORED, reduction="sum"
+                )
+                total += float(summed)
+                count += int((wanted != IGNORED).sum())
+    finally:
+        model.train(training)
+    return total / count if count else None
+
+
+def _padded(batch: Sequence[Tokens], pad: int) -> tuple[list[list[int]], list[list[int]]]:
+    longest = max(len(each.ids) for each in batch)
+    ids = [[*each.ids, *[pad] * (longest - len(each.ids))] for each in batch]
+    return ids, [[*each.labels, *[IGNORED] * (longest - len(each.ids))] for each in batch]
+
 
 Message = Mapping[str, str]
 

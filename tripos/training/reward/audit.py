@@ -16,9 +16,8 @@ from typing import Any
 import numpy as np
 
 from tripos.failure import Failure
-from tripos.training.reward.learning import Learner, Reward, accuracy, shuffled, won
+from tripos.training.reward.learners import RULES, Learner, Reward, accuracy, shuffled, won
 from tripos.training.reward.pairs import Preferences
-from tripos.training.reward.trivial import RULES
 
 LEAST_SHUFFLED = 15
 """So many trainings on shuffled labels are the least that say anything: with fewer no p is below 1/16."""

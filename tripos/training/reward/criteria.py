@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from tripos.failure import Failure
+from tripos.training.preparation import split_by_group
 from tripos.training.reward.heads import PENALTIES, STEPS
-from tripos.training.reward.learning import Reward, accuracy
+from tripos.training.reward.learners import Reward, accuracy
 from tripos.training.reward.pairs import Numbers, Preferences
-from tripos.training.splits import split_by_group
 
 
 @dataclass(frozen=True)

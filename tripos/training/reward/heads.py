@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from tripos.training.reward.learning import Reward, accuracy, loss_of
+from tripos.training.preparation import split_by_group
+from tripos.training.reward.learners import Reward, accuracy, loss_of
 from tripos.training.reward.pairs import Numbers, Preferences
-from tripos.training.splits import split_by_group
 
 PENALTIES = (0.1, 1.0, 10.0)
 """The penalties of squared weights that are tried. What is held out of the learned pairs chooses one."""

@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from tripos.failure import SOME_FAILED, Failure
-from tripos.training.devices import Device
-from tripos.training.reward.learning import Reward, accuracy, loss_of
+from tripos.training.preparation import Device, split_by_group
+from tripos.training.reward.learners import Reward, accuracy, loss_of
 from tripos.training.reward.pairs import Numbers, Preferences
 from tripos.training.reward.recipe import RewardRecipe
-from tripos.training.splits import split_by_group
 from tripos_runtime.models.reward.reward_network import RewardNetwork
 
 HEAD_RATE = 100.0

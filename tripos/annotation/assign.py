@@ -1,0 +1,244 @@
+"""Hands a person replies to grade: draws them, puts them in an order, records that in the store."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import duckdb
+
+from tripos.annotation import batch as batches
+from tripos.annotation.batch import Batch, Row, name_of, row_name
+from tripos.annotation.replies import Candidate, Replies, Shown, chosen_role
+from tripos.failure import Failure
+from tripos_compiler.plan import Plan, digest
+from tripos_compiler.semantics.subsets import Drawn
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.runs import Run
+
+Show = Callable[[Sequence[Candidate]], Mapping[str, Shown]]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What is asked for: `limit` items a scenario, items whose axis has one of the values in `only`, these scenarios,
+    `sample` replies in all. `overlap` is the share of them that somebody else was handed too; `None` takes no notice
+    of others. `items` are those of the `subset` of that name."""
+
+    limit: int | None = None
+    only: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    scenarios: tuple[str, ...] = ()
+    sample: int | None = None
+    overlap: float | None = None
+    seed: int = 0
+    subset: str | None = None
+    items: Drawn | None = None
+
+    def allows(self, candidate: Candidate) -> bool:
+        """Whether a reply lies where `only` and `scenarios` say."""
+        if self.scenarios and candidate.scenario not in self.scenarios:
+            return False
+        if self.items is not None and (candidate.scenario, candidate.unit.case.item_id) not in self.items:
+            return False
+        context = candidate.unit.case.context
+        return all(context.get(axis, values[0]) in values for axis, values in self.only.items())
+
+
+@dataclass(frozen=True)
+class Handed:
+    """What was handed out before: what this person had, and what others had, as `(sample_id, fingerprint)`."""
+
+    own: Collection[tuple[str, str]] = ()
+    others: Collection[tuple[str, str]] = ()
+
+
+def draw(candidates: Iterable[Candidate], choice: Choice, handed: Handed, show: Show) -> dict[Candidate, Shown]:
+    """The replies for one person, with what they see of them, in no order yet (`shuffled`).
+
+    Of `sample` replies, scenarios have equal shares as far as they have replies, and within them models. With an
+    `overlap`, what this person had before is not drawn again, and the rest of the shares is what nobody had.
+    """
+    allowed = list(_limited((each for each in candidates if choice.allows(each)), choice.limit))
+    if choice.overlap is None:
+        return _take(allowed, choice.sample, choice.seed, show)
+    fresh = [each for each in allowed if _key(each) not in handed.own]
+    common = [each for each in fresh if _key(each) in handed.others]
+    alone = [each for each in fresh if _key(each) not in handed.others]
+    count = len(fresh) if choice.sample is None else choice.sample
+    found = _take(common, round(count * choice.overlap), choice.seed, show)
+    return found | _take(alone, count - len(found), choice.seed, show)
+
+
+def shuffled(drawn: Iterable[Candidate], seed: int, name: str) -> list[Candidate]:
+    """An order of their own for every person, the same for the same seed."""
+    return sorted(drawn, key=lambda each: digest(["order", seed, name, each.judgement_id]))
+
+
+def _key(candidate: Candidate) -> tuple[str, str]:
+    return candidate.sample_id, candidate.step.fingerprint
+
+
+def _limited(candidates: Iterable[Candidate], limit: int | None) -> Iterator[Candidate]:
+    items: dict[str, set[str]] = {}
+    for each in candidates:
+        some = items.setdefault(each.scenario, set())
+        if limit is None or each.unit.case.item_id in some or len(some) < limit:
+            some.add(each.unit.case.item_id)
+            yield each
+
+
+def _take(candidates: Sequence[Candidate], count: int | None, seed: int, show: Show) -> dict[Candidate, Shown]:
+    """The first `count` that there is something to see of, in the order of the draw."""
+    queue = _interleaved(candidates, seed)
+    found: dict[Candidate, Shown] = {}
+    while queue and (count is None or len(found) < count):
+        size = len(queue) if count is None else count - len(found)
+        some, queue = queue[:size], queue[size:]
+        shown = show(some)
+        found |= {each: shown[each.judgement_id] for each in some if each.judgement_id in shown}
+    return found
+
+
+def _interleaved(candidates: Iterable[Candidate], seed: int) -> list[Candidate]:
+    """Every scenario's turn after another's, and within a scenario every model's."""
+    by_scenario: dict[str, dict[str, list[Candidate]]] = {}
+    for each in sorted(candidates, key=lambda each: digest(["draw", seed, *_key(each)])):
+        by_scenario.setdefault(each.scenario, {}).setdefault(each.model, []).append(each)
+    return list(turns([list(turns(list(models.values()))) for models in by_scenario.values()]))
+
+
+def turns(queues: Sequence[Sequence[Candidate]]) -> Iterator[Candidate]:
+    """One of each queue, then the next of each, to the end of the longest."""
+    for place in range(max(map(len, queues), default=0)):
+        yield from (queue[place] for queue in queues if place < len(queue))
+
+
+NAME = re.compile(r"[^\W_][\w.-]{0,62}")
+
+
+@dataclass(frozen=True)
+class Hand:
+    """A batch and what is seen of each of its rows, by the name of the row."""
+
+    batch: Batch
+    shown: Mapping[str, Shown]
+    shared: int | None = None
+    """How many of the replies somebody else was handed too, where an overlap was asked for."""
+    graded: int = 0
+    """How many of those that were drawn the person has graded already; they are not handed out again."""
+    lacking: int = 0
+    """How many fewer there are than were asked for."""
+
+
+@dataclass(frozen=True)
+class Desk:
+    """A run of a store, and a person who grades it in a role; without a `round` for the first time."""
+
+    store: Store
+    connection: duckdb.DuckDBPyConnection
+    plan: Plan
+    run: Run
+    role: str
+    name: str
+    round: int | None = None
+
+    def __post_init__(self) -> None:
+        """Raises `Failure`: W0701 for a role that grades nothing, W0702 for an unfit name."""
+        if not NAME.fullmatch(self.name):
+            raise Failure(
+                "W0702",
+                f"`{self.name}` cannot be the name of a person here",
+                "letters, digits, `.`, `_` and `-`, such as --name anna",
+            )
+        chosen_role(self.plan, self.role, self.run.compared_role)
+
+    @property
+    def replies(self) -> Replies:
+        """What there is to grade."""
+        return Replies(self.connection, self.plan, self.run, self.role, batches.evaluator_of(self.name), self.round)
+
+    def hand(self, choice: Choice, now: Callable[[], datetime]) -> Hand:
+        """Draws a batch and records it. Raises `Failure`: W0707 where nothing is left to hand out, W0704; and
+        `StoreError` where the store cannot be written."""
+        handed = self._handed()
+        replies = self.replies
+        drawn = draw(replies.candidates(), choice, handed, replies.show)
+        sought, graded = len(drawn), replies.graded()
+        drawn = {each: shown for each, shown in drawn.items() if each.judgement_id not in graded}
+        if not drawn:
+            raise Failure("W0707", *self._nothing(choice, sought))
+        order = shuffled(drawn, choice.seed, self.name)
+        rows = tuple(_row(each, drawn[each], choice.seed, self.name) for each in order)
+        name = name_of(self.run.run_id, self.role, self.name, choice.seed, rows)
+        told = dataclasses.asdict(dataclasses.replace(choice, items=None))
+        chosen = {key: value for key, value in told.items() if value not in (None, (), {})}
+        batch = Batch(
+            name,
+            self.run.run_id,
+            self.plan.benchmark.name,
+            self.role,
+            self.name,
+            choice.seed,
+            now().isoformat(timespec="seconds"),
+            chosen,
+            rows,
+            self.round,
+        )
+        shared: int | None = None
+        if choice.overlap is not None:
+            shared = sum((row.sample_id, row.fingerprint) in handed.others for row in rows)
+        shown = {row.row: drawn[each] for row, each in zip(rows, order, strict=True)}
+        return Hand(
+            batches.save(self.store, batch), shown, shared, sought - len(drawn), max(0, (choice.sample or 0) - sought)
+        )
+
+    def again(self, batch: Batch) -> Hand:
+        """What is seen of a batch that was handed out before."""
+        wanted = {row.judgement_id: row.row for row in batch.rows}
+        replies = self.replies
+        found = [each for each in replies.candidates() if each.judgement_id in wanted]
+        shown = {wanted[name]: each for name, each in replies.show(found).items()}
+        if lost := len(wanted) - len(shown):
+            raise Failure(
+                "W0704",
+                f"{lost} of the {len(wanted)} replies of the batch `{batch.batch}` are not in the store",
+                "name the store that it was made from with `--store`",
+            )
+        return Hand(batch, shown)
+
+    def _handed(self) -> Handed:
+        own: set[tuple[str, str]] = set()
+        others: set[tuple[str, str]] = set()
+        for each in (each for each in batches.every(self.store) if each.round == self.round):
+            (own if each.name == self.name else others).update((row.sample_id, row.fingerprint) for row in each.rows)
+        return Handed(own, others)
+
+    def _nothing(self, choice: Choice, graded: int) -> tuple[str, str]:
+        if graded:
+            return f"`{self.name}` has graded all of it already", "`--take` of the same file changes a grade"
+        if choice.overlap is not None:
+            return (
+                f"there is nothing left that `{self.name}` has not been handed",
+                "another `--overlap`, or none, draws from all replies",
+            )
+        return "nothing of this run is there to grade", "without `--only`, `--scenario` and `--limit` there may be more"
+
+
+def _row(each: Candidate, shown: Shown, seed: int, name: str) -> Row:
+    return Row(
+        row=row_name(seed, name, each.judgement_id),
+        scenario=each.scenario,
+        item_id=each.unit.case.item_id,
+        language=shown.language,
+        sample_id=each.sample_id,
+        model=each.model,
+        binding=each.binding,
+        scorer=each.step.scorer,
+        judgement_id=each.judgement_id,
+        judgement=each.step.judgement,
+        fingerprint=each.step.fingerprint,
+        marks=each.marks,
+    )

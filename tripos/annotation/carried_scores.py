@@ -1,0 +1,187 @@
+"""Scores from outside a run under the plan of a run that has what they were said of.
+
+What a person graded, or a file rated, is a judgement like a judge's reply: it holds for every plan that asks the same.
+The scores are named by the plan besides, so another name, another condition or what becomes of values outside of a
+scale gives other scores. Those of a judge are read anew from what it said; so are these, at the end of a run, and
+wherever something new was said of what runs of other plans have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+import duckdb
+import orjson
+
+from tripos.annotation.replies import Replies
+from tripos.importing.row_errors import Misfit
+from tripos.importing.scales import gradable
+from tripos.importing.scores import replies_of
+from tripos_compiler.plan import Grade, Plan
+from tripos_runtime.drivers.bindings import given_bindings
+from tripos_runtime.roles.binding import Binding
+from tripos_warehouse import sql
+from tripos_warehouse.ledger.given_scores import GivenScore, difference, imported_score, is_given, rows_of
+from tripos_warehouse.store.schemas import JUDGEMENTS
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.runs import Run, get_plan
+from tripos_warehouse.views.views import connect, connect_run
+
+
+class _Said(NamedTuple):
+    """A judgement from outside. `parsed` is what it says, by what each score is called there."""
+
+    judgement_id: str
+    sample_id: str
+    fingerprint: str
+    binding: str
+    evaluator: str
+    round: int | None
+    parsed: dict[str, Any]
+
+
+def carry(store: Store, plan: Plan, run_id: str) -> int:
+    """Writes the scores of what was said from outside of the replies of a run, as its plan has them, where the store
+    lacks them or has them otherwise; how many these are. Raises `StoreError` as `connect_run` and `append` do."""
+    prints = {step.judgement for step in _grades(plan)}
+    if not _any_given(store, prints):
+        return 0
+    connection, run = connect_run(store, run_id)
+    with connection:
+        said = _said(connection, prints)
+        scores = [*_by_people(connection, plan, run, said), *_imported(connection, plan, run, said)]
+    found = difference(store, scores)
+    if found.fresh:  # what was said stays as it is
+        store.append({"scores": rows_of(found, None, store.now)["scores"]})
+    return len(found.fresh)
+
+
+def carry_on(store: Store, given: Sequence[GivenScore]) -> None:
+    """Writes the scores of what was just said under the plans of other runs that have what it was said of."""
+    if not given:
+        return
+    judgements, fingerprints, bindings = (
+        sorted({getattr(each, name) for each in given}) for name in ("judgement", "fingerprint", "said_of")
+    )
+    connection = connect(store)
+    with connection:
+        runs = connection.execute(
+            """select distinct scored.run_id
+            from main.run_steps as asked join main.run_steps as scored using (run_id, scenario, binding)
+            where list_contains($judgements, asked.fingerprint) and list_contains($bindings, asked.binding)
+              and not list_contains($judgements, scored.fingerprint)
+              and not list_contains($fingerprints, scored.fingerprint)
+            order by all""",
+            {"judgements": judgements, "fingerprints": fingerprints, "bindings": bindings},
+        ).fetchall()
+    for (run_id,) in runs:
+        connection, run = connect_run(store, run_id)
+        with connection:
+            plan = get_plan(connection, run)
+        carry(store, plan, run_id)
+
+
+def _grades(plan: Plan) -> Iterator[Grade]:
+    for scenario in plan.scenarios:
+        for treatment in scenario.treatments:
+            yield from (step for step in treatment.steps if isinstance(step, Grade))
+
+
+def _any_given(store: Store, prints: set[str]) -> bool:
+    """Whether anything was said from outside in the place of such judgements, without opening the whole store."""
+    parts = [str(path) for path in store.parts(JUDGEMENTS.name)]
+    if not (prints and parts):
+        return False
+    query = f"""select 1 from read_parquet($parts, union_by_name := true)
+      where {is_given("evaluator", "round")} and list_contains($prints, fingerprint) limit 1"""
+    try:
+        with duckdb.connect() as connection:
+            return bool(connection.execute(query, {"parts": parts, "prints": sorted(prints)}).fetchall())
+    except duckdb.Error:  # whoever opens the store says what is wrong with it
+        return True
+
+
+def _said(connection: duckdb.DuckDBPyConnection, prints: Iterable[str]) -> list[_Said]:
+    rows = connection.execute(
+        f"""select judgement_id, sample_id, fingerprint, binding, evaluator, round, parsed from main.judgements
+        where {is_given("evaluator", "round")} and list_contains($prints, fingerprint) and sample_id is not null
+        order by judgement_id""",
+        {"prints": sorted(prints)},
+    ).fetchall()
+    return [
+        _Said(name, sample, fingerprint, binding, evaluator, round_, orjson.loads(parsed or "{}"))
+        for name, sample, fingerprint, binding, evaluator, round_, parsed in rows
+    ]
+
+
+def _by_people(
+    connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, every: Sequence[_Said]
+) -> Iterator[GivenScore]:
+    """What people graded, of what they would be handed."""
+    said = {each.judgement_id: each for each in every if each.round is None}
+    roles = {plan.scorer(step.scorer).role for step in _grades(plan) if not plan.scorer(step.scorer).reward}
+    for evaluator in sorted({each.evaluator for each in said.values()}):
+        for role in sorted(roles - {run.compared_role}):
+            replies = Replies(connection, plan, run, role, evaluator)
+            found = [each for each in replies.candidates() if each.judgement_id in said]
+            shown = replies.show(found)
+            for each in found:
+                if each.judgement_id not in shown:
+                    continue
+                about = {"sample_id": each.sample_id, "run_id": run.run_id, "benchmark": run.benchmark}
+                about |= {"scenario": each.scenario, "item_id": each.unit.case.item_id}
+                about |= {"model": each.model, "binding": each.binding}
+                for mark in each.marks:
+                    value, reason = _part(said[each.judgement_id], mark.key)
+                    if value is None or not mark.allows(value):
+                        continue
+                    yield GivenScore(
+                        score_id=mark.score_id,
+                        judgement_id=each.judgement_id,
+                        sample=about,
+                        scorer=each.step.scorer,
+                        metric=mark.metric,
+                        evaluator=evaluator,
+                        value=value,
+                        rationale=reason,
+                        judgement=each.step.judgement,
+                        fingerprint=each.step.fingerprint,
+                        key=mark.key,
+                    )
+
+
+def _imported(
+    connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, every: Sequence[_Said]
+) -> Iterator[GivenScore]:
+    """What files rated, as far as the scales of the plan have it."""
+    said: dict[tuple[str, str, str], list[_Said]] = {}
+    for each in every:
+        if each.round is not None:
+            said.setdefault((each.sample_id, each.fingerprint, each.binding), []).append(each)
+    if not said:
+        return
+    places = gradable(plan)
+    bindings = given_bindings(plan, Binding(run.roles, run.compared_role, run.identities))
+    arms = [arm.name for arm in plan.arms]
+    for reply in replies_of(connection, sql.name(run.benchmark), run, arms, places):
+        for metric, by_scorer in places[reply.place].items():
+            for given in by_scorer:
+                for step in given.steps:
+                    binding = bindings[step.fingerprint, reply.sample["binding"]]
+                    sample = {**reply.sample, "binding": binding}
+                    for each in said.get((reply.sample["sample_id"], step.judgement, binding), ()):
+                        value, reason = _part(each, metric)
+                        if value is None or each.round is None:
+                            continue
+                        try:
+                            placed = given.scale.read(value)
+                        except Misfit:
+                            continue
+                        yield imported_score(sample, step, metric, each.evaluator, each.round, placed, reason, value)
+
+
+def _part(said: _Said, key: str) -> tuple[float | None, str | None]:
+    """The value and the reason of one score of a judgement."""
+    part = said.parsed.get(key)
+    return (part.get("score"), part.get("reason")) if isinstance(part, dict) else (None, None)

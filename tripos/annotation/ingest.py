@@ -1,0 +1,125 @@
+"""Checks what a person gave against what they were handed: all of it can be kept, or none of it is."""
+
+from __future__ import annotations
+
+import math
+import unicodedata
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from tripos.annotation.batch import Answers, Batch, Entry, Mark, Row
+from tripos_warehouse.ledger.given_scores import GivenScore
+
+
+@dataclass(frozen=True)
+class Fault:
+    """Something that cannot be taken: where it stands, and why."""
+
+    address: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Taken:
+    """The scores of a file, its faults, and how many of the replies that were handed out lack a grade."""
+
+    scores: tuple[GivenScore, ...]
+    faults: tuple[Fault, ...]
+    open: int
+
+
+def check(batch: Batch, answers: Answers, *, partial: bool) -> Taken:
+    """The grades that a file holds. A reply needs a value for every metric; with `partial`, replies that lack one are
+    left out. Grades are to be kept only where there is no fault; faults come in the order of the file."""
+    handed = {row.row: row for row in batch.rows}
+    faults = [Fault(address, reason) for address, reason in answers.twice]
+    faults += [
+        Fault(address, f"`{name}` is no reply of this batch")
+        for name, address in answers.rows.items()
+        if name not in handed
+    ]
+    entries: dict[str, list[Entry]] = {}
+    for entry in answers.entries:
+        entries.setdefault(entry.row, []).append(entry)
+    places = {name: place for place, name in enumerate(answers.rows)}
+    scores: list[GivenScore] = []
+    still_open = 0
+    for number, row in sorted(enumerate(batch.rows, 1), key=lambda pair: places.get(pair[1].row, len(places))):
+        address = answers.rows.get(row.row, f"reply {number}")
+        given, wrong = _read(batch, row, entries.get(row.row, ()), answers.rationales.get(row.row))
+        faults += wrong
+        entered = {entry.metric for entry in entries.get(row.row, ())}
+        missing = [mark.metric for mark in row.marks if mark.metric not in entered]
+        if not missing:
+            scores += given
+            continue
+        still_open += 1
+        if not partial:
+            names = ", ".join(f"`{each}`" for each in missing)
+            begun = entered or row.row in answers.rationales
+            faults.append(Fault(address, f"no grade for {names}" if begun else "nothing is graded"))
+    return Taken(() if faults else tuple(scores), tuple(faults), still_open)
+
+
+def _read(batch: Batch, row: Row, entries: Iterable[Entry], reason: str | None) -> tuple[list[GivenScore], list[Fault]]:
+    given: list[GivenScore] = []
+    faults: list[Fault] = []
+    for entry in entries:
+        if (mark := row.mark(entry.metric)) is None:
+            faults.append(Fault(entry.address, f"`{entry.metric}` is not graded in this scenario"))
+            continue
+        found = read_value(mark, entry.value)
+        if isinstance(found, str):
+            faults.append(Fault(entry.address, found))
+        else:
+            given.append(_score(batch, row, mark, found, reason))
+    return given, faults
+
+
+def read_value(mark: Mark, value: Any) -> float | str:
+    """A value as a number on the scale, or what is wrong with it.
+
+    >>> mark = Mark("CLEAR", "CLEAR", "", 1, 5, True)
+    >>> read_value(mark, " ４ "), read_value(mark, 7), read_value(mark, "good")
+    (4.0, '7 is not on the scale: a whole number from 1 to 5', '`good` is no number')
+    """
+    number: float | None = None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        number = float(value)
+    elif isinstance(value, str):
+        try:
+            number = float(unicodedata.normalize("NFKC", value).strip())
+        except ValueError:
+            number = None
+    if number is None or not math.isfinite(number):
+        shown = " ".join(str(value).split())
+        return f"`{shown if len(shown) <= 40 else shown[:39] + '…'}` is no number"
+    if not mark.allows(number):
+        return f"{number:g} is not on the scale: {mark.scale}"
+    return number
+
+
+def _score(batch: Batch, row: Row, mark: Mark, value: float, reason: str | None) -> GivenScore:
+    return GivenScore(
+        score_id=mark.score_id,
+        judgement_id=row.judgement_id,
+        sample={
+            "sample_id": row.sample_id,
+            "run_id": batch.run_id,
+            "benchmark": batch.benchmark,
+            "scenario": row.scenario,
+            "item_id": row.item_id,
+            "model": row.model,
+            "binding": row.binding,
+        },
+        scorer=row.scorer,
+        metric=mark.metric,
+        evaluator=batch.evaluator,
+        value=value,
+        rationale=reason,
+        judgement=row.judgement,
+        fingerprint=row.fingerprint,
+        key=mark.key,
+        round=batch.round,
+    )

@@ -1,0 +1,161 @@
+"""A spec on disk: finds its main file, compiles it against its data, and says what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from tripos.failure import Failure
+from tripos.releases.extended import ReleaseFolders
+from tripos.releases.locations import find_release
+from tripos_compiler.compile import Compilation, compile_spec
+from tripos_compiler.diagnostics.deny import deny
+from tripos_compiler.plan import Plan
+from tripos_runtime.datasets.data_folders import DataFolders
+
+if TYPE_CHECKING:
+    from tripos.releases.opening import Release
+
+
+@dataclass(frozen=True)
+class CompiledSpec:
+    """A spec that compiled: the path that was given, the compilation with its plan, and the folders of its data."""
+
+    path: str
+    compilation: Compilation
+    plan: Plan
+    folders: DataFolders
+
+    @property
+    def main(self) -> Path:
+        """The main file."""
+        return Path(self.compilation.sources[0].path)
+
+
+BENCHMARK = re.compile(r"^\s*benchmark\s", re.MULTILINE)
+NOTHING: Mapping[str, str] = MappingProxyType({})
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A spec's main file, and the folders that its data, and the releases that it extends, are looked for in."""
+
+    path: Path
+    folders: DataFolders
+    releases: ReleaseFolders = field(default_factory=ReleaseFolders)
+    release: Release | None = None
+    """The release that it was frozen in: then its plan is taken as it is, and nothing is compiled."""
+
+    def compile(
+        self, denied: Mapping[str, str] = NOTHING, against: Plan | None = None, secrecy: bool = True
+    ) -> Compilation:
+        """Compiles the spec. Warnings whose code is in `denied`, with what denies it, are errors, so there is no plan.
+        `against` is the plan of an earlier version, of which the version number must say enough. Without `secrecy` it
+        may tell the compared role what is secret.
+
+        Raises `Failure` where its main file cannot be read.
+        """
+        if self.release is not None and against is None:
+            return self.release.compilation(self.releases)
+        try:
+            compilation = compile_spec(
+                self.path.as_posix(),
+                _read,
+                self.folders,
+                against=against,
+                releases=self.releases,
+                secrecy=secrecy,
+            )
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+            raise Failure(
+                "E0108", f"cannot read {self.path}: {reason}", "check the path and its permissions"
+            ) from error
+        diagnostics = deny(compilation.diagnostics, denied)
+        failed = any(each.severity == "error" for each in diagnostics)
+        return replace(compilation, diagnostics=diagnostics, plan=None if failed else compilation.plan)
+
+
+def find_spec(path: str, data: Sequence[str] = (), standing: Sequence[str] = (), releases: Sequence[str] = ()) -> Spec:
+    """The spec at a path: a file, or a folder whose main file has the folder's name or is its only benchmark. A path
+    that does not exist here is looked for among the benchmarks that come with Tripos. Data files are looked for in
+    `data`, which must exist, and in `standing`, those of `tripos.toml`, where they do; releases that it extends beside
+    it and in `releases`. Raises `Failure`."""
+    for folder in data:
+        if not Path(folder).is_dir():
+            raise Failure("E0307", f"there is no data folder `{folder}`", "give a folder that exists with --data DIR")
+    folders = DataFolders(tuple(Path(folder) for folder in (*data, *standing)))
+    extended = ReleaseFolders(tuple(Path(folder) for folder in releases))
+    released = find_release(path)
+    if released is not None:
+        from tripos.releases.opening import open_release
+
+        release = open_release(released)
+        return Spec(release.main, release.data_folders(folders.folders), extended, release)
+    given = Path(path)
+    if not given.exists():
+        name = path.removeprefix("specs/")
+        package = Path(__file__).parents[1]
+        shipped = next((s for s in (package / "specs" / name, package.parent / "specs" / name) if s.exists()), None)
+        if shipped is None:
+            hint = "give a .tripos file or a folder that holds one"
+            raise Failure("E0108", f"there is no spec at `{path}`", hint)
+        given = shipped
+    return Spec(given if given.is_file() else _main_file(given), folders, extended)
+
+
+def _main_file(folder: Path) -> Path:
+    named = folder / f"{folder.resolve().name}.tripos"
+    if named.is_file():
+        return named
+    mains = [each for each in sorted(folder.glob("*.tripos")) if BENCHMARK.search(_text(each))]
+    if len(mains) == 1:
+        return mains[0]
+    found = f"it holds {len(mains)} benchmarks: {', '.join(m.name for m in mains)}" if mains else "it holds none"
+    raise Failure("E0108", f"which benchmark of `{folder}`? {found}", "name the .tripos file")
+
+
+def holds_benchmark(path: Path) -> bool:
+    """Whether a path is a release, or a file there declares a benchmark; so that others are passed over where a pattern
+    of the shell names everything."""
+    if find_release(str(path)) is not None:
+        return True
+    files = [path] if path.is_file() else [path / f"{path.resolve().name}.tripos", *path.glob("*.tripos")]
+    return any(each.suffix == ".tripos" and BENCHMARK.search(_text(each)) for each in files)
+
+
+def holds_parts(path: Path) -> bool:
+    """Whether a path is a folder of spec files without a benchmark: declarations that benchmarks `use`."""
+    return path.is_dir() and not holds_benchmark(path) and any(path.glob("*.tripos"))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _read(path: str) -> str:
+    return Path(path).read_text("utf-8")
+
+
+def earlier_plan(
+    path: str, data: Sequence[str] = (), standing: Sequence[str] = (), releases: Sequence[str] = ()
+) -> Plan:
+    """The plan of an earlier version: a spec, a release, or what `tripos plan --json` printed. Raises `Failure`."""
+    if not path.endswith(".json"):
+        plan = find_spec(path, data, standing, releases).compile().plan
+        if plan is None:
+            raise Failure("E0108", f"`{path}` does not compile", f"see `tripos check {path}`")
+        return plan
+    try:
+        return Plan.model_validate_json(Path(path).read_bytes())
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no plan of this version of Tripos"
+        hint = "give a spec, or what `tripos plan --json` printed"
+        raise Failure("E0108", f"cannot read `{path}`: {reason}", hint) from error

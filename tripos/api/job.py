@@ -1,0 +1,202 @@
+"""One run from its plan to its last row: what the `run` verb does, apart from what it says."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from tripos.annotation.carried_scores import carry
+from tripos.failure import SOME_FAILED, Failure
+from tripos.releases.opening import WORKING_TREE, Origin
+from tripos.runs.rows import run_row, step_rows
+from tripos_compiler.data import DataError
+from tripos_compiler.plan import Plan
+from tripos_runtime.asking.plugins import Loaded
+from tripos_runtime.asking.tally import Tally
+from tripos_runtime.datasets.cases import CaseSource, Selection, drawn_counts
+from tripos_runtime.drivers.engine import Engine, work_name
+from tripos_runtime.models import Model
+from tripos_runtime.roles.binding import Binding
+from tripos_runtime.scheduling.budget import Budget
+from tripos_runtime.scheduling.calling import Caller, Limits, Stopped, open_callers
+from tripos_runtime.scheduling.limits import most_at_once
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.ledger.index_cache import Shelf
+from tripos_warehouse.ledger.ledger import RunLedger, open_ledger
+from tripos_warehouse.store.store import Store
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a run ended: `finished`, `interrupted`, `stopped` (a model could not be had, or the budget is spent) or
+    `failed` (the store)."""
+
+    status: str
+    failure: Failure | None = None
+
+
+@dataclass
+class Job:
+    """Everything about one run but its models."""
+
+    plan: Plan
+    binding: Binding
+    selection: Selection
+    source: CaseSource
+    functions: Mapping[str, Loaded]
+    store: Store
+    run_id: str
+    limits: Limits
+    budget: Budget | None
+    origin: Origin = WORKING_TREE
+    """The release, or the state of the working tree, that the plan is of."""
+    tally: Tally = field(default_factory=Tally)
+    callers: Mapping[str, Caller] = field(default_factory=dict)
+    """How each model is called, once the run is under way."""
+    _engine: Engine | None = None
+    _running: asyncio.Task[None] | None = None
+
+    def interrupt(self) -> bool:
+        """Finishes the calls under way and stops; called again, it stops at once. Whether this was the first time."""
+        if self._engine is None or self._running is None or self._running.done():
+            return False
+        if self._engine.stopping:
+            self._running.cancel()
+            return False
+        self._engine.stop()
+        return True
+
+    async def run(self, models: Mapping[str, Model], around: Around) -> Ending:
+        """Runs to an ending. `around` gives the context in which calls are made, such as one that shows progress."""
+        ledger = open_ledger(self.store, self.plan.fingerprints, self.origin.release)
+        ending: Ending | None = None
+        try:
+            done = self._done(ledger)
+            self._begin(self.run_id if done is None else done["run_id"])
+            if done is None:
+                ending = await self._call(ledger, models, around)
+            else:
+                self.tally.reuse(done)
+                ending = Ending("finished")
+            try:
+                if done is None and ending.failure is None:
+                    carry(self.store, self.plan, self.run_id)
+                self._end(ending)
+            except StoreError as error:  # what was asked is told all the same
+                ending = _failed(error)
+            return ending
+        finally:
+            with _untold(ending):
+                ledger.close()
+
+    def _done(self, ledger: RunLedger) -> Mapping[str, Any] | None:
+        """What an earlier run said of this work, if the store has every result of it and the list of its items."""
+        said = ledger.work(work_name(self.plan, self.binding, self.selection, self.source.withheld)).finished()
+        if said is None or ledger.item_count(said["run_id"]) < said.get("items", math.inf):
+            return None
+        return said
+
+    async def _call(self, ledger: RunLedger, models: Mapping[str, Model], around: Around) -> Ending:
+        thresholds = gc.get_threshold()
+        try:
+            self.callers = open_callers(models, self.limits, self.budget, self.tally.notes.append)
+            engine = self._engine = Engine(
+                plan=self.plan,
+                binding=self.binding,
+                source=self.source,
+                selection=self.selection,
+                callers=self.callers,
+                ledger=ledger,
+                functions=self.functions,
+                run_id=self.run_id,
+                shelf=Shelf(self.store.root),
+                workers=self._most_at_once(models),
+                tally=self.tally,
+            )
+            self._running = asyncio.create_task(engine.run())
+            # What was made before the first call stays to the end, and calls leave few cycles behind: looking for
+            # them after every few hundred objects costs a tenth of the time.
+            gc.collect()
+            gc.freeze()
+            gc.set_threshold(20_000, 20, 50)
+            async with around(self):
+                await self._running
+        except Stopped as error:
+            return Ending("stopped", Failure(error.code, error.message, error.hint, SOME_FAILED))
+        except StoreError as error:
+            return _failed(error)
+        except DataError as error:
+            return Ending("failed", Failure("E0307", error.message, error.help, SOME_FAILED))
+        except asyncio.CancelledError:
+            return Ending("interrupted")
+        finally:
+            gc.unfreeze()
+            gc.set_threshold(*thresholds)
+            await asyncio.gather(*(model.close() for model in models.values()), return_exceptions=True)
+        return Ending("interrupted" if engine.stopping else "finished")
+
+    def _most_at_once(self, models: Mapping[str, Model]) -> int:
+        """How many calls all endpoints together can bear."""
+        at: dict[str, list[Model]] = {}
+        for model in models.values():
+            at.setdefault(model.endpoint, []).append(model)
+        return sum(most_at_once(there, self.limits) for there in at.values())
+
+    def _begin(self, items_of: str) -> None:
+        selection = self.selection
+        chosen: dict[str, Any] = {"limit": selection.limit, "seed": selection.seed, "only": dict(selection.only)}
+        chosen |= {"subset": selection.subset.name} if selection.subset is not None else {}
+        if items_of == self.run_id and (drawn := drawn_counts(self.source)):
+            chosen["drawn"] = drawn
+        if withheld := self.source.withheld_counts(selection):
+            chosen["withheld"] = withheld
+        scenarios = selection.chosen(self.plan)
+        names = [scenario.name for scenario in scenarios]
+        row = run_row(self.plan, self.binding, self.run_id, items_of, names, chosen, datetime.now(UTC))
+        steps = step_rows(self.plan, self.binding, self.run_id, scenarios) if items_of == self.run_id else []
+        self.store.append({"runs": [row | self.origin.columns], "run_steps": steps})
+
+    def _end(self, ending: Ending) -> None:
+        """Commits how the run ended; where the store cannot be written the first failure is the one to tell."""
+        tally = self.tally
+        failed = "; ".join(self.failed_functions()) if ending.failure is None else ending.failure.message
+        row = {
+            "run_id": self.run_id,
+            "status": ending.status,
+            "message": failed or None,
+            "asked": sum(tally.asked.values()),
+            "reused": sum(tally.reused.values()),
+            "failed": sum(tally.failed.values()),
+            "cost_usd": None if tally.cost_unknown else tally.cost_usd,
+            "finished_at": datetime.now(UTC),
+        }
+        with _untold(ending):
+            self.store.append({"run_ends": [row]})
+
+    def failed_functions(self) -> list[str]:
+        """For every Python function that failed, how often it did and what was wrong first."""
+        return [
+            f"`{name}` failed {each.failed:,} {'time' if each.failed == 1 else 'times'}, first with {each.first}"
+            for name, each in self.functions.items()
+            if each.failed
+        ]
+
+
+Around = Callable[[Job], contextlib.AbstractAsyncContextManager[None]]
+"""Gives the context in which the calls of a job are made, such as one that shows its progress."""
+
+
+def _failed(error: StoreError) -> Ending:
+    return Ending("failed", Failure(error.code, error.message, error.hint, SOME_FAILED))
+
+
+def _untold(ending: Ending | None) -> contextlib.AbstractContextManager[None]:
+    """Where a run has failed, what the store says to whatever is still to be written is no news."""
+    failed = ending is not None and ending.failure is not None
+    return contextlib.suppress(StoreError) if failed else contextlib.nullcontext()

@@ -1,0 +1,175 @@
+"""Releases: a benchmark frozen in a folder."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tripos.api.compilation import CompiledSpec
+from tripos.api.errors import ReleaseError, raised_as
+from tripos.api.spec import Places, paths_of
+from tripos.failure import Failure
+from tripos.releases.locations import find_release, pack
+from tripos.releases.locations import push as push_to
+from tripos.releases.manifest import Manifest
+from tripos.releases.opening import open_release
+from tripos.releases.publishing.lineage import Lineage, check_siblings, find_parent, follow
+from tripos.releases.publishing.release import Made, Wanted, make_release
+from tripos.releases.publishing.signing import signature_checks
+from tripos.releases.reward_models import open_roles
+from tripos.releases.verification import Verified
+from tripos.releases.verification import verify as verify_folder
+from tripos.settings.config import Config
+from tripos.settings.load import project_settings
+
+if TYPE_CHECKING:
+    from tripos.api.spec import Spec
+
+
+def verify(
+    path: str | Path,
+    *,
+    data: Places = (),
+    releases: Places = (),
+    artefacts: Mapping[str, str | Path] = {},
+    digest: str | None = None,
+    key: str | None = None,
+) -> Verified:
+    """Check a release: a folder, a zip or a URL. `wrong` of the answer has everything that is not as it was released.
+
+    `data`, `releases` and `artefacts` say where parts are that the release only names; `digest` is the digest that it
+    was cited with, `key` the public key that it must be signed with.
+
+    Raises `ReleaseError` where there is no release.
+    """
+    with raised_as(ReleaseError):
+        named = {role: str(each) for role, each in artefacts.items()}
+        return check(
+            str(path), project_settings(Path.cwd()).config, paths_of(data), paths_of(releases), named, digest, key
+        )
+
+
+def check(
+    path: str,
+    config: Config,
+    data: Sequence[str] = (),
+    releases: Sequence[str] = (),
+    artefacts: Mapping[str, str] = {},
+    digest: str | None = None,
+    key: str | None = None,
+) -> Verified:
+    """Check a release. Raises `Failure`: W0851 where there is none, R0202 for a digest that is none."""
+    folder = find_release(path) or Path(path)
+    if not folder.is_dir():
+        raise Failure("W0851", f"there is no release at `{path}`", "give the folder that `tripos release` wrote")
+    if digest is not None and not re.fullmatch("[0-9a-f]{64}", digest.lower()):
+        raise Failure("R0202", f"`--digest {digest}` is no SHA-256", "it has 64 hexadecimal digits")
+    return verify_folder(
+        folder,
+        [Path(each) for each in (*data, *config.data)],
+        None if digest is None else digest.lower(),
+        signature_checks(folder, key),
+        [Path(each) for each in (*releases, *config.releases)],
+        {role: Path(place).expanduser() for role, place in artefacts.items()},
+    )
+
+
+@dataclass(frozen=True)
+class Released:
+    """A release that was made: its folder, its digest by which it is cited, and its manifest."""
+
+    path: Path
+    digest: str
+    manifest: Manifest
+    was_there: bool
+    """The folder held the same release already."""
+    private: Path | None
+    """The folder with the text of items that are withheld, beside the release."""
+    copies: tuple[str, ...] = ()
+    """The zip, and the URL that it was pushed to."""
+    open_roles: tuple[str, ...] = ()
+    """The roles that take a reward model of which the release says nothing."""
+
+
+def release(
+    spec: Spec | str | Path,
+    to: str | Path = "releases",
+    *,
+    parent: str | Path | None = None,
+    day: date | None = None,
+    artefacts: Mapping[str, str | Path] = {},
+    sign_key: str | Path | None = None,
+    store: str | Path | None = None,
+    zip: bool = False,
+    push: str | None = None,
+) -> Released:
+    """Freeze a benchmark in the folder `to/NAME-VERSION`, which can be checked, run and cited.
+
+    `parent` is the release that this one follows (default: the highest version in `to`), `day` the date that it bears,
+    `artefacts` the reward models of roles (folders or digests), `sign_key` a secret key of minisign or SSH, `store` the
+    store with items that models wrote. With `zip` it is written as a zip too; with `push` it is copied to a URL.
+
+    Raises `ReleaseError`; `SpecError` where the spec has mistakes.
+    """
+    from tripos.api.spec import Spec
+    from tripos.api.spec import compile as compile_spec
+
+    given = spec if isinstance(spec, Spec) else compile_spec(spec)
+    config = given.settings.config
+    with raised_as(ReleaseError):
+        made = make(
+            given.compiled,
+            config if store is None else config.model_copy(update={"store": str(store)}),
+            Path(to),
+            parent=None if parent is None else str(parent),
+            day=day,
+            artefacts={role: str(each) for role, each in artefacts.items()},
+            sign_key=None if sign_key is None else Path(sign_key),
+        )
+        copies = copy(made, zip, push)
+    roles = open_roles(given.compiled_plan, made.manifest.artefacts)
+    return Released(made.path, made.digest, made.manifest, made.was_there, made.private, tuple(copies), tuple(roles))
+
+
+def make(
+    spec: CompiledSpec,
+    config: Config,
+    to: Path,
+    *,
+    parent: str | None = None,
+    day: date | None = None,
+    artefacts: Mapping[str, str] = {},
+    sign_key: Path | None = None,
+) -> Made:
+    """Make a release of a compiled spec. Raises `Failure`."""
+    plan = spec.plan
+    before = open_release(find_release(parent) or Path(parent)) if parent is not None else find_parent(plan, to)
+    lineage = follow(before, plan) if before is not None else Lineage()
+    check_siblings(plan, to)
+    wanted = Wanted(
+        spec.compilation,
+        plan,
+        spec.folders,
+        parent=lineage.parent,
+        before=None if before is None else before.manifest,
+        changes=tuple(f"{each.text} ({each.part})" for each in lineage.changes),
+        former=lineage.former,
+        day=day,
+        store=Path(config.store),
+        artefacts=artefacts,
+        sign_key=sign_key,
+    )
+    return make_release(wanted, to)
+
+
+def copy(made: Made, zipped: bool, url: str | None) -> list[str]:
+    """Write a release as a zip, and push it to a URL; return where it went. Raises `Failure`."""
+    try:
+        copies = [str(pack(made.path))] if zipped else []
+    except OSError as error:
+        raise Failure("W0850", f"cannot write the zip: {error.strerror}", "release to another folder") from error
+    return copies + ([push_to(made.path, url)] if url is not None else [])

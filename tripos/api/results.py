@@ -1,0 +1,147 @@
+"""The results of a store, for Python: queries as DuckDB relations, runs and reports."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+
+import duckdb
+import pyarrow as pa
+
+from tripos_warehouse.query.relations import reading
+from tripos_warehouse.query.statements import answering, names_of, statements_of
+from tripos_warehouse.report.report import Report
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect, connect_run, snippet
+
+if TYPE_CHECKING:
+    from tripos_compiler.plan import Plan
+    from tripos_warehouse.report.report import Report
+    from tripos_warehouse.views.runs import ListedRun
+
+
+FIRST = {"measure": pa.string(), "model": pa.string()}
+LAST = {
+    "value": pa.float64(),
+    "standard_error": pa.float64(),
+    "low": pa.float64(),
+    "high": pa.float64(),
+    "items": pa.int64(),
+    "n": pa.int64(),
+    "total": pa.int64(),
+    "coverage": pa.float64(),
+    "method": pa.string(),
+    "reason": pa.string(),
+}
+
+
+def measure_table(report: Report) -> duckdb.DuckDBPyRelation:
+    """Return every value of every measure as a row. A dimension that a measure does not have is null in its rows."""
+    named = dict.fromkeys(name for table in report.measures for name in table.measure.by)
+    dimensions = {name: pa.string() for name in named if name not in {*FIRST, *LAST}}
+    rows: list[dict[str, Any]] = [row for table in report.measures for row in table.to_rows()]
+    types = {**FIRST, **dimensions, **LAST}
+    columns = {
+        name: pa.array([_text(row.get(name)) if name in dimensions else row.get(name) for row in rows], type_)
+        for name, type_ in types.items()
+    }
+    return duckdb.connect().from_arrow(pa.table(columns))
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+class Results:
+    """What a store held when it was opened; `refresh` looks again. Threads need one each.
+
+    Every method raises `StoreError`, which has `code`, `message` and `hint`.
+    """
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._connection = connect(store)
+
+    @property
+    def path(self) -> Path:
+        """The folder of the store."""
+        return self._store.root
+
+    def sql(self, query: str, params: object = None) -> duckdb.DuckDBPyRelation:
+        """What a query gives, as a relation of DuckDB: `.df()` of it is pandas, `.pl()` polars, `.to_arrow_table()`
+        Arrow, `.fetchall()` tuples; it is computed when it is asked for one of these. `params` fill `?` or `$name`.
+        What would write a file or run a statement, such as `.to_parquet(…)` or `.query(…)`, raises `StoreError` W0205.
+
+        Raises `StoreError`: W0203 for anything but one query that reads, W0204 for a name that is not there, W0205 for
+        a file or a setting, W0201 for what else is wrong with it.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder, Results(Store.open(folder, create=True)) as results:
+        ...     results.sql("select count(*) as n from scores where model = ?", ["openai/gpt"]).fetchall()
+        [(0,)]
+        """
+        statements = statements_of(self._connection, query)
+        last = None
+        for statement in statements:
+            text = statement.query
+            last = answering(self._connection, lambda text=text: self._connection.sql(text, params=params))  # type: ignore[misc]
+        if last is None:
+            last = self._connection.sql("select NULL as nothing where false")
+        relation: duckdb.DuckDBPyRelation = reading(last)
+        return relation
+
+    def tables(self) -> dict[str, list[str]]:
+        """Every table and macro that can be asked, with its columns or parameters."""
+        return names_of(self._connection)
+
+    def runs(self) -> list[ListedRun]:
+        """Every run, newest first, with what it covers."""
+        from tripos_warehouse.views.runs import list_runs
+
+        return list_runs(self._connection)
+
+    def report(self, run: str | None = None) -> Report:
+        """The measures of a run, with their errors and intervals; of the last one without `run`, which is the id of a
+        run or how one begins. Raises `StoreError` W0301 where there is no such run."""
+        from tripos_warehouse.report.report import report
+        from tripos_warehouse.views.runs import get_selected
+
+        connection, found = connect_run(self._store, run)
+        try:
+            return report(connection, get_selected(connection, found), found)
+        finally:
+            connection.close()
+
+    def plan(self, run: str | None = None) -> Plan:
+        """The plan that a run was made from. Raises as `report` does."""
+        from tripos_warehouse.views.runs import find_run, get_plan
+
+        return get_plan(self._connection, find_run(self._connection, run))
+
+    def snippet(self) -> str:
+        """The SQL that makes the same views and macros in any DuckDB."""
+        return "".join(f"{statement.strip()};\n" for statement in snippet(self._store))
+
+    def refresh(self) -> None:
+        """Looks what has been committed since. Relations made before are of no use any more."""
+        self._connection.close()
+        self._connection = connect(self._store)
+
+    def close(self) -> None:
+        """Lets go of the store."""
+        self._connection.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+
+def open(root: str | Path = "results") -> Results:  # noqa: A001 - `tripos.open` is its name
+    """The results in a store. Raises `StoreError`: W0101 where there is none, W0103 and W0104 where it cannot be
+    read."""
+    return Results(Store.open(root, create=False))

@@ -1,0 +1,215 @@
+"""The choices of a run: the models of its roles, and its cases."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from tripos.api.compilation import CompiledSpec
+from tripos.failure import Failure
+from tripos.releases.reward_models import artefact_folders, with_artefacts
+from tripos.releases.snapshots import thaw_given
+from tripos.runs.recordings import Cassette, find_cassette
+from tripos.settings.config import Config
+from tripos.settings.wiring import identified
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import Plan, Subset
+from tripos_compiler.releases import FoundRelease
+from tripos_runtime.datasets.cases import CaseSource, Selection
+from tripos_runtime.models.reward.reward_artefact import pinned_name
+from tripos_runtime.roles.binding import Binding, BindingError, bind
+
+
+@dataclass(frozen=True)
+class Choices:
+    """The models that are named for a run, and the cases that it is restricted to."""
+
+    models: tuple[str, ...] = ()
+    roles: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    scenario: Sequence[str] = ()
+    only: Sequence[str] = ()
+    """Texts such as `tone=warm,plain`."""
+    subset: str | None = None
+    limit: int | None = None
+    seed: int | None = None
+
+    @property
+    def cases(self) -> Namespace:
+        """The choice of cases, as the options of a command have it."""
+        return Namespace(scenario=self.scenario, only=self.only, subset=self.subset, limit=self.limit, seed=self.seed)
+
+
+def choices_of(options: Namespace) -> Choices:
+    """Read the choices from the options of a command. Raises `Failure` for a `--role` that names no model."""
+    return Choices(
+        models=_names(options.model),
+        roles=_role_flags(options),
+        scenario=getattr(options, "scenario", ()),
+        only=getattr(options, "only", ()),
+        subset=getattr(options, "subset", None),
+        limit=getattr(options, "limit", None),
+        seed=getattr(options, "seed", None),
+    )
+
+
+def chosen_binding(
+    choices: Choices, path: str, config: Config, plan: Plan, extended: Sequence[FoundRelease] = ()
+) -> tuple[Binding, Cassette | None]:
+    """The models of every role, and the recording that they answer from, if any. Flags win over the recording, and that
+    over `tripos.toml`; the reward models of a release, and of those that are `extended`, fill theirs. Raises `Failure`
+    where a role stays empty."""
+    flags = choices.roles
+    compared = next(role.name for role in plan.roles if role.kind == "compared")
+    if choices.models and compared in flags:
+        message = f"`--model` and `--role {compared}=…` fill the same role"
+        raise Failure("R0202", message, "give one of them")
+    models = choices.models or flags.get(compared) or config.models or config.roles.get(compared, ())
+    # A project's file may serve several benchmarks: a role that this one has not is passed over there, not in a flag.
+    known = {role.name for role in plan.roles}
+    for name in config.roles.keys() - known:
+        close = nearest(name, known - config.roles.keys())
+        if close is not None:
+            raise Failure(
+                "R0203", f"tripos.toml fills a role `{name}`, which this benchmark has not", f"did you mean `{close}`?"
+            )
+    shared = {name: each for name, each in config.roles.items() if name in known}
+    others = {name: each for name, each in flags.items() if name != compared}
+    cassette = find_cassette(models, others, config.store)
+    if cassette is not None:
+        shared = dict(cassette.binding_models)
+        models = shared.get(compared, ())
+    others = {name: tuple(map(pinned_name, each)) for name, each in {**shared, **others}.items() if name != compared}
+    by_hand = flags if cassette is None else others
+    others = with_artefacts(path, plan, extended, others, by_hand)
+    try:
+        binding = bind(plan, models, others)
+    except BindingError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    binding = identified(binding, config)
+    if cassette is not None:
+        own = {name: by for name, by in binding.identities.items() if name not in cassette.models}
+        binding = replace(binding, identities={**own, **cassette.run.identities})
+    return binding, cassette
+
+
+def artefacts_here(
+    choices: Choices, path: str, config: Config, plan: Plan, extended: Sequence[FoundRelease]
+) -> dict[str, Path]:
+    """Where the models lie that a release names, or one that is extended, by what they are called in its runs."""
+    given = [*choices.roles.values(), *config.roles.values()]
+    names = [name for names in given for name in names]
+    return artefact_folders(path, plan, extended, names)
+
+
+def check_people(people: AbstractSet[str], binding: Binding, choices: Choices) -> None:
+    """Raises `Failure` R0201 where a person in the compared role would fill other roles too, as a model would that is
+    given alone: whoever tags, writes or grades has seen what is kept from the compared role."""
+    named = set(choices.roles)
+    empty = [
+        name
+        for name, models in binding.models.items()
+        if name not in {binding.compared, *named} and not people.isdisjoint(models)
+    ]
+    if empty:
+        told = f"no model fills the role{'s' if len(empty) > 1 else ''} {', '.join(f'`{name}`' for name in empty)}"
+        flags = " ".join(f"--role {name}=PROVIDER/MODEL" for name in empty)
+        raise Failure("R0201", told, f"you would see what is kept from you; give {flags}")
+
+
+def has_models(choices: Choices, config: Config) -> bool:
+    """Whether anything says which models take part."""
+    return bool(choices.models or choices.roles or config.models or config.roles)
+
+
+def _role_flags(options: Namespace) -> dict[str, tuple[str, ...]]:
+    flags: dict[str, tuple[str, ...]] = {}
+    for text in options.role:
+        name, equals, models = text.partition("=")
+        if not equals or not _names([models]):
+            raise Failure("R0202", f"`--role {text}` names no model", "write --role NAME=PROVIDER/MODEL")
+        flags[name] = (*flags.get(name, ()), *_names([models]))
+    return flags
+
+
+def select_cases(spec: CompiledSpec, choices: Choices) -> tuple[CaseSource, Selection]:
+    """Open the data of a spec, and select the cases of a run. Raises `Failure`."""
+    source = CaseSource(spec.plan, spec.folders, tuple(each.path for each in spec.compilation.sources))
+    thaw_given(source, spec.path, spec.compilation.releases)
+    return source, with_subset(choices.cases, source, chosen_cases(choices.cases, spec.plan))
+
+
+def chosen_cases(options: Namespace, plan: Plan) -> Selection:
+    """Which cases are run. Raises `Failure` for a scenario that the plan has not."""
+    scenarios = chosen_scenarios(options, plan)
+    if options.seed is not None and options.limit is None:
+        raise Failure("R0202", "`--seed` draws items, and nothing says how many", "give --limit N too")
+    return Selection(scenarios, options.limit, options.seed, chosen_only(options, plan))
+
+
+def chosen_subset(name: str, plan: Plan) -> Subset:
+    """The subset of `--subset`. Raises `Failure` R0202 for one that the plan has not."""
+    found = next((subset for subset in plan.subsets if subset.name == name), None)
+    if found is not None:
+        return found
+    known = [subset.name for subset in plan.subsets]
+    close = nearest(name, known)
+    there = (
+        f"its subsets are {', '.join(known)}" if known else "declare one with `subset NAME { take 10 per scenario }`"
+    )
+    raise Failure("R0202", f"the benchmark has no subset `{name}`", f"did you mean `{close}`?" if close else there)
+
+
+def with_subset(options: Namespace, source: CaseSource, selection: Selection) -> Selection:
+    """The selection, restricted to the items of `--subset` where that is given."""
+    return source.with_subset(selection, chosen_subset(options.subset, source.plan)) if options.subset else selection
+
+
+def chosen_scenarios(options: Namespace, plan: Plan) -> tuple[str, ...]:
+    """The scenarios of `--scenario`. Raises `Failure` for one that the plan has not."""
+    known = [scenario.name for scenario in plan.scenarios]
+    for name in options.scenario:
+        if name not in known:
+            close = nearest(name, known)
+            hint = f"did you mean `{close}`?" if close else f"its scenarios are {', '.join(known)}"
+            raise Failure("R0202", f"the benchmark has no scenario `{name}`", hint)
+    return tuple(options.scenario)
+
+
+def chosen_only(options: Namespace, plan: Plan) -> dict[str, tuple[str, ...]]:
+    """The values of axes and arms of `--only`. Raises `Failure` for one that the plan has not."""
+    return selected_values(options.only, plan)
+
+
+def selected_values(wanted: Sequence[str], plan: Plan) -> dict[str, tuple[str, ...]]:
+    """The values of axes and arms in texts such as `tone=warm,plain`. Raises `Failure` for one that the plan has
+    not."""
+    only: dict[str, tuple[str, ...]] = {}
+    axes = {axis.name: [value.name for value in axis.values] for axis in plan.axes}
+    axes |= {arm.name: [value.name for value in arm.values] for arm in plan.arms}
+    arms = [arm.name for arm in plan.arms]
+    for text in wanted:
+        axis, _, values = text.partition("=")
+        if axis not in axes:
+            close = nearest(axis, axes)
+            known = ", ".join(axis.name for axis in plan.axes)
+            its = f"its axes are {known}, and its arms {', '.join(arms)}" if arms else f"its axes are {known}"
+            hint = f"did you mean `{close}`?" if close else its
+            raise Failure("R0202", f"the benchmark has no axis{' or arm' if arms else ''} `{axis}`", hint)
+        named = _names([values])
+        for value in named:
+            if value not in axes[axis]:
+                close = nearest(value, axes[axis])
+                hint = f"did you mean `{close}`?" if close else f"its values are {', '.join(axes[axis][:12])}"
+                kind = "arm" if axis in arms else "axis"
+                raise Failure("R0202", f"{kind} `{axis}` has no value `{value}`", hint)
+        if not named:
+            raise Failure("R0202", f"`--only {text}` names no value", "write --only AXIS=VALUE[,VALUE]")
+        only[axis] = (*only.get(axis, ()), *named)
+    return only
+
+
+def _names(values: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for value in values for name in value.split(",") if name.strip()))

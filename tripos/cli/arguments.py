@@ -1,0 +1,130 @@
+"""Options that several verbs have."""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+
+def duration(text: str) -> float:
+    """Seconds of a time such as `30m`."""
+    number, unit = (text[:-1], text[-1]) if text[-1:] in "smhd" else (text, "s")
+    value = float(number) * {"s": 1, "m": 60, "h": 3600, "d": 86400}[unit]
+    if not 0 <= value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text} is not a time that has passed")
+    return value
+
+
+def positive(text: str) -> int:
+    """A whole number from 1 on."""
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return value
+
+
+def share(text: str) -> float:
+    """A number from 0 to 1."""
+    value = float(text)
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not a share from 0 to 1")
+    return value
+
+
+def port(text: str) -> int:
+    """The number of a port."""
+    value = int(text)
+    if not 0 <= value <= 65535:
+        raise argparse.ArgumentTypeError(f"{text} is not a port")
+    return value
+
+
+def count(text: str) -> int:
+    """A whole number from 0 on."""
+    value = int(text)
+    if value < 0:
+        raise argparse.ArgumentTypeError(f"{text} is less than 0")
+    return value
+
+
+def amount(text: str) -> float:
+    """A number from 0 on."""
+    value = float(text)
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is less than 0")
+    return value
+
+
+def above_zero(text: str) -> float:
+    """A number above 0."""
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not above 0")
+    return value
+
+
+def seconds(text: str) -> float:
+    """A time above 0."""
+    value = float(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text} is not a time in seconds")
+    return value
+
+
+# What argparse calls them where a value is none.
+duration.__name__ = "time"
+positive.__name__ = count.__name__ = port.__name__ = "whole number"
+amount.__name__ = share.__name__ = above_zero.__name__ = "number"
+seconds.__name__ = "number of seconds"
+
+
+def add_spec(parser: argparse.ArgumentParser, *, several: str = "") -> None:
+    """The spec, and where its data are; or `several` of them, of which it says what is done with one after another."""
+    help_ = "a .tripos file, or a folder that holds one"
+    if several:
+        parser.add_argument(
+            "paths", metavar="PATH", nargs="+", help=f"{help_}; several are {several} one after another"
+        )
+    else:
+        parser.add_argument("path", metavar="PATH", help=help_)
+    parser.add_argument("--data", metavar="DIR", action="append", default=[], help="look for data files here too")
+    add_releases(parser)
+    add_deny(parser)
+
+
+def add_releases(parser: argparse.ArgumentParser) -> None:
+    """Where releases are that the spec extends."""
+    help_ = "look here too for releases that the spec extends"
+    parser.add_argument("--releases", metavar="DIR", action="append", default=[], help=help_)
+
+
+def add_deny(parser: argparse.ArgumentParser) -> None:
+    """The warnings that count as errors."""
+    help_ = "these warnings count as errors; `warnings` are all of them"
+    parser.add_argument("--deny", metavar="CODE[,CODE]", action="append", default=[], help=help_)
+
+
+def add_store_options(parser: argparse.ArgumentParser) -> None:
+    """The store, and the profile of settings."""
+    parser.add_argument("--store", metavar="DIR", help="where results are kept (default: results)")
+    parser.add_argument("--profile", metavar="NAME", help="take the settings of [profiles.NAME] in tripos.toml")
+
+
+def add_roles(parser: argparse.ArgumentParser) -> None:
+    """Who takes part, and with which items."""
+    parser.add_argument("--model", metavar="A[,B]", action="append", default=[], help="fills the compared role")
+    help_ = "fills another role; without it a role takes the compared model"
+    parser.add_argument("--role", metavar="NAME=A[,B]", action="append", default=[], help=help_)
+    parser.add_argument("--limit", type=positive, metavar="N", help="at most N items a scenario")
+    help_ = "only items whose axis, or treatments whose arm, has this value; may be repeated"
+    parser.add_argument("--only", metavar="AXIS=V[,V]", action="append", default=[], help=help_)
+    help_ = "run this scenario only; may be repeated"
+    parser.add_argument("--scenario", metavar="NAME", action="append", default=[], help=help_)
+    parser.add_argument("--subset", metavar="NAME", help="only the items of this `subset` of the spec")
+    parser.add_argument("--seed", type=int, metavar="N", help="with --limit: draw the items with this seed")
+
+
+def add_junit(parser: argparse.ArgumentParser) -> None:
+    """Where JUnit XML is written to."""
+    help_ = "write what came of every `expect` to a file, as JUnit XML for CI"
+    parser.add_argument("--junit", metavar="FILE", help=help_)

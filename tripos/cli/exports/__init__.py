@@ -1,0 +1,1 @@
+"""Verbs that export results and train models on them: export, train."""

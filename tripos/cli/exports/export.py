@@ -1,0 +1,90 @@
+"""`tripos export`: training data, Every Eval Ever, and tables for other programs."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from tripos.cli.inputs import open_store
+from tripos.failure import GOOD, Failure
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import Export, Pairing, Plan
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.views.runs import get_selected
+from tripos_warehouse.views.views import connect_run
+
+TRAINING = ("distillation", "preferences")
+TABLES = ("csv", "parquet", "xlsx")
+KINDS = (*TRAINING, "eee", *TABLES)
+
+OF: dict[str, tuple[str, ...]] = {
+    "by": TRAINING,
+    "per": ("distillation",),
+    "every": ("distillation",),
+    "replies_of": ("distillation",),
+    "margin": ("preferences",),
+    "rows": TRAINING,
+    "format": TRAINING,
+    "models": TRAINING,
+    "scenario": TRAINING,
+    "only": TRAINING,
+    "hold_out": TRAINING,
+    "apart_from": TRAINING,
+    "table": TABLES,
+    "raw": ("csv",),
+    "organization": ("eee",),
+    "secrets": ("eee", *TABLES),
+}
+"""The options that only some exports take."""
+
+
+def main(options: Namespace) -> int:
+    """Writes an export of a run, or of a spec's data, and says what is in it."""
+    if options.spec is not None:
+        from tripos.cli.exports.spec_data import export_pairs
+
+        return export_pairs(options)
+    store = open_store(options)
+    try:
+        connection, run = connect_run(store, options.run)
+        with connection:
+            plan = get_selected(connection, run)
+            kind = _kind(options, plan)
+            _check_options(options, kind)
+            if kind in TRAINING:
+                from tripos.cli.exports.training_data import export_training
+
+                export_training(connection, plan, run, options, kind)
+            elif kind == "eee":
+                from tripos.cli.exports.tables import export_eee
+
+                export_eee(connection, plan, run, options)
+            else:
+                from tripos.cli.exports.tables import export_tables
+
+                export_tables(connection, plan, run, options)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    return GOOD
+
+
+def _kind(options: Namespace, plan: Plan) -> str:
+    """What is exported: one of `KINDS`, or what the export of the spec that is named is."""
+    declared = {export.name: export for export in plan.exports if isinstance(export, Export)}
+    if options.what in {export.name for export in plan.exports if isinstance(export, Pairing)}:
+        hint = f"name the spec: `tripos export {options.what} --spec PATH -o {options.output}`"
+        raise StoreError("W0601", f"`{options.what}` is made of data, and not of a run", hint)
+    if options.what in declared:
+        return "distillation" if declared[options.what].kind == "best" else "preferences"
+    if options.what in KINDS:
+        return str(options.what)
+    names = [*KINDS, *declared]
+    close = nearest(options.what, names)
+    hint = f"did you mean `{close}`?" if close else f"there is {', '.join(f'`{name}`' for name in names)}"
+    raise StoreError("W0601", f"there is no export `{options.what}`", hint)
+
+
+def _check_options(options: Namespace, kind: str) -> None:
+    for name, kinds in OF.items():
+        if getattr(options, name) not in (None, [], False) and kind not in kinds:
+            hint = f"it is an option of {' and '.join(kinds)}"
+            raise Failure("R0202", f"`--{name}` has no meaning for `{kind}`", hint)

@@ -1,0 +1,61 @@
+"""`tripos export NAME --spec PATH`: pairs and examples that a spec makes of its data, without a run."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+
+from tripos.cli.exports.train_reward import compiled_pairs, found_pairings
+from tripos.cli.exports.training_data import REASONS
+from tripos.failure import GOOD
+from tripos.training.examples import find_examples, write_examples
+from tripos.training.reward.pairing import write_pairs
+from tripos_compiler.plan import Pairing, Plan
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_warehouse.exports.files import beside
+
+LEFT_OUT = {**REASONS, "alone": "rows without another beside them"}
+"""The reasons why rows give no example, in words."""
+
+
+def export_pairs(options: Namespace) -> int:
+    """Writes the pairs and their provenance, and says how many there are. Raises `Failure` and `StoreError`."""
+    options.deny = getattr(options, "deny", [])
+    plan, source = compiled_pairs(options, options.spec)
+    path = Path(options.output)
+    named = list(dict.fromkeys(name.strip() for name in options.what.split(",") if name.strip()))
+    if (examples := find_examples(plan, named)) is not None:
+        return _export_examples(options, plan, source, examples, path)
+    said = write_pairs(plan, found_pairings(plan, named), source, path)
+    if options.json:
+        print(json.dumps({name: value for name, value in said.items() if name != "lines"}, indent=2))
+        return GOOD
+    topics = {group for line in said["lines"] for group in line["groups"]}
+    grouped = f" of {len(topics):,} topic{'' if len(topics) == 1 else 's'}" if topics else ""
+    print(f"{said['examples']:,} pair{'' if said['examples'] == 1 else 's'}{grouped}, written to {path}")
+    wrote = Counter(name for line in said["lines"] for name in set(line["by"]) if name)
+    for name, count in wrote.most_common():
+        print(f"  with a reply of {name}: {count:,}")
+    for reason, count in said["left_out"].items():
+        print(f"  left out, {REASONS.get(reason, reason)}: {count:,}")
+    print(f"where it comes from: {beside(path)}")
+    return GOOD
+
+
+def _export_examples(options: Namespace, plan: Plan, source: CaseSource, exports: Sequence[Pairing], path: Path) -> int:
+    said = write_examples(plan, exports, source, path)
+    if options.json:
+        print(json.dumps({name: value for name, value in said.items() if name != "lines"}, indent=2))
+        return GOOD
+    count = said["examples"]
+    print(f"{count:,} {'example' if count == 1 else 'examples'}, written to {path}")
+    if len(exports) > 1:
+        for name, lines in Counter(line["export"] for line in said["lines"]).items():
+            print(f"  {name}: {lines:,}")
+    for reason, count in said["left_out"].items():
+        print(f"  left out, {LEFT_OUT.get(reason, reason)}: {count:,}")
+    print(f"where it comes from: {beside(path)}")
+    return GOOD

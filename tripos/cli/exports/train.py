@@ -1,0 +1,136 @@
+"""`tripos train`: a model is trained on what was exported."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tripos.failure import GOOD, Failure
+from tripos.training.preparation import need, quieten
+from tripos.training.recipe import Recipe, settings_of
+from tripos.training.report import BESIDE, DATA, NAME
+from tripos_warehouse.errors import StoreError
+
+
+def told(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
+    """The outcome of a training in lines for a terminal.
+
+    >>> loss = {"held_out_before": 2.5, "held_out_after": 2.0, "learned": []}
+    >>> data = {"held_out": {"lines": 3, "groups": 2}, "grouped_by": "prompt"}
+    >>> report = {"loss": loss, "data": data, "steps": 4, "model_sha256": "ab" * 32}
+    >>> print("\\n".join(told({**report, "seconds": {"training": 9.0, "all": 12.0}}, Path("out"))))
+    trained for 4 steps in 9 s, written to out
+    loss on what was held out: 2.500 before, 2.000 after (3 chats of 2 prompts)
+    the data have no provenance: chats were kept together by their prompts
+    named abababababab; out/training.json says what it was trained on
+    """
+    loss, data = report["loss"], report["data"]
+    yield f"trained for {report['steps']:,} steps in {report['seconds']['training']:,.0f} s, written to {folder}"
+    if loss["held_out_after"] is not None:
+        held = data["held_out"]
+        over = f"{held['lines']:,} chats of {held['groups']:,} {data['grouped_by']}s"
+        before, after = loss["held_out_before"], loss["held_out_after"]
+        yield f"loss on what was held out: {before:.3f} before, {after:.3f} after ({over})"
+        if after >= before:
+            yield "the model says what was held out no better than before: it learned nothing that carries over"
+    else:
+        yield "nothing was held out: whether it learned anything that carries over is not known"
+    if data["grouped_by"] == "prompt":
+        yield "the data have no provenance: chats were kept together by their prompts"
+    yield f"named {report['model_sha256'][:12]}; {folder / NAME} says what it was trained on"
+
+
+SETTINGS = (
+    "epochs",
+    "max_steps",
+    "learning_rate",
+    "batch",
+    "at_once",
+    "max_tokens",
+    "held_out",
+    "warmup",
+    "weight_decay",
+)
+"""The options that a recipe may say too."""
+
+
+def main(options: Namespace) -> int:
+    """Trains a model, and says what came of it. Raises `Failure`."""
+    if options.action == "reward":
+        from tripos.cli.exports.train_reward import train
+
+        return train(options)
+    recipe = _recipe(options)
+    need()
+    quieten()
+    folder = Path(options.output)
+    if (folder.exists() and not folder.is_dir()) or (
+        folder.is_dir() and any(each.name not in BESIDE - {NAME} for each in folder.iterdir())
+    ):
+        raise Failure("W0818", f"there is something in `{folder}`", "give a new folder with `-o DIR`")
+    from tripos.training.chats import read_chats
+    from tripos.training.preparation import choose_device
+    from tripos.training.sft import fine_tune
+
+    device = choose_device(options.device)
+    try:
+        given = Path(options.source)
+        is_spec = given.is_dir() or given.suffix in ("", ".tripos")
+        path = _exported(options, folder / DATA) if is_spec else given
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what libraries say to those who build on them
+            report = fine_tune(read_chats(path), recipe, device, folder, _tell)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    if options.json:
+        import json
+
+        print(json.dumps(report, ensure_ascii=False, indent=2))
+    else:
+        print("\n".join(told(report, folder)))
+    return GOOD
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _recipe(options: Namespace) -> Recipe:
+    """The recipe: what an option says, or else the named recipe, or else the default."""
+    said = {name: value for name in SETTINGS if (value := getattr(options, name)) is not None}
+    told = {"lora": options.lora, **settings_of(options.recipe, options.lora), **said}
+    return Recipe(model=options.model, seed=options.seed, name=options.recipe, **told)
+
+
+def _exported(options: Namespace, path: Path) -> Path:
+    """Writes the export of a spec, of a run in the store, and says where."""
+    from tripos.cli.exports.training_data import export_training
+    from tripos.cli.inputs import open_store
+    from tripos.cli.specs.check import compile_given
+    from tripos.settings.load import chosen_settings
+    from tripos_warehouse.views.views import connect_run
+
+    spec = Namespace(**{**vars(options), "path": options.source})
+    plan = compile_given(spec, chosen_settings(options).config)[0].plan
+    if plan is None:
+        raise Failure("W0813", f"`{options.source}` has mistakes, so nothing is exported of it", "mend those above")
+    names = [each.name for each in plan.exports if each.kind == "best"]
+    name = options.export or (names[0] if len(names) == 1 else None)
+    if name is None or name not in names:
+        some = ", ".join(f"`{each}`" for each in names) or "none"
+        what = f"the spec has no export `{name}` of the best replies" if name else "nothing says which export to learn"
+        hint = f"`--export NAME`; there is {some}" if names else "declare one: `export NAME { best of … }`"
+        raise Failure("W0601", what, hint)
+    connection, run = connect_run(open_store(options), options.run, plan)
+    nothing: dict[str, list[str]] = {
+        each: [] for each in ("per", "rows", "models", "scenario", "only", "hold_out", "apart_from", "replies_of")
+    }
+    said = {"what": name, "output": str(path), "by": None, "margin": None, "format": None, "json": False}
+    wanted = Namespace(**said, every=False, **nothing)
+    with connection:
+        export_training(connection, plan, run, wanted, "distillation")
+    return path

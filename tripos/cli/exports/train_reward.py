@@ -1,0 +1,214 @@
+"""`tripos train reward`: a reward model is trained on pairs, audited, and written for a scorer's role."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from tripos.failure import GOOD, Failure
+from tripos.training.preparation import need, quieten
+from tripos.training.report import BESIDE, DATA, NAME
+from tripos.training.reward.recipe import RewardRecipe
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import Pairing, Plan
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.text_table import Column, grid
+
+WIDTH = 80
+
+
+def told(report: Mapping[str, Any], folder: Path) -> Iterator[str]:
+    """The outcome of a training in lines for a terminal."""
+    audit, tested = report["audit"], report["data"]["tested"]
+    yield f"trained in {report['seconds']['training']:,.0f} s, audited in {report['seconds']['audit']:,.0f} s"
+    yield f"tested on {_some(tested['pairs'], 'pair')} of {_some(tested['topics'], 'topic')} that were not learned"
+    left = tested["left_out"]
+    if left["pairs"]:
+        some = f"{_some(left['pairs'], 'pair')} of {_some(left['topics'], 'topic')}"
+        yield f"not tested, for their topics were learned: {some}"
+    yield ""
+    rows = [_variant(each) for each in audit["variants"]]
+    rows += [(name, "", f"{value:.3f}", "", "", "") for name, value in audit["rules"].items()]
+    null = audit["shuffled_labels"]
+    if null["values"]:
+        spread = "" if null["deviation"] is None else f"sd {null['deviation']:.3f}"
+        rows.append((f"shuffled labels, {len(null['values'])} times", "", f"{null['mean']:.3f}", spread, "", ""))
+    heads = ("learned", "pairs", "right", "95 %", "bag of words", "criteria")
+    cells = list(zip(*rows, strict=True))
+    shown = [place for place in range(len(heads)) if place < 5 or any(cells[place])]
+    columns = [Column(heads[place], cells[place], right=place > 0) for place in shown]
+    yield from grid(columns, WIDTH)
+    yield ""
+    if null["p"] is not None:
+        yield f"p = {null['p']:.3f}: so often shuffled labels reach as much"
+    seeds = len(audit["variants"][0]["model"]["values"])
+    if seeds > 1:
+        yield f"the intervals come of {seeds} seeds, each of which holds out other topics"
+    yield f"the better reply is ahead by {report['average_margin']:.2f} on average"
+    if report["by_criterion"] is not None:
+        alone = " ".join(f"{value:.2f}" for value in report["by_criterion"])
+        yield f"right by each criterion alone: {alone}"
+    error = audit["standard_error_of_topics"]
+    if error is not None:
+        yield f"which topics are tested moves the figure by {error:.3f} (standard error)"
+    yield f"written to {folder}, named {report['model_sha256'][:12]}"
+    yield f"all figures: {folder / NAME}"
+    yield f"a scorer's role takes it: --role ROLE=reward/{folder}"
+
+
+def _some(count: int, noun: str) -> str:
+    """So many of something, in words.
+
+    >>> _some(1, "topic"), _some(1200, "pair")
+    ('1 topic', '1,200 pairs')
+    """
+    return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
+
+
+def _variant(each: Mapping[str, Any]) -> tuple[str, str, str, str, str, str]:
+    model = each["model"]
+    source = each["source"]
+    name = "all" if source is None else f"without {source}" if each["learned"] == "without" else f"{source} alone"
+    interval = "" if model["interval"] is None else f"{model['interval'][0]:.3f} to {model['interval'][1]:.3f}"
+    criteria = "" if each["criteria"] is None else f"{each['criteria']['mean']:.3f}"
+    words = f"{each['bag_of_words']['mean']:.3f}"
+    return name, f"{each['pairs']:,}", f"{model['mean']:.3f}", interval, words, criteria
+
+
+TEST = "data.test.jsonl"
+
+
+def train(options: Namespace) -> int:
+    """Trains a reward model, and says what came of it. Raises `Failure`."""
+    need(("torch", "transformers", "sklearn"))
+    folder = Path(options.output)
+    own = {*BESIDE, TEST, f"{TEST}.provenance.json"} - {NAME}
+    if (folder.exists() and not folder.is_dir()) or (
+        folder.is_dir() and any(each.name not in own for each in folder.iterdir())
+    ):
+        raise Failure("W0818", f"there is something in `{folder}`", "give a new folder with `-o DIR`")
+    from tripos.training.preparation import choose_device
+    from tripos.training.reward.audit import WARNING
+    from tripos.training.reward.pairs import read_pairs, without
+    from tripos.training.reward.train import Wanted, train_reward
+
+    device = choose_device(options.device)
+    try:
+        learned, tested = _files(options, folder)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what libraries say to those who build on them
+            quieten()
+            report = train_reward(
+                without(read_pairs(learned), _names(options.without)),
+                None if tested is None else read_pairs(tested),
+                _recipe(options),
+                Wanted(options.seeds, options.shuffled),
+                device,
+                folder,
+                _tell,
+            )
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    if options.json:
+        print(json.dumps(report, ensure_ascii=False, indent=2))
+    else:
+        print("\n".join(told(report, folder)))
+    for each in report["audit"]["warnings"]:
+        print(f"warning[{WARNING}]: {each}", file=sys.stderr)
+    return GOOD
+
+
+def _tell(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _recipe(options: Namespace) -> RewardRecipe:
+    return RewardRecipe(
+        model=options.model,
+        tune=options.tune,
+        seed=options.seed,
+        epochs=options.epochs,
+        learning_rate=options.learning_rate,
+        batch=options.batch,
+        at_once=options.at_once,
+        context=options.context,
+        max_tokens=options.max_tokens,
+        marker=options.marker,
+        margins=not options.no_margin,
+        held_out=options.held_out,
+    )
+
+
+def _files(options: Namespace, folder: Path) -> tuple[Path, Path | None]:
+    """The files of what is learned and what is tested; those of a spec's exports are written into the folder."""
+    given = Path(options.source)
+    tests = _names(options.test)
+    if not (given.is_dir() or given.suffix in ("", ".tripos")):
+        if options.export:
+            raise Failure("R0202", "`--export` has no meaning for a file", "it is an option of specs")
+        if len(tests) > 1:
+            raise Failure("R0202", "one file is tested", "put the pairs into one file")
+        return given, Path(tests[0]) if tests else None
+    plan, source = compiled_pairs(options, options.source)
+    of_files = [name for name in tests if name.endswith(".jsonl")]
+    named = _names(options.export)
+    for_test = [each.name for each in pairings_of(plan) if each.use == "test" and each.name not in named]
+    tested = found_pairings(plan, [name for name in tests if name not in of_files] if tests else for_test)
+    learned = found_pairings(plan, named or _for_training(plan, tested))
+    if not learned:
+        hint = "declare one: `export NAME { pairs from DATASET … }`, or test fewer"
+        raise Failure("W0601", "the spec has no pairs to learn", hint)
+    if both := [each.name for each in learned if each in tested]:
+        raise Failure("R0202", f"`{both[0]}` is learned and tested", "name another with `--test` or `--export`")
+    from tripos.training.reward.pairing import write_pairs
+
+    write_pairs(plan, learned, source, folder / DATA)
+    if tested:
+        write_pairs(plan, tested, source, folder / TEST)
+        return folder / DATA, folder / TEST
+    return folder / DATA, Path(of_files[0]) if of_files else None
+
+
+def _for_training(plan: Plan, tested: Sequence[Pairing]) -> list[str]:
+    """The exports that are learned where none is named: those that are for training, or all that are for no test."""
+    rest = [each for each in pairings_of(plan) if each not in tested and each.use != "test"]
+    return [each.name for each in rest if each.use == "training"] or [each.name for each in rest]
+
+
+def compiled_pairs(options: Namespace, path: str) -> tuple[Plan, CaseSource]:
+    """The plan of a spec, and where its rows come from. Raises `Failure` W0821 where it has mistakes."""
+    from tripos.cli.specs.check import compile_given
+    from tripos.settings.load import load_config
+
+    spec = Namespace(**{**vars(options), "path": path})
+    compilation, folders = compile_given(spec, load_config(Path.cwd()))
+    if compilation.plan is None:
+        raise Failure("W0821", f"`{path}` has mistakes, so nothing is made of it", "mend those above")
+    return compilation.plan, CaseSource(compilation.plan, folders, tuple(each.path for each in compilation.sources))
+
+
+def pairings_of(plan: Plan) -> list[Pairing]:
+    """The exports that make pairs of data."""
+    return [each for each in plan.exports if isinstance(each, Pairing) and each.kind == "paired"]
+
+
+def found_pairings(plan: Plan, names: Sequence[str]) -> list[Pairing]:
+    """The exports of these names. Raises `Failure` W0601 for another."""
+    known = {each.name: each for each in pairings_of(plan)}
+    for name in names:
+        if name not in known:
+            close = nearest(name, known)
+            some = ", ".join(f"`{each}`" for each in known) or "none"
+            hint = f"did you mean `{close}`?" if close else f"there is {some}"
+            raise Failure("W0601", f"the spec makes no pairs called `{name}`", hint)
+    return [known[name] for name in names]
+
+
+def _names(given: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(name.strip() for each in given for name in each.split(",") if name.strip()))

@@ -1,0 +1,243 @@
+"""`tripos export distillation` and `preferences`: what is wanted, the files, and what is said of them."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+
+import duckdb
+
+from tripos.api.selection import chosen_cases
+from tripos.cli.inputs import open_store
+from tripos.failure import Failure
+from tripos.ui.terminal import columns
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import Binary, Call, Export, Expr, Items, Literal_, Plan, Ref, Unary
+from tripos_compiler.semantics.evaluate import Unavailable, evaluate
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.exports.distillation import Replied, Training, distil, score_names
+from tripos_warehouse.exports.files import beside, write_lines
+from tripos_warehouse.exports.preferences import pairs
+from tripos_warehouse.exports.provenance import counts, provenance
+from tripos_warehouse.exports.replies import Keep, Wanted, asked_steps
+from tripos_warehouse.report.report import PROVING
+from tripos_warehouse.text_table import Column, decimals_of, grid
+from tripos_warehouse.views.dimensions import label
+from tripos_warehouse.views.runs import Run, get_plan
+from tripos_warehouse.views.views import connect_run
+
+
+def chosen_filter(options: Namespace, plan: Plan, where: Expr | None) -> tuple[Keep, tuple[str, ...]]:
+    """Whether a place is wanted, and the filters in words. Raises `Failure` for a scenario, axis or value that the
+    plan has not. A place without an axis that `--only` names is wanted."""
+    chosen = chosen_cases(Namespace(scenario=options.scenario, only=options.only, limit=None, seed=None), plan)
+
+    def keep(place: Mapping[str, str | None]) -> bool:
+        if chosen.scenarios and place["scenario"] not in chosen.scenarios:
+            return False
+        if any(place.get(axis) is not None and place[axis] not in values for axis, values in chosen.only.items()):
+            return False
+        return where is None or holds(where, place)
+
+    told = [shown(where)] if where is not None else []
+    told += [f"scenario in ({', '.join(chosen.scenarios)})"] if chosen.scenarios else []
+    told += [f"{axis} in ({', '.join(values)})" for axis, values in chosen.only.items()]
+    return keep, tuple(told)
+
+
+def holds(where: Expr, place: Mapping[str, str | None]) -> bool:
+    """Whether a filter holds of a place; it does not where it has no value there.
+
+    >>> holds(Binary(operator="==", left=Ref(path=("tone",)), right=Literal_(value="warm")), {"tone": "warm"})
+    True
+    """
+    try:
+        return bool(evaluate(where, place))
+    except (Unavailable, KeyError):
+        return False
+
+
+def shown(expr: Expr) -> str:
+    """An expression of a filter as text.
+
+    >>> shown(Binary(operator="in", left=Ref(path=("tone",)), right=Items(values=(Literal_(value="warm"),))))
+    'tone in (warm)'
+    """
+    match expr:
+        case Literal_(value=value):
+            return str(value)
+        case Ref(path=path):
+            return ".".join(path)
+        case Items(values=values):
+            return f"({', '.join(map(shown, values))})"
+        case Unary(operator=operator, value=value):
+            return f"{operator} {_inner(value)}"
+        case Binary(operator=operator, left=left, right=right):
+            return f"{_inner(left)} {operator} {_inner(right)}"
+        case Call(function=function, args=args):
+            return f"{function}({', '.join(map(shown, args))})"
+    return "…"
+
+
+def _inner(expr: Expr) -> str:
+    return f"({shown(expr)})" if isinstance(expr, Binary) else shown(expr)
+
+
+REASONS = {
+    "filtered": "what the filters leave out",
+    "held out": "replies to items that are held out",
+    "near held out": "replies to items that are nearly the same as these",
+    "not the best": "replies of models that are not the best",
+    "doubles": "doubles",
+    "truncated": "replies that were cut off",
+    "empty": "empty replies",
+    "no prompt": "replies without a prompt that can be read",
+    "without a score": "replies without a score",
+    "alone": "replies alone with their prompt",
+    "nothing scored in both": "pairs that nothing was scored of in both",
+    "the same text": "pairs of the same text",
+    "ties": "ties",
+    "below the margin": "pairs below the margin",
+    "contradicted": "pairs that another pair contradicts",
+}
+
+
+def export_training(connection: duckdb.DuckDBPyConnection, plan: Plan, run: Run, options: Namespace, kind: str) -> None:
+    """Writes the training data and its provenance. Raises `StoreError`, W0603 where there is none."""
+    path = Path(options.output)
+    wanted = wanted_of(options, plan, run, kind)
+    with ExitStack() as opened:
+        replied = [_replied(options, name, opened) for name in _names(options.replies_of)]
+        made = (
+            distil(connection, plan, run, wanted, replied)
+            if wanted.kind == "best"
+            else pairs(connection, plan, run, wanted)
+        )
+    if not made.examples:
+        told = "; ".join(_left_out(made)) or "the run has no replies to these steps"
+        raise StoreError("W0603", f"nothing to export: {told}", _mend(wanted, made))
+    written = write_lines(path, (each.line for each in made.examples))
+    data = provenance(plan, run, wanted, made, written)
+    write_lines(beside(path), [json.dumps(data, ensure_ascii=False, indent=2).encode()])
+    if options.json:
+        print(
+            json.dumps({name: value for name, value in data.items() if name != "lines"}, ensure_ascii=False, indent=2)
+        )
+    else:
+        print("\n".join(_told(plan, wanted, made, path)))
+
+
+def _replied(options: Namespace, name: str, opened: ExitStack) -> Replied:
+    """A run of which replies are taken, open as long as `opened` is."""
+    connection, run = connect_run(open_store(options), name)
+    opened.enter_context(connection)
+    return Replied(connection, get_plan(connection, run), run)
+
+
+def wanted_of(options: Namespace, plan: Plan, run: Run, kind: str) -> Wanted:
+    """What the options ask for, on top of the export of the spec that they name. Raises `Failure` and `StoreError`."""
+    declared = next((each for each in plan.exports if isinstance(each, Export) and each.name == options.what), None)
+    keep, told = chosen_filter(options, plan, None if declared is None else declared.where)
+    per = _names(options.per) or (declared.per if declared is not None else ())
+    rows = _names(options.rows) or ((declared.rows,) if declared is not None else asked_steps(plan, run.compared_role))
+    models = _names(options.models) or run.models
+    margin = options.margin if options.margin is not None else declared.margin if declared is not None else 0.0
+    return Wanted(
+        kind="best" if kind == "distillation" else "pairs",
+        by=options.by or (declared.measure if declared is not None else _by(plan, kind, per)),
+        rows=rows,
+        models=models,
+        per=per,
+        every=options.every or (declared.every if declared is not None else False),
+        margin=margin,
+        format=options.format or (declared.format if declared is not None else "chat"),
+        name=declared.name if declared is not None else None,
+        keep=keep,
+        told=told,
+        hold_out=_hold_out(options, plan, declared.holds_out if declared is not None else ()),
+        apart_from=_names(options.apart_from),
+    )
+
+
+def _hold_out(options: Namespace, plan: Plan, declared: tuple[str, ...]) -> tuple[str, ...]:
+    """The subsets whose items are left out: those that are named, or all. Raises `StoreError` W0811 for another."""
+    known = [each.name for each in plan.subsets]
+    named = _names(options.hold_out)
+    if unknown := [name for name in named if name not in known]:
+        close = nearest(unknown[0], known)
+        some = ", ".join(f"`{name}`" for name in known) or "none"
+        hint = f"did you mean `{close}`?" if close else f"the subsets of the spec: {some}"
+        raise StoreError("W0811", f"there is no subset `{unknown[0]}` to hold out", hint)
+    return named or declared or tuple(known)
+
+
+def _by(plan: Plan, kind: str, per: tuple[str, ...]) -> str:
+    """By what replies are chosen where nobody said it: what the only judge gives, or else the only measure that goes by
+    just that, or else the only score."""
+    graded = dict.fromkeys(step.scorer for each in plan.scenarios for step in each.steps if step.step == "grade")
+    fitting = [each.name for each in plan.measures if set(each.by) == set(per)] if kind == "distillation" else []
+    for found in (list(graded), fitting, score_names(plan)):
+        if len(found) == 1:
+            return found[0]
+    names = [*fitting, *score_names(plan)] if kind == "distillation" else score_names(plan)
+    some = ", ".join(f"`{name}`" for name in dict.fromkeys(names)) or "none"
+    raise Failure("R0202", "nothing says by what a reply is better", f"give `--by NAME`; there is {some}")
+
+
+def _told(plan: Plan, wanted: Wanted, made: Training, path: Path) -> Iterable[str]:
+    noun = "replies" if wanted.kind == "best" else "pairs"
+    yield f"{len(made.examples):,} {noun} by {wanted.by}, written to {path}"
+    if made.best:
+        yield ""
+        figures = decimals_of([each.value for each in made.best])
+        labels = [
+            Column(name, tuple(label(plan, name, each.cell[index]) for each in made.best))
+            for index, name in enumerate(wanted.per)
+        ]
+        models = tuple(each.model + (f" (tied with {', '.join(each.ties)})" if each.ties else "") for each in made.best)
+        values = tuple(f"{each.value:.{figures}f}" for each in made.best)
+        yield from grid([*labels, Column("best", models, whole=True), Column("value", values, right=True)], columns())
+    yield ""
+    found = counts(plan, made)
+    cells = tuple(f"{count:,}" for count in found.values())
+    yield from grid([Column("scenario", tuple(found)), Column(noun, cells, right=True)], columns())
+    held = [*made.held.subsets, *made.held.runs]
+    if held:
+        yield ""
+        near = f", and {len(made.held.near):,} nearly the same" if made.held.near else ""
+        items = "1 item" if len(made.held.items) == 1 else f"{len(made.held.items):,} items"
+        yield f"held out: {items} of {', '.join(held)}{near}"
+        for name, known in made.held.known.items():
+            if not known.whole:
+                yield f"the runs of this store know {known.told(name)}"
+    if made.left_out:
+        yield ""
+        yield "left out:"
+        yield from (f"  {each}" for each in _left_out(made))
+    yield ""
+    yield f"where it comes from: {beside(path)}"
+    if any(model.startswith(PROVING) for each in made.examples for model in each.models):
+        yield "written by models that stand in for real ones: nothing to train with"
+
+
+def _left_out(made: Training) -> list[str]:
+    return [f"{REASONS.get(reason, reason)}: {count:,}" for reason, count in made.left_out.items()]
+
+
+def _mend(wanted: Wanted, made: Training) -> str:
+    if "below the margin" in made.left_out:
+        return f"ask for less than `--margin {wanted.margin:g}`"
+    if wanted.kind == "pairs" and "alone" in made.left_out:
+        return "pairs need two models, or `samples 2` in the ask"
+    if "held out" in made.left_out:
+        return "run items that are in no subset, or hold out fewer: `--hold-out NAME`"
+    if "filtered" in made.left_out:
+        return "take out a filter"
+    return "`tripos report` shows what became of the replies"
+
+
+def _names(given: list[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name.strip() for each in given for name in each.split(",") if name.strip()))

@@ -1,0 +1,159 @@
+"""The `tripos` command: its verbs and options. Nothing heavy is imported before a verb needs it."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tripos.cli.parser import Parser
+from tripos.failure import GOOD, INTERRUPTED, USAGE, Failure
+from tripos.settings.api_keys import key_values, without_keys
+from tripos.version import __version__
+
+NARROWEST = 20
+"""Columns that the words of a message get however narrow a terminal is."""
+
+BUG = "this is a bug of Tripos: please report it with the command you typed and the lines above"
+
+EXAMPLES = """\
+examples:
+  tripos check specs/edubench
+  tripos run specs/edubench --model openai/gpt-4o-mini --role judge=openai/gpt-4o
+  tripos report
+  tripos sql "select subject, avg(value) from edubench.scores group by all"
+"""
+
+
+class Verb(NamedTuple):
+    """A verb of the command line. Its options are added by `add_VERB` in `options` beside its module."""
+
+    help: str
+    module: str
+    main: str = "main"
+
+    @property
+    def options(self) -> str:
+        """The module that adds the options."""
+        return f"{self.module.rpartition('.')[0]}.options"
+
+
+VERBS = {
+    "check": Verb("find every mistake that can be found without a model", "specs.check"),
+    "fmt": Verb("lay out spec files in the one way", "specs.fmt"),
+    "plan": Verb("show the contexts, items and model calls of a benchmark", "runs.plan"),
+    "describe": Verb("statistics of the data sets of a benchmark", "specs.describe"),
+    "run": Verb("run a benchmark, or several one after another", "runs.several"),
+    "teach": Verb("teach yourself where a model would, turn by turn", "runs.teach"),
+    "release": Verb("freeze a benchmark in a folder that can be checked, run and cited", "releases.release"),
+    "verify": Verb("whether a release is what it says, and what was tampered with", "releases.release", "verify_main"),
+    "diff": Verb("what changed between two versions, and what of it can change a score", "releases.diff"),
+    "lock": Verb("pin what a run depends on outside of its spec", "releases.release", "lock_main"),
+    "report": Verb("the measures of a run, with intervals", "reports.report"),
+    "compare": Verb("what differs between two runs, or two models of one, item by item", "reports.compare"),
+    "leaderboard": Verb("models over the benchmarks of the store, with tied ranks", "reports.leaderboard"),
+    "export": Verb("training data, Every Eval Ever, and tables for other programs", "exports.export"),
+    "train": Verb("train a model on what was exported", "exports.train"),
+    "sql": Verb("ask the results in SQL; a shell without a query", "reports.sql"),
+    "import": Verb("bring in scores by people, or replies produced elsewhere", "stores.import_data"),
+    "approve": Verb("stand for a tree that a model has drafted", "stores.trees", "approve_main"),
+    "list": Verb("the runs in the store", "reports.report", "list_main"),
+    "store": Verb("check, compact and clean the store", "stores.store"),
+    "why": Verb("everything that went into one result", "reports.why"),
+    "show": Verb("one dialogue or reply, to be read, or the last of them", "reports.show"),
+    "annotate": Verb("hand a person replies to grade, and take their grades back", "stores.annotate"),
+    "doctor": Verb("whether settings, keys, endpoints, prices and the store are in order", "tools.doctor"),
+    "explain": Verb("what a diagnostic code means, or a word of the language", "tools.explain"),
+    "lsp": Verb("the language server, which an editor starts by itself", "tools.lsp"),
+}
+"""Every verb, in the order in which `tripos --help` lists them."""
+
+
+def build_parser(chosen: str | None = None) -> argparse.ArgumentParser:
+    """Return the parser of the whole command line. Where `chosen` is a verb, it has that verb alone; where it is any
+    other text, it has every verb without options. Adding the options of all verbs takes a tenth of a short command."""
+    parser = Parser(
+        prog="tripos",
+        description="Benchmarks for language models: check, plan, run, report, ask in SQL.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"tripos {__version__}")
+    verbs = parser.add_subparsers(dest="verb", metavar="VERB", parser_class=Parser)
+    for verb in (chosen,) if chosen in VERBS else VERBS:
+        added = verbs.add_parser(verb, help=VERBS[verb].help)
+        if chosen in (None, verb):
+            options = importlib.import_module(f"tripos.cli.{VERBS[verb].options}")
+            getattr(options, f"add_{verb}")(added)
+    return parser
+
+
+def run_command(arguments: Sequence[str]) -> int:
+    """Runs a command and returns its exit code. Never raises for a mistake of the user's."""
+    try:
+        first = next((each for each in arguments if each != "--"), "")
+        parser = build_parser(first)
+        options = parser.parse_args(arguments)
+        if options.verb is None:
+            parser.print_help()
+            return USAGE
+        verb = VERBS[options.verb]
+        return int(getattr(importlib.import_module(f"tripos.cli.{verb.module}"), verb.main)(options))
+    except Failure as failure:
+        show_failure(failure)
+        return failure.exit_code
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+    except BrokenPipeError:
+        # Whoever read our output has gone, as `| head` does.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return GOOD
+    except Exception as error:
+        if os.environ.get("TRIPOS_DEBUG"):
+            raise
+        place = error.__traceback__
+        while place is not None and place.tb_next is not None:
+            place = place.tb_next
+        where = f"{place.tb_frame.f_globals.get('__name__')}:{place.tb_lineno}" if place is not None else "?"
+        shown = without_keys(f"{type(error).__name__}: {error}", key_values(os.environ))
+        print(f"internal error: {shown} ({where})", file=sys.stderr)
+        print(f"  help: {BUG}; TRIPOS_DEBUG=1 shows the whole trace", file=sys.stderr)
+        return 70
+
+
+def show_failure(failure: Failure) -> None:
+    """Prints a failure on standard error, in the form of a diagnostic, without any key and with nothing in it that a
+    terminal would obey."""
+    from tripos.ui.terminal import harmless
+
+    secrets = key_values(os.environ)
+    for begin, text in ((f"error[{failure.code}]: ", failure.message), ("  = help: ", failure.hint)):
+        if text:
+            print(_hung(begin, harmless(without_keys(text, secrets))), file=sys.stderr)
+    print(f"  = more: tripos explain {failure.code}", file=sys.stderr)
+
+
+def _hung(begin: str, text: str) -> str:
+    """A text that begins with something, its further lines below its first. For a terminal its words are wrapped too;
+    elsewhere a line stays whole, so that a log can be searched for what it says.
+
+    >>> print(_hung("  = help: ", "write\\ninput = ..."))
+      = help: write
+              input = ...
+    """
+    lines = text.splitlines()
+    if sys.stderr.isatty():
+        from tripos.ui.terminal import columns
+        from tripos_compiler.diagnostics.wrap import wrap
+
+        lines = [part for line in lines for part in wrap(line, max(columns() - len(begin), NARROWEST))]
+    return begin + f"\n{' ' * len(begin)}".join(lines)
+
+
+def main() -> None:
+    """The entry point of the `tripos` script."""
+    sys.exit(run_command(sys.argv[1:]))

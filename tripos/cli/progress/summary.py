@@ -1,0 +1,207 @@
+"""What is told at the end of a run: what was asked, what failed, what it cost, and what to type next."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tripos.cli.progress.pace import budget_table, cost, duration, of_budget, per_second
+from tripos.settings.api_keys import without_keys
+from tripos_compiler.diagnostics.codes import CODES
+from tripos_runtime.asking.tally import Tally
+from tripos_runtime.scheduling.budget import Budget
+
+WIDTH = 80
+SHORT_S = 10.0
+"""How long a run took is told only where it took longer than this."""
+KINDS = ("planned", "asked", "reused", "skipped", "failed")
+MOST_UNASKED = 3
+"""So many reasons are told why calls were not made."""
+OUT_OF_BUDGET = "R0402"
+GOOD = ("ok", "scored", "not_applicable")
+"""Statuses that are no news where there is no other."""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run that has come to an end: `status` is `finished`, `interrupted`, `stopped` or `failed`, with the `code` of
+    what stopped it. `functions` says what went wrong in Python functions, `command` what was typed."""
+
+    run_id: str
+    status: str
+    tally: Tally
+    elapsed_s: float
+    code: str | None = None
+    budget: Budget | None = None
+    functions: tuple[str, ...] = ()
+    command: str = ""
+
+
+def counts(tally: Tally) -> str:
+    """What came of the calls so far, in a few words.
+
+    >>> counts(Tally(asked=Counter({("candidate", "sums"): 1200}), failed=Counter({("judge", "sums"): 3})))
+    '1,200 asked, 3 failed'
+    """
+    parts = [f"{tally.asked.total():,} asked"]
+    for name, counter in (("reused", tally.reused), ("skipped", tally.skipped), ("failed", tally.failed)):
+        if counter.total():
+            parts.append(f"{counter.total():,} {name}")
+    return ", ".join(parts)
+
+
+def summary_lines(ended: Ended) -> list[str]:
+    """What people are told, in lines of at most 80 columns.
+
+    >>> tally = Tally(asked=Counter({("candidate", "sums"): 9}), failed=Counter({("candidate", "sums"): 1}))
+    >>> tally.errors["R0111"] = 1
+    >>> tally.samples.update(ok=8, parse_failure=1, provider_error=1)
+    >>> for line in summary_lines(Ended("r1", "finished", tally, 20.0, command="tripos run quiz")):
+    ...     print(line)
+    finished: 9 calls asked, 1 failed; 0 tokens in, 0 out; cost 0.0000 USD
+      took     20 s, 0.50/s
+      replies  8 ok (80.0%), 1 parse_failure (10.0%), 1 provider_error (10.0%)
+      failed   1 with R0111 server error: `tripos explain R0111`
+      next     tries the failed call again: tripos run quiz
+    """
+    tally = ended.tally
+    spent = of_budget(ended.budget)
+    tokens = f"{tally.tokens_in:,} token{'' if tally.tokens_in == 1 else 's'} in, {tally.tokens_out:,} out"
+    asked = counts(tally).replace(" asked", f" call{'' if tally.asked.total() == 1 else 's'} asked", 1)
+    lines = wrapped(f"{ended.status}: ", f"{asked}; {tokens}; cost {cost(tally)}", "  ")
+    for text in ended.functions:
+        lines += wrapped("  ", without_keys(text), "    ")
+    for label, text in _details(ended):
+        lines += wrapped(f"  {label:8} ", text, " " * 11)
+    if spent:
+        lines += wrapped("  budget   ", spent, " " * 11)
+    for text in _next(ended):
+        lines += wrapped("  next     ", text, " " * 11)
+    return lines
+
+
+def _details(ended: Ended) -> Iterator[tuple[str, str]]:
+    tally = ended.tally
+    if ended.elapsed_s >= SHORT_S:
+        calls = tally.asked.total() + tally.failed.total()
+        yield "took", f"{duration(ended.elapsed_s)}, {per_second(calls / ended.elapsed_s)}"
+    for name, making in tally.makings.items():
+        if making.is_news:
+            yield "made", f"{name}: {making.told()}"
+    counted = (
+        ("replies", tally.samples),
+        ("judges", tally.judgements),
+        ("scores", tally.scores),
+        ("compared", tally.comparisons),
+    )
+    for label, statuses in counted:
+        if any(number and status not in GOOD for status, number in statuses.items()):
+            yield label, shares(statuses)
+    for (role, reason), count in tally.unasked.most_common(MOST_UNASKED):
+        yield "unasked", f"{count:,} call{'' if count == 1 else 's'} of {role}: {reason}"
+    if len(tally.unasked) > MOST_UNASKED:
+        left = tally.unasked.total() - sum(count for _, count in tally.unasked.most_common(MOST_UNASKED))
+        yield "unasked", f"{left:,} more, for other reasons: tripos report"
+    if tally.repaired:
+        replies = f"{tally.repaired:,} {'reply' if tally.repaired == 1 else 'replies'}"
+        yield (
+            "repairs",
+            f"{replies} could not be read and {'was' if tally.repaired == 1 else 'were'} asked for once more",
+        )
+    for code, failed in sorted(tally.errors.items()):
+        headline = f" {CODES[code]}" if code in CODES else ""
+        yield "failed", f"{failed:,} with {code}{headline}: `tripos explain {code}`"
+    if tally.unpriced:
+        names = ", ".join(sorted(tally.unpriced))
+        unknown = f"{tally.cost_unknown:,} call{'s' if tally.cost_unknown != 1 else ''}"
+        yield "unpriced", f'{unknown} of {names}; [prices."NAME"] in tripos.toml gives a price'
+
+
+def _next(ended: Ended) -> Iterator[str]:
+    tally, failed = ended.tally, ended.tally.failed.total()
+    if ended.code == OUT_OF_BUDGET:
+        yield _typed("goes on with a larger --budget; what was answered is kept", ended.command)
+    elif ended.status != "finished":
+        yield _typed("goes on where this ended; what was answered is kept", ended.command)
+    elif failed:
+        yield _typed(f"tries the failed call{'s' if failed > 1 else ''} again", ended.command)
+    elif not tally.asked.total() and tally.reused.total():
+        yield "nothing was left to ask: every call was answered before"
+
+
+def _typed(what: str, command: str) -> str:
+    """What a command does, with the command where it can be copied from one line."""
+    command = without_keys(command)
+    return f"{what}: {command}" if command and len(f"{what}: {command}") <= WIDTH - 11 else f"the same command {what}"
+
+
+def shares(statuses: Counter[str]) -> str:
+    """Statuses with their number and share, the most frequent first.
+
+    >>> shares(Counter(ok=1999, refused=1))
+    '1,999 ok (99.9%), 1 refused (0.1%)'
+    """
+    total = statuses.total()
+    # A share is never rounded to all or nothing, as long as it is neither.
+    return ", ".join(
+        f"{number:,} {status} ({_percent(number, total)}%)"
+        for status, number in sorted(statuses.items(), key=lambda each: (-each[1], each[0]))
+        if number
+    )
+
+
+def _percent(number: int, total: int) -> str:
+    if number == total:
+        return "100.0"
+    share = min(max(100 * number / total, 0.1), 99.9)
+    return f"{share:.1f}"
+
+
+def wrapped(head: str, text: str, margin: str) -> list[str]:
+    """Lines of at most 80 columns, of which the first begins with `head` and the others with `margin`."""
+    # A figure and its unit stay together: no line is broken at a space that is not one of ASCII.
+    whole = re.sub(r"(\d) (USD|tokens|calls)", "\\1\N{NO-BREAK SPACE}\\2", text)
+    lines = textwrap.wrap(
+        whole, WIDTH, initial_indent=head, subsequent_indent=margin, break_long_words=False, break_on_hyphens=False
+    )
+    return [line.replace("\N{NO-BREAK SPACE}", " ") for line in lines]
+
+
+def summary(ended: Ended) -> dict[str, Any]:
+    """The same for machines: what `tripos run --json` prints and the event `finished` carries. `cost_usd` is `None`
+    where the price of a call is not known; `cost_known_usd` is what the others cost.
+
+    >>> summary(Ended("r1", "finished", Tally(), 1.25))["calls"]
+    {'planned': 0, 'asked': 0, 'reused': 0, 'skipped': 0, 'failed': 0}
+    """
+    tally = ended.tally
+    calls = tally.asked.total() + tally.failed.total()
+    return {
+        "run_id": ended.run_id,
+        "status": ended.status,
+        "code": ended.code,
+        "calls": {name: getattr(tally, name).total() for name in KINDS},
+        "samples": dict(sorted(tally.samples.items())),
+        "judgements": dict(sorted(tally.judgements.items())),
+        "scores": dict(sorted(tally.scores.items())),
+        "comparisons": dict(sorted(tally.comparisons.items())),
+        "made": {name: making.to_json() for name, making in tally.makings.items()},
+        "unasked": [
+            {"role": role, "reason": reason, "calls": count} for (role, reason), count in sorted(tally.unasked.items())
+        ],
+        "errors": dict(sorted(tally.errors.items())),
+        "repaired": tally.repaired,
+        "functions": [without_keys(text) for text in ended.functions],
+        "tokens_in": tally.tokens_in,
+        "tokens_out": tally.tokens_out,
+        "cost_usd": None if tally.cost_unknown else round(tally.cost_usd, 6),
+        "cost_known_usd": round(tally.cost_usd, 6),
+        "unpriced": sorted(tally.unpriced),
+        "budget": budget_table(ended.budget),
+        "elapsed_s": round(ended.elapsed_s, 3),
+        "calls_per_s": round(calls / ended.elapsed_s, 3) if ended.elapsed_s > 0 else None,
+    }

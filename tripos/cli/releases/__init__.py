@@ -1,0 +1,1 @@
+"""Verbs about releases: release, verify, diff, lock."""

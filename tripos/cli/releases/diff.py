@@ -1,0 +1,219 @@
+"""`tripos diff`: what changed between two versions of a benchmark, and what of it can change a score."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tarfile
+import tempfile
+from argparse import Namespace
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from tripos.api.compilation import earlier_plan
+from tripos.failure import GOOD, Failure
+from tripos.settings.load import chosen_settings
+from tripos.ui.terminal import columns, harmless
+from tripos_compiler.diagnostics.wrap import wrap
+from tripos_compiler.plan import Plan
+from tripos_compiler.semantics.changes import WEIGHTS, Change, changes
+from tripos_compiler.semantics.versions import numbers
+from tripos_compiler.versions import least_version
+from tripos_warehouse import sql
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.views import connect
+
+_ARCHIVE = ".revision.tar"
+GIT_S = 60
+"""Seconds after which git is not waited for any longer."""
+
+
+def plan_of(given: str, data: Sequence[str] = (), standing: Sequence[str] = (), releases: Sequence[str] = ()) -> Plan:
+    """The plan of a spec, a release, a plan in JSON, or `REVISION:PATH`. Raises `Failure`."""
+    revision, colon, path = given.partition(":")
+    if not colon or not revision or path.startswith("//") or Path(given).exists():
+        return earlier_plan(given, data, standing, releases)
+    with tempfile.TemporaryDirectory(prefix="tripos-") as folder:
+        _check_out(revision, path or ".", Path(folder))
+        return earlier_plan(str(Path(folder) / path), data, standing, releases)
+
+
+def _check_out(revision: str, path: str, to: Path) -> None:
+    """Puts the files of a revision into a folder, under the same path: those of the spec's folder, and of the folders
+    beside it, which specs may have files in common with. The path is seen from the top of the repository, as git
+    does."""
+    if Path(path).is_absolute() or ".." in Path(path).parts or revision.startswith("-"):
+        raise Failure("E0108", f"`{revision}:{path}` is no place in this repository", "write REVISION:specs/NAME")
+    try:
+        top = _git("rev-parse", "--show-toplevel").strip()
+        inside = "" if path == "." else path.rstrip("/")
+        folder = PurePosixPath(inside) if _git("cat-file", "-t", f"{revision}:{inside}").strip() == "tree" else None
+        around = (PurePosixPath(inside).parent if folder is None else folder).parent
+        _git("-C", top, "archive", "--format=tar", f"--output={to / _ARCHIVE}", revision, "--", around.as_posix())
+    except (OSError, subprocess.SubprocessError) as error:
+        told = getattr(error, "stderr", "") or ""
+        why = told.strip().removeprefix("fatal: ") or str(error)
+        hint = "write REVISION:PATH as git does, such as HEAD~1:specs/edubench, in the repository"
+        raise Failure("E0108", f"git has no `{revision}:{path}`: {why}", hint) from error
+    with tarfile.open(to / _ARCHIVE) as archive:
+        archive.extractall(to, filter="data")
+
+
+def _git(*arguments: str) -> str:
+    said = subprocess.run(
+        ["git", *arguments],
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=GIT_S,
+        check=True,
+        stdin=subprocess.DEVNULL,
+    )
+    return said.stdout
+
+
+@dataclass(frozen=True)
+class Stale:
+    """Replies, judgements and scores that would be made again, and what the calls among them cost; `None` where
+    nobody told the cost of one."""
+
+    samples: int
+    judgements: int
+    scores: int
+    cost_usd: float | None
+
+    @property
+    def text(self) -> str:
+        """In words: `3 replies and 6 judgements, which cost 0.0120 USD; 12 scores`."""
+        cost = "whose cost nobody told" if self.cost_usd is None else f"which cost {self.cost_usd:.4f} USD"
+        return f"{self.samples:,} replies and {self.judgements:,} judgements, {cost}; {self.scores:,} scores"
+
+
+def stale_in(store: Path, fingerprints: Collection[str]) -> Stale:
+    """What a store has of results with these fingerprints. Raises `Failure` where it cannot be read."""
+    listed = ", ".join(map(sql.text, sorted(fingerprints))) or "NULL"
+    try:
+        connection = connect(Store.open(store, create=False))
+        with connection:
+            counts = {
+                table: connection.execute(
+                    f"select count(*) from main.{table} where fingerprint in ({listed})"
+                ).fetchall()[0][0]
+                for table in ("samples", "judgements", "scores")
+            }
+            cost, unknown = connection.execute(
+                f"""select coalesce(sum(cost_usd), 0), count(*) filter (cost_usd is null and status = 'ok') from (
+                  select cost_usd, status, adopted_from from main.samples where fingerprint in ({listed})
+                  union all
+                  select cost_usd, status, adopted_from from main.judgements where fingerprint in ({listed}))
+                where adopted_from is null"""
+            ).fetchall()[0]
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    return Stale(counts["samples"], counts["judgements"], counts["scores"], None if unknown else float(cost))
+
+
+_TITLES = {
+    "major": "can change a score, or the items behind it",
+    "minor": "adds what no earlier figure takes in",
+    "patch": "words about the benchmark",
+}
+
+
+def main(options: Namespace) -> int:
+    """Prints what changed, the weightiest first, and the least version that says so."""
+    config = chosen_settings(options).config
+    releases = (*options.releases, *config.releases)
+    given = (options.before, options.after)
+    before, after = (plan_of(each, options.data, config.data, releases) for each in given)
+    found = changes(before, after)
+    prints = frozenset(each for change in found for each in change.stale)
+    stale = stale_in(Path(config.store), prints) if options.store is not None else None
+    match options.format:
+        case "json":
+            print(json.dumps(_data(before, after, found, stale), ensure_ascii=False, indent=2))
+        case "markdown":
+            print(harmless("\n".join(_markdown(before, after, found, stale))))
+        case _:
+            print(harmless("\n".join(_text(before, after, found, stale))))
+    return GOOD
+
+
+def _demanded(before: Plan, found: Sequence[Change]) -> str | None:
+    return least_version(before.benchmark.version, found[0].part) if found else None
+
+
+def _head(before: Plan, after: Plan, found: Sequence[Change]) -> tuple[str, str]:
+    old, new = before.benchmark, after.benchmark
+    name = "" if old.name == new.name else f"{new.name} "
+    title = f"{old.name} {old.version} → {name}{new.version}"
+    demanded = _demanded(before, found)
+    if demanded is None:
+        return title, "nothing changed"
+    if before.benchmark.name != after.benchmark.name:
+        if old.name in {each.name for each in after.extends}:
+            return title, f"{new.name} extends {old.name}: figures over scenarios that are the same may be compared"
+        return title, "another benchmark: no figure of one may be compared with one of the other"
+    enough = numbers(new.version) >= numbers(demanded)
+    told = f"{found[0].part} changes demand {demanded} or higher"
+    return title, told if enough else f"{told}: {new.version} understates them (E0901)"
+
+
+def _text(before: Plan, after: Plan, found: Sequence[Change], stale: Stale | None) -> Iterator[str]:
+    title, demanded = _head(before, after, found)
+    yield from (title, demanded)
+    for weight in WEIGHTS:
+        some = [each for each in found if each.part == weight]
+        if some:
+            yield from ("", f"{weight}: {_TITLES[weight]}")
+        for each in some:
+            first, *rest = wrap(each.text, max(columns() - 4, 20)) or [each.text]
+            yield from (f"  {first}", *(f"    {line}" for line in rest))
+    if stale is not None:
+        yield from ("", f"stale in the store: {stale.text}")
+
+
+def _markdown(before: Plan, after: Plan, found: Sequence[Change], stale: Stale | None) -> Iterator[str]:
+    title, demanded = _head(before, after, found)
+    yield from (f"### {title}", "", demanded[:1].upper() + demanded[1:] + ".", "")
+    if found:
+        yield from ("| bump | what | change | can change a score |", "| --- | --- | --- | --- |")
+    for each in found:
+        name = each.name.replace("|", "\\|")
+        what = each.what.replace("|", "\\|")
+        yield f"| {each.part} | {each.kind} `{name}` | {what} | {'yes' if each.can_change_scores else 'no'} |"
+    if stale is not None:
+        yield from ("", f"Stale in the store: {stale.text}.")
+
+
+def _data(before: Plan, after: Plan, found: Sequence[Change], stale: Stale | None) -> dict[str, Any]:
+    told = [
+        {
+            "part": each.part,
+            "kind": each.kind,
+            "name": each.name,
+            "what": each.what,
+            "can_change_scores": each.can_change_scores,
+            "stale": sorted(each.stale),
+        }
+        for each in found
+    ]
+    return {
+        "benchmark": after.benchmark.name,
+        "before": {"version": before.benchmark.version, "plan": before.digest},
+        "after": {"version": after.benchmark.version, "plan": after.digest},
+        "part": found[0].part if found else None,
+        "demands": _demanded(before, found),
+        "changes": told,
+        "stale": None
+        if stale is None
+        else {
+            "samples": stale.samples,
+            "judgements": stale.judgements,
+            "scores": stale.scores,
+            "cost_usd": stale.cost_usd,
+        },
+    }

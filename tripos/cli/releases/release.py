@@ -1,0 +1,177 @@
+"""`tripos release`: freezes a benchmark in a folder that can be checked, run and cited."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from tripos.api.compilation import CompiledSpec
+from tripos.api.preparation import lock_now
+from tripos.api.release import check, copy, make
+from tripos.api.selection import choices_of, chosen_binding
+from tripos.cli.specs.check import compile_given
+from tripos.failure import GOOD, SOME_FAILED, USAGE, Failure
+from tripos.releases.file_names import SIGNATURES
+from tripos.releases.publishing.release import Made
+from tripos.releases.reward_models import open_roles
+from tripos.releases.verification import Verified
+from tripos.settings.load import chosen_settings, load_config
+from tripos.ui.terminal import harmless
+
+
+def verify_main(options: Namespace) -> int:
+    """Checks a release; exit code 1 where anything in it is not as it was released."""
+    config, artefacts = load_config(Path.cwd()), by_role(options.artefact)
+    found = check(options.path, config, options.data, options.releases, artefacts, options.digest, options.key)
+    if options.json:
+        print(json.dumps(found.to_json(), ensure_ascii=False, indent=2))
+    else:
+        print(harmless(_findings(found)))
+    return SOME_FAILED if found.wrong else GOOD
+
+
+def _findings(found: Verified) -> str:
+    lines = [f"{found.name}: {'not as it was released' if found.wrong else 'as it was released'}"]
+    if found.digest is not None:
+        lines.append(f"  digest {found.digest}")
+    lines += [f"  wrong: {each.what} {each.told}" for each in found.wrong]
+    good = [each for each in found.checks if each.outcome == "good"]
+    if not found.wrong:
+        lines.append(f"  good: {len(good):,} checks")
+    lines += [f"  not checked: {each.what}: {each.told}" for each in found.checks if each.outcome == "unchecked"]
+    return "\n".join(lines)
+
+
+def by_role(given: Sequence[str]) -> dict[str, str]:
+    """The values of `--artefact ROLE=…` by role. Raises `Failure` R0202 for one that says no role, or one twice.
+
+    >>> by_role(["critic=models/critic"])
+    {'critic': 'models/critic'}
+    """
+    found: dict[str, str] = {}
+    for text in given:
+        role, equals, place = text.partition("=")
+        if not (role and equals and place):
+            raise Failure(
+                "R0202", f"`--artefact {text}` does not say which role has which", "write --artefact ROLE=DIR"
+            )
+        if role in found:
+            raise Failure("R0202", f"`--artefact` gives the role `{role}` twice", "give one reward model for each role")
+        found[role] = place
+    return found
+
+
+OPEN = "W0875"
+
+
+def warn_of_open(roles: Sequence[str]) -> None:
+    """Warns, on standard error, of roles that take a reward model of which a release says nothing."""
+    for role in roles:
+        print(f"warning[{OPEN}]: the release does not say which reward model fills `{role}`", file=sys.stderr)
+        print("  = two runs of it may have scores by two models", file=sys.stderr)
+        print(f"  = help: name it: --artefact {role}=DIR", file=sys.stderr)
+
+
+def lock_main(options: Namespace) -> int:
+    """Writes the lock; exit code 2 where the spec does not compile."""
+    config = chosen_settings(options).config
+    compilation, _ = compile_given(options, config)
+    plan = compilation.plan
+    if plan is None:
+        return USAGE
+    binding, _ = chosen_binding(choices_of(options), options.path, config, plan, compilation.releases)
+    path = Path(options.output)
+    lock = lock_now(plan, binding, config, served=True)
+    try:
+        path.write_text(lock.to_text(), "utf-8")
+    except OSError as error:
+        raise Failure(
+            "R0260", f"cannot write the lock `{path}`: {error.strerror}", "name another with -o FILE"
+        ) from error
+    unseen = sum(not model.served for model in lock.models.values())
+    print(f"{plan.benchmark.name} {plan.benchmark.version} is pinned in {path}")
+    print(f"  {len(lock.data):,} data files, {len(lock.functions):,} functions, {len(lock.models):,} models")
+    if unseen:
+        models = "1 model was" if unseen == 1 else f"{unseen:,} models were"
+        print(f"  {models} not asked yet: run first, to pin the snapshots that are served")
+    return GOOD
+
+
+EPOCH = "SOURCE_DATE_EPOCH"
+"""The variable by which builds that can be repeated are given their date."""
+
+
+def main(options: Namespace) -> int:
+    """Writes a release; exit code 2 where the spec does not compile, 1 where another release is in the way."""
+    config = chosen_settings(options).config
+    compilation, folders = compile_given(options, config)
+    plan = compilation.plan
+    if plan is None:
+        return USAGE
+    made = make(
+        CompiledSpec(options.path, compilation, plan, folders),
+        config,
+        Path(options.to),
+        parent=options.parent,
+        day=_day(options.date, os.environ),
+        artefacts=by_role(options.artefact),
+        sign_key=None if options.sign_key is None else Path(options.sign_key),
+    )
+    warn_of_open(open_roles(plan, made.manifest.artefacts))
+    elsewhere = copy(made, options.zip, options.push)
+    if options.json:
+        print(json.dumps(_summary(made), ensure_ascii=False, indent=2))
+        return GOOD
+    said = "is there already, the same" if made.was_there else "was released"
+    manifest = made.manifest
+    items = sum(each.rows for each in manifest.items)
+    print(f"{manifest.benchmark} {manifest.version} {said}: {made.path}")
+    for place in elsewhere:
+        print(f"  also    {place}")
+    print(f"  digest  {made.digest}")
+    if manifest.parent is not None:
+        print(f"  follows {manifest.parent.version}, {manifest.parent.digest}")
+    print(f"  holds   {len(manifest.files):,} files, {items:,} items, {manifest.license}")
+    for one in manifest.extends:
+        held = "" if one.path or one.within else ", which is not in it"
+        print(f"  extends {one.name} {one.version}, {one.digest}{held}")
+    for artefact in manifest.artefacts:
+        print(f"  scores  {artefact.role} by {artefact.digest[:12]}, {artefact.path or 'which is not in it'}")
+    if made.private is not None:
+        print(f"  private {made.private}: the text of what is withheld")
+    for each in manifest.external:
+        print(f"  needs   {each.path}, which is not in it")
+    signed = [name for name in SIGNATURES if (made.path / name).exists()]
+    print(f"  signed  {', '.join(signed) or 'no'}")
+    return GOOD
+
+
+def _summary(made: Made) -> dict[str, object]:
+    return {
+        "path": made.path.as_posix(),
+        "digest": made.digest,
+        "was_there": made.was_there,
+        "withheld": None if made.private is None else made.private.as_posix(),
+        "manifest": made.manifest.model_dump(mode="json"),
+    }
+
+
+def _day(given: str | None, environ: Mapping[str, str]) -> date | None:
+    """The day that a release bears.
+
+    >>> _day(None, {EPOCH: "1780000000"}), _day("2026-11-21", {}), _day(None, {})
+    (datetime.date(2026, 5, 28), datetime.date(2026, 11, 21), None)
+    """
+    try:
+        if given is not None:
+            return date.fromisoformat(given)
+        epoch = environ.get(EPOCH, "").strip()
+        return datetime.fromtimestamp(int(epoch), UTC).date() if epoch else None
+    except (ValueError, OverflowError, OSError) as error:
+        what = f"`--date {given}`" if given is not None else f"`{EPOCH}`"
+        raise Failure("R0202", f"{what} is no day", "write it as 2026-11-21") from error

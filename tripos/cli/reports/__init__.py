@@ -1,0 +1,1 @@
+"""Verbs that show results: report, list, compare, leaderboard, show, why, sql."""

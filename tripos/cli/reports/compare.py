@@ -1,0 +1,224 @@
+"""`tripos compare`: two runs, or two models of one, item by item; refuses what cannot be compared."""
+
+from __future__ import annotations
+
+import json
+from argparse import Namespace
+from contextlib import ExitStack
+from typing import Any, NamedTuple
+
+import duckdb
+from rich.cells import cell_len
+
+from tripos.cli.inputs import open_store
+from tripos.failure import GOOD, Failure
+from tripos.ui.terminal import columns, fold, harmless
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.plan import Plan
+from tripos_compiler.semantics.changes import changes
+from tripos_compiler.semantics.versions import comparable
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.report.comparison import Comparison, Side, check_comparable, compare
+from tripos_warehouse.report.comparison_text import render, verdicts
+from tripos_warehouse.report.report import PROVING
+from tripos_warehouse.report.report_text import CAUTION
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.runs import Run, find_previous, get_selected
+from tripos_warehouse.views.views import connect_run
+
+MOST_CHANGES = 12
+"""The number of changes of the spec that are shown; the rest are counted."""
+
+
+class Line(NamedTuple):
+    """A change as it is printed: where, such as `scenario letter`, and what. `scoring`: scores before and after it mean
+    different things."""
+
+    where: str
+    what: str
+    scoring: bool = False
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}"
+
+
+def main(options: Namespace) -> int:
+    """Prints how two runs, or two models, differ."""
+    if len(options.runs) > 2:
+        raise Failure("R0202", f"{len(options.runs)} runs cannot be compared at once", "give two: tripos compare A B")
+    store = open_store(options)
+    try:
+        with ExitStack() as open_:
+            one, two = _sides(store, options, open_)
+            check_comparable(one, two)
+            judges = _judges(one.run, two.run)
+            changed = spec_changes(one.plan, two.plan) + judges
+            if not options.anyway:
+                _refuse_majors(one.run, two.run)
+                _refuse(changed)
+            found = compare(one, two, by_judge=not judges)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    if options.json:
+        print(json.dumps(_data(one, two, changed, found), ensure_ascii=False, indent=2))
+    else:
+        print("\n".join(each for line in [*_head(one, two, changed), *render(found, columns())] for each in _fit(line)))
+    return GOOD
+
+
+def _sides(store: Store, options: Namespace, open_: ExitStack) -> tuple[Side, Side]:
+    found: list[tuple[duckdb.DuckDBPyConnection, Plan, Run]] = []
+    wanted = list(options.runs) or [None]
+    while wanted:
+        connection, run = connect_run(store, wanted.pop())
+        open_.enter_context(connection)
+        found.insert(0, (connection, get_selected(connection, run), run))
+        if not options.runs and len(found) == 1 and len(run.models) == 1:
+            wanted += find_previous(connection, run)
+    (connection, plan, run), (connection_b, plan_b, run_b) = found[0], found[-1]
+    a, b = _models(options, run, run_b, len(found) == 1)
+    return Side(connection, plan, run, a), Side(connection_b, plan_b, run_b, b)
+
+
+def _models(options: Namespace, one: Run, two: Run, alone: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The models of both sides, those in the same place being compared. Raises `StoreError` W0614."""
+    named = [name.strip() for each in options.models for name in each.split(",") if name.strip()]
+    if named:
+        if len(named) != 2:
+            raise StoreError("W0614", f"`--models` names {len(named)}, and two are compared", "write --models A,B")
+        return _model(named[0], one), _model(named[1], two)
+    if alone:
+        if len(one.models) != 2:
+            some = ", ".join(one.models)
+            told = "one model: give two runs" if len(one.models) == 1 else f"{len(one.models)} models: {some}"
+            raise StoreError("W0614", f"run `{one.run_id}` compares {told}", "say which two: --models A,B")
+        return one.models[:1], one.models[1:]
+    shared = tuple(model for model in one.models if model in two.models)
+    if shared:
+        return shared, shared
+    if len(one.models) == len(two.models) == 1:
+        return one.models, two.models
+    raise StoreError("W0614", "the two runs have no model in common", "say which to compare: --models A,B")
+
+
+def _model(text: str, run: Run) -> tuple[str, ...]:
+    found = [model for model in run.models if model == text] or [
+        each for each in run.models if each.endswith(f"/{text}")
+    ]
+    if len(found) == 1:
+        return tuple(found)
+    close = nearest(text, run.models)
+    hint = f"did you mean `{close}`?" if close else f"its models are {', '.join(run.models)}"
+    raise StoreError("W0614", f"run `{run.run_id}` has no model `{text}`", hint)
+
+
+def spec_changes(before: Plan, after: Plan) -> list[Line]:
+    """What changed between two plans and can change a score, or is a new scenario. A change in several scenarios is
+    told with the first that has it and the number of the others."""
+    old, new = before.benchmark.version, after.benchmark.version
+    told: dict[tuple[str, str, bool], dict[str, None]] = {}
+    for each in changes(before, after):
+        if each.step:
+            colon = " " if each.field == "name" else ": "
+            named = "scenario", each.name.removesuffix(f".{each.step}")
+            words = tuple(f"`{each.step}`{colon}{brief}" for brief in each.brief or ())
+        elif each.can_change_scores or each.kind == "scenario":
+            named, words = (each.kind, each.name), (each.what,) if each.brief is None else each.brief
+        else:
+            continue
+        for what in words:
+            told.setdefault((named[0], what, each.changes_meaning), {})[named[1]] = None
+    found = [Line("version", f"{old} → {new}")] if old != new else []
+    for (kind, what, scoring), names in told.items():
+        others = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        found.append(Line(f"{kind} {next(iter(names))}{others}", what, scoring))
+    return found
+
+
+def _judges(one: Run, two: Run) -> list[Line]:
+    before, after = one.evaluators, two.evaluators
+    names = [name for name in dict.fromkeys((*before, *after)) if set(before.get(name, ())) != set(after.get(name, ()))]
+    told = [(name, ", ".join(before.get(name, ())), ", ".join(after.get(name, ()))) for name in names]
+    return [Line(name, f"{was or 'nobody'} → {now or 'nobody'}", True) for name, was, now in told]
+
+
+def _refuse_majors(one: Run, two: Run) -> None:
+    """Raises `StoreError` W0859 where the versions of a benchmark say themselves that their figures differ in kind."""
+    if not comparable(one.version, two.version):
+        message = f"the runs are of versions {one.version} and {two.version} of `{two.benchmark}`, which differ in kind"
+        raise StoreError("W0859", message, "see what changed: tripos diff A B; compare all the same with --anyway")
+
+
+def _refuse(changed: list[Line]) -> None:
+    scoring = [each for each in changed if each.scoring]
+    if scoring:
+        more = f", and {len(scoring) - 1} more" if len(scoring) > 1 else ""
+        message = f"scores of the two runs mean different things: {scoring[0]}{more}"
+        raise StoreError("W0615", message, "run both under one rubric and one judge, or compare with `--anyway`")
+
+
+def _head(one: Side, two: Side, changed: list[Line]) -> list[str]:
+    lines = [f"{two.run.benchmark} {two.run.version}"]
+    for letter, side in (("A", one), ("B", two)):
+        lines.append(f"{letter}  {', '.join(side.models)}  ({side.run.run_id})")
+    if any(model.startswith(PROVING) for side in (one, two) for model in side.models):
+        lines += ["", *fold(CAUTION, columns())]
+    if one.run.run_id != two.run.run_id:
+        lines += ["", "changed in between:"] if changed else ["", "nothing of the spec changed in between"]
+        lines += [f"  {'!' if each.scoring else ' '} {each}" for each in changed[:MOST_CHANGES]]
+        if len(changed) > MOST_CHANGES:
+            lines.append(f"    and {len(changed) - MOST_CHANGES} more")
+        if any(each.scoring for each in changed):
+            lines.append("  ! scores before and after mean different things")
+    return lines
+
+
+def _fit(line: str) -> list[str]:
+    """A line in lines that the terminal has room for; what goes on stands further in."""
+    room = columns()
+    if cell_len(line) <= room:
+        return [harmless(line)]
+    text = line.lstrip(" ")
+    start = len(line) - len(text)
+    first, *rest = fold(harmless(text), room - start - 4)
+    return [" " * start + first, *(" " * (start + 4) + each for each in rest)]
+
+
+def _data(one: Side, two: Side, changed: list[Line], found: Comparison) -> dict[str, Any]:
+    return {
+        "format": "tripos.comparison/1",
+        **{
+            name: {"run_id": side.run.run_id, "models": list(side.models), "plan_digest": side.run.plan_digest}
+            for name, side in (("a", one), ("b", two))
+        },
+        "changes": [each._asdict() for each in changed],
+        "pairs": found.pairs,
+        "items": found.items,
+        "only_a": found.only_a,
+        "only_b": found.only_b,
+        "same": found.same,
+        "unpaired": [{"name": name, "reason": why} for name, why in found.unpaired],
+        "together": list(found.together),
+        "rows": [
+            {
+                "section": section.kind,
+                "name": row.name,
+                "of": row.of,
+                "lower_is_better": row.lower_is_better,
+                "a": row.a,
+                "b": row.b,
+                "difference": row.difference.value,
+                "standard_error": row.difference.standard_error,
+                "low": row.difference.low,
+                "high": row.difference.high,
+                "df": row.difference.df,
+                "pairs": row.difference.n,
+                "items": row.difference.clusters,
+                "p": row.difference.p,
+                "p_holm": row.p,
+                "verdict": told,
+            }
+            for section in found.sections
+            for row, told in zip(section.rows, verdicts(section), strict=True)
+        ],
+    }

@@ -1,0 +1,309 @@
+"""`tripos leaderboard`: models over the benchmarks of a store, with intervals and ranks that may be tied."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from argparse import Namespace
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from rich.cells import cell_len
+
+from tripos.cli.inputs import open_store
+from tripos.failure import GOOD, Failure
+from tripos.ui.terminal import columns, fold, harmless
+from tripos_compiler.semantics.versions import comparable
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.report.leaderboard import Board, Standing, leaderboard
+from tripos_warehouse.report.report import PROVING
+from tripos_warehouse.report.report_text import CAUTION
+from tripos_warehouse.views.runs import all_runs
+from tripos_warehouse.views.views import connect
+
+COLUMNS = ("benchmark", "measure", "model", "value", "source")
+MARK = "published"
+
+
+@dataclass(frozen=True)
+class Published:
+    """A figure that somebody published of a model, with where it stands."""
+
+    benchmark: str
+    measure: str
+    model: str
+    value: float
+    source: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The figure as JSON values, without what its board says."""
+        return {name: value for name, value in asdict(self).items() if name not in ("benchmark", "measure")}
+
+
+def read_published(paths: Sequence[str]) -> list[Published]:
+    """The figures of CSV files with the columns of `COLUMNS`. Raises `Failure` R0202 for a file that cannot be read,
+    lacks a column, or has a value that is no number."""
+    return [figure for path in paths for figure in _read(path)]
+
+
+def _read(path: str) -> Iterator[Published]:
+    hint = f"a CSV file has the columns {', '.join(COLUMNS)}"
+    try:
+        with Path(path).open(encoding="utf-8-sig", newline="") as opened:
+            rows = list(csv.DictReader(opened))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise Failure("R0202", f"cannot read the published figures in `{path}`: {error}", hint) from error
+    for number, row in enumerate(rows, 2):
+        lacking = [name for name in COLUMNS if not row.get(name)]
+        if lacking:
+            raise Failure("R0202", f"{path}:{number}: there is no `{lacking[0]}`", hint)
+        try:
+            value = float(row["value"])
+        except ValueError as error:
+            message = f"{path}:{number}: the value `{row['value']}` is no number"
+            raise Failure("R0202", message, "write it on the scale of the measure") from error
+        yield Published(row["benchmark"], row["measure"], row["model"], value, row["source"])
+
+
+def on_board(figures: Sequence[Published], board: Board) -> list[Published]:
+    """The figures of a board's measure, the best first."""
+    found = [each for each in figures if (each.benchmark, each.measure) == (board.benchmark, board.measure.name)]
+    return sorted(found, key=lambda each: each.value, reverse=not board.measure.lower_is_better)
+
+
+def sources_of(figures: Sequence[Published]) -> str:
+    """Where figures stand, each place once."""
+    return "; ".join(dict.fromkeys(each.source for each in figures))
+
+
+NOTHING = "—"
+LETTERS = "ranks: = is shared; models that share a letter cannot be told apart (Holm, 5 %)"
+HEAD = (
+    *("benchmark", "version", "measure", "rank", "tied", "letters", "model", "value", "low", "high"),
+    *("items", "n", "total", "coverage", "lower_is_better"),
+)
+"""The columns of CSV."""
+WIDEST_MODEL = 32
+"""Columns that the name of a model gets at most in a text; what is longer goes on in the next line."""
+
+
+def main(options: Namespace) -> int:
+    """Prints the boards of the benchmarks that were named, or of all. Raises `Failure`."""
+    wanted: dict[str, list[str]] = defaultdict(list)
+    for text in options.measure:
+        benchmark, equals, measure = text.partition("=")
+        if not (benchmark and equals and measure):
+            message = f"`--measure {text}` does not say which measure of which benchmark"
+            raise Failure("R0202", message, "write --measure BENCHMARK=MEASURE")
+        wanted[benchmark].append(measure)
+    published = read_published(options.published)
+    try:
+        with connect(open_store(options)) as connection:
+            runs = all_runs(connection)
+            more = {"benchmarks": options.benchmarks, "anyway": options.anyway}
+            boards = leaderboard(connection, runs, wanted, comparable=comparable, **more)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    form = "json" if options.json else options.format
+    if form == "json":
+        shown = [
+            {**board.to_json(), **({"published": [each.to_json() for each in beside]} if beside else {})}
+            for board in boards
+            for beside in [on_board(published, board)]
+        ]
+        data = {"format": "tripos.leaderboard/1", "boards": shown}
+        print(json.dumps(data, ensure_ascii=False, indent=2))
+    elif form == "csv":
+        print(_csv(boards, published), end="")
+    elif form == "markdown":
+        print("\n".join(_markdown(boards, published)))
+    else:
+        print("\n".join(line.rstrip() for line in _text(boards, columns(), published)))
+    return GOOD
+
+
+def _text(boards: Sequence[Board], width: int, published: Sequence[Published]) -> list[str]:
+    lines: list[str] = []
+    if any(each.model.startswith(PROVING) for board in boards for each in board.standings):
+        lines += [*fold(CAUTION, width), ""]
+    for board in boards:
+        lines += [*fold(_title(board), width), *_table(_rows(board, published)), ""]
+        notes = _notes(board, published)
+        lines += [part for note in notes for part in _note(note, width)]
+        lines += [""] if notes else []
+    if len(boards) > 1:
+        lines += [*_side_by_side(boards, width), ""]
+    lines += fold(LETTERS, width)
+    return lines
+
+
+def _note(note: str, width: int) -> list[str]:
+    first, *rest = fold(harmless(note), width - 4)
+    return [f"  {first}", *(f"    {each}" for each in rest)]
+
+
+def _title(board: Board) -> str:
+    turned = " (lower is better)" if board.measure.lower_is_better else ""
+    return harmless(f"{board.benchmark} {board.version}: {board.measure.name}{turned}")
+
+
+def _rows(board: Board, published: Sequence[Published]) -> list[list[str]]:
+    head = ["rank", "model", "value", "95 % interval", "items", "group"]
+    show = _shower(board)
+    beside = [[NOTHING, each.model, show(each.value), NOTHING, NOTHING, MARK] for each in on_board(published, board)]
+    ranked = [[_rank(each), each.model, *_figures(board, each), each.letters] for each in board.standings]
+    return [head, *ranked, *beside]
+
+
+def _figures(board: Board, each: Standing) -> list[str]:
+    show = _shower(board)
+    interval = NOTHING if each.low is None or each.high is None else f"{show(each.low)} to {show(each.high)}"
+    value = f"{show(each.value)} on {each.n:,} of {each.total:,}" if _is_short(each) else show(each.value)
+    return [value, interval, f"{each.items:,}"]
+
+
+def _is_short(each: Standing) -> bool:
+    """Whether so many scores lack a value that the figure does not stand for all of them."""
+    return each.coverage is not None and each.coverage < 0.995
+
+
+def _rank(each: Standing) -> str:
+    return f"{each.rank}{'=' if each.tied else ''}"
+
+
+def _shower(board: Board) -> Callable[[float], str]:
+    """How values are written: with three decimals on a scale of no more than 1, else with two."""
+    measure = board.measure
+    narrow = measure.low is not None and measure.high is not None and measure.high - measure.low <= 1
+    return "{:.3f}".format if narrow else "{:.2f}".format
+
+
+def _notes(board: Board, published: Sequence[Published]) -> list[str]:
+    notes = []
+    if figures := on_board(published, board):
+        notes.append(f"published: {sources_of(figures)}; what was not run here is not ranked")
+    if not board.standings:
+        notes.append("no model has a value")
+    if board.graded_by_others:
+        by: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for each in board.standings:
+            by[each.graders].append(each.model)
+        told = "; ".join(f"{', '.join(models)} by {', '.join(graders) or 'nobody'}" for graders, models in by.items())
+        notes.append(f"! not all were graded by the same, and those are not told apart: {told}")
+    if board.in_other_company:
+        beside: dict[tuple[str, ...], list[str]] = defaultdict(list)
+        for each in board.standings:
+            beside[each.company].append(each.model)
+        shared = set.intersection(*map(set, beside))
+        told = "; ".join(
+            f"{', '.join(models)} with {', '.join(sorted(set(company) - shared)) or 'nobody'}"
+            for company, models in beside.items()
+        )
+        notes.append(f"! not all had the same models in the other roles, and those are not told apart: {told}")
+    notes += [
+        f"! {model}: its last run was of another spec, or not of all scenarios: some scores are missing"
+        for model in board.partly
+    ]
+    if not board.same_items or len({each.items for each in board.standings}) > 1:
+        notes.append("! not all have the same items; two are compared over those that both have")
+    notes += [f"! {model}: {told}" for model, told in board.partial.items()]
+    short = [each for each in board.standings if _is_short(each)]
+    notes += [
+        f"! {each.model}: only {each.coverage:.0%} of its scores have a value, {each.n:,} of {each.total:,}"
+        for each in short
+    ]
+    notes += [
+        f"! left out: {model}, which ran under version {', '.join(versions)} only: scores mean something else there"
+        for model, versions in board.left_out.items()
+    ]
+    if board.left_out:
+        notes.append("  rank them all the same: --anyway")
+    notes += [
+        f"! {model} ran under version {', '.join(versions)} only: its scores mean something else"
+        for model, versions in board.mixed.items()
+    ]
+    return notes
+
+
+def _table(rows: Sequence[Sequence[str]], left: Sequence[int] = (0, 1, 5)) -> list[str]:
+    """Rows under their head, in columns; a long name of a model goes on below."""
+    widths = [max(min(cell_len(harmless(row[at])), WIDEST_MODEL) for row in rows) for at in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        first, *more = fold(harmless(row[1]), widths[1]) if len(row) > 1 else [""]
+        cells = [first if at == 1 else text for at, text in enumerate(row)]
+        lines.append("  ".join(_set(text, widths[at], at in left) for at, text in enumerate(cells)).rstrip())
+        lines += [" " * (widths[0] + 4) + each for each in more]
+    return [lines[0], "  ".join("─" * width for width in widths if width), *lines[1:]]
+
+
+def _set(text: str, width: int, left: bool) -> str:
+    blank = " " * (width - cell_len(text))
+    return text + blank if left else blank + text
+
+
+def _side_by_side(boards: Sequence[Board], width: int) -> list[str]:
+    """Every model over all boards: its value and rank, as many boards beside each other as there is room for."""
+    models = list(dict.fromkeys(each.model for board in boards for each in board.standings))
+    first = max([len("model"), *(min(cell_len(harmless(model)), WIDEST_MODEL) for model in models)])
+    labels = [chr(ord("A") + at) if at < 26 else str(at + 1) for at in range(len(boards))]
+    found = [{each.model: each for each in board.standings} for board in boards]
+    cells = [
+        [f"{_shower(board)(each.value)} ({_rank(each)})" if (each := of.get(model)) else NOTHING for model in models]
+        for board, of in zip(boards, found, strict=True)
+    ]
+    sizes = [max([len(label), *map(len, column)]) for label, column in zip(labels, cells, strict=True)]
+    lines = ["side by side, with ranks:"]
+    lines += [f"  {label}  {_title(board)}" for label, board in zip(labels, boards, strict=True)]
+    lines = [part for line in lines for part in fold(line, width)]
+    at = 0
+    while at < len(boards):
+        end, used = at + 1, first + 2 + sizes[at]
+        while end < len(boards) and used + 2 + sizes[end] <= width:
+            used += 2 + sizes[end]
+            end += 1
+        head = "  ".join([f"{'model':<{first}}", *(f"{labels[i]:>{sizes[i]}}" for i in range(at, end))])
+        lines += ["", head, "  ".join("─" * each for each in [first, *sizes[at:end]])]
+        for place, model in enumerate(models):
+            name, *more = fold(harmless(model), first)
+            beside = [f"{cells[i][place]:>{sizes[i]}}" for i in range(at, end)]
+            lines.append("  ".join([_set(name, first, True), *beside]))
+            lines += more
+        at = end
+    return lines
+
+
+def _csv(boards: Sequence[Board], published: Sequence[Published]) -> str:
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(HEAD)
+    for board in boards:
+        for each in board.standings:
+            place = [each.rank, str(each.tied).lower(), each.letters, each.model]
+            figures = [each.value, each.low, each.high, each.items, each.n, each.total, each.coverage]
+            lower = str(board.measure.lower_is_better).lower()
+            writer.writerow([board.benchmark, board.version, board.measure.name, *place, *figures, lower])
+        for beside in on_board(published, board):
+            lower = str(board.measure.lower_is_better).lower()
+            place = ["", "", MARK, beside.model, beside.value]
+            writer.writerow([board.benchmark, board.version, board.measure.name, *place, *[""] * 6, lower])
+    return out.getvalue()
+
+
+def _markdown(boards: Sequence[Board], published: Sequence[Published]) -> list[str]:
+    lines: list[str] = []
+    for board in boards:
+        head, *rows = _rows(board, published)
+        notes = _notes(board, published)
+        lines += [f"### {_title(board)}", "", _piped(head), "| --: | :-- | --: | --: | --: | :-- |"]
+        lines += [*map(_piped, rows), "", *(f"- {harmless(note)}" for note in notes)]
+        lines += [""] if notes else []
+    return lines[:-1]
+
+
+def _piped(row: Sequence[str]) -> str:
+    return "| " + " | ".join(harmless(text).replace("|", "\\|") for text in row) + " |"

@@ -1,0 +1,332 @@
+"""Follows a result back through the store: what it was made from, and what was made from it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import duckdb
+import orjson
+
+from tripos.ui.terminal import harmless
+from tripos_compiler.plan import Ask, Converse, Grade, Metric, Plan, Score, Verdict
+from tripos_compiler.semantics.render import rubric
+from tripos_runtime.asking.ledger import conversation_id, judgement_id, sample_id, score_id
+from tripos_runtime.roles.provenance import made_by
+from tripos_warehouse import sql
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.views.benchmark_views import read_plan
+
+TABLES = {
+    "samples": "sample_id",
+    "judgements": "judgement_id",
+    "scores": "score_id",
+    "comparisons": "comparison_id",
+}
+SHORTEST = 6
+"""So many characters of a name say enough to look for it."""
+MOST_NAMED = 4
+MOST_COMBINATIONS = 20_000
+"""So many ways in which earlier replies may have come together are tried."""
+
+Row = Mapping[str, Any]
+Step = Ask | Converse | Grade | Score | Verdict
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A reply to an ask or of a judge: its row, where it comes from and what was made from it.
+
+    `builds_on` are the replies that went into its prompt, in the order of the steps; `settings` what was sent with the
+    prompt, `None` where the plan of its run cannot be read.
+    """
+
+    table: str
+    row: Row
+    messages: tuple[Row, ...]
+    settings: Row | None
+    draft: Row | None
+    builds_on: tuple[Reply, ...]
+    judgements: tuple[Row, ...] = ()
+    scores: tuple[Row, ...] = ()
+
+
+@dataclass(frozen=True)
+class Told:
+    """Everything about one result. `table` is the table that it is in and `key` its whole name; of a score `reply` is
+    the judgement, or the sample that it was computed from, or `None` where nothing was asked; `rubric` is what the
+    judge was told of its metric."""
+
+    table: str
+    key: str
+    item: Row | None
+    reply: Reply | None
+    score: Row | None = None
+    metric: Metric | None = None
+    rubric: str | None = None
+    sample: Reply | None = None
+    """The reply that was judged, where the result is a judgement or its score."""
+    others: tuple[Reply, ...] = ()
+    """Further replies that a score was computed from; of a comparison the one shown second."""
+    comparison: Row | None = None
+
+
+def find(connection: duckdb.DuckDBPyConnection, text: str) -> Told:
+    """What the store has of the result whose name is `text` or alone begins with it.
+
+    Raises `StoreError`: W0302 where there is none, W0303 where there are several.
+    """
+    table, key = _key_of(connection, text)
+    return Finder(connection).told(table, key)
+
+
+def _key_of(connection: duckdb.DuckDBPyConnection, text: str) -> tuple[str, str]:
+    wanted = text.strip().casefold()
+    hint = "ids stand in the columns sample_id, judgement_id, score_id and comparison_id of the tables: `tripos sql`"
+    if len(wanted) < SHORTEST:
+        raise StoreError(
+            "W0302", f"`{harmless(text)}` is too short to look for", f"write {SHORTEST} characters of the id or more"
+        )
+    found: list[tuple[str, str]] = []
+    for table, column in TABLES.items():
+        query = f"select {column} from main.{table} where starts_with({column}, ?) order by 1 limit {MOST_NAMED + 1}"
+        found += [(table, key) for (key,) in connection.execute(query, [wanted]).fetchall()]
+    exact = [each for each in found if each[1] == wanted]
+    if len(exact or found) == 1:
+        return (exact or found)[0]
+    if not found:
+        raise StoreError("W0302", f"no sample, judgement, score or comparison `{harmless(text)}` in the store", hint)
+    some = ", ".join(f"`{key}` of {table}" for table, key in found[:MOST_NAMED])
+    more = ", …" if len(found) > MOST_NAMED else ""
+    raise StoreError("W0303", f"`{harmless(text)}` could be several: {some}{more}", "write more of the id")
+
+
+class Finder:
+    """Looks rows up, and what they came from."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
+        self.connection = connection
+        self.plans: dict[str, Plan | None] = {}
+
+    def told(self, table: str, key: str) -> Told:
+        [row] = self.rows(table, TABLES[table], [key])
+        if table == "samples":
+            return Told(table, key, self.item(row), self.sample(row, upon=True))
+        if table == "comparisons":
+            return self.compared(row)
+        if table == "judgements":
+            sample = self.sample_of(row["sample_id"])
+            item = self.item(row) if sample is None else self.item_of(sample)  # a verdict may be about the row alone
+            return Told(table, key, item, self.judgement(row, upon=True), sample=sample)
+        sample = self.sample_of(row["sample_id"])
+        judgements = self.rows("judgements", "judgement_id", [row["judgement_id"]]) if row["judgement_id"] else []
+        plan = self.plan(row["run_id"])
+        metric = next((each for each in plan.metrics if each.name == row["metric"]), None) if plan is not None else None
+        item = self.item(row)
+        language = str(item["language"]) if item is not None else ""
+        text = rubric([metric], language) if metric is not None and language in metric.asks else None
+        if judgements:
+            return Told(table, key, item, self.judgement(judgements[0]), row, metric, text, sample)
+        scored = self.step(row["run_id"], row["fingerprint"])
+        stamp, of = row["fingerprint"], scored.of if isinstance(scored, Score) else ""
+        others = self.before(key, row, row, scored, lambda ids: score_id(stamp, ids, row["metric"], None), of)
+        return Told(table, key, item, sample, row, metric, None, others=others)
+
+    def compared(self, row: Row) -> Told:
+        """What two replies were seen side by side, and what the judge said, where one was asked."""
+        sides = [self.sample_of(row[f"{side}_sample_id"]) for side in ("first", "second")]
+        judgements = self.rows("judgements", "judgement_id", [row["judgement_id"]]) if row["judgement_id"] else []
+        reply = self.judgement(judgements[0]) if judgements else None
+        others = tuple(each for each in sides[1:] if each is not None)
+        item = self.item(row)
+        return Told("comparisons", row["comparison_id"], item, reply, sample=sides[0], others=others, comparison=row)
+
+    def sample_of(self, key: str) -> Reply | None:
+        rows = self.rows("samples", "sample_id", [key])
+        return self.sample(rows[0]) if rows else None
+
+    def sample(self, row: Row, upon: bool = False) -> Reply:
+        step = self.step(row["run_id"], row["fingerprint"])
+        settings = None if not isinstance(step, Ask) else step.settings.given
+        stamp, by, number = row["fingerprint"], row["identity"] or row["model"], row["sample_number"]
+        key = row["sample_id"]
+        if isinstance(step, Converse):
+            return self.conversation(row, step, upon)
+        before = self.before(key, row, row, step, lambda ids: sample_id(stamp, row["item_id"], by, number, ids))
+        judgements = self.rows("judgements", "sample_id", [key]) if upon else []
+        scores = self.rows("scores", "sample_id", [key]) if upon else []
+        return Reply(
+            "samples",
+            row,
+            _messages(row),
+            settings,
+            self.draft(row["adopted_from"] or key),
+            before,
+            tuple(judgements),
+            tuple(scores),
+        )
+
+    def conversation(self, row: Row, step: Converse, upon: bool) -> Reply:
+        """A conversation: what either side was told, and what was said."""
+        stamp, number, key = row["fingerprint"], row["sample_number"], row["sample_id"]
+        by = self.identities(row["run_id"])
+        models = {role: by.get(name, name) for role, name in orjson.loads(row["parsed"])["models"].items()}
+        before = self.before(
+            key, row, row, step, lambda ids: conversation_id(stamp, row["item_id"], models, number, ids)
+        )
+        settings = {
+            f"{name} of {speaker.role}": value
+            for speaker in step.speakers
+            for name, value in speaker.settings.given.items()
+        }
+        judgements = self.rows("judgements", "sample_id", [key]) if upon else []
+        scores = self.rows("scores", "sample_id", [key]) if upon else []
+        told = tuple({**each, "role": f"{each['role']} ({each['name']})"} for each in _messages(row))
+        return Reply("samples", row, told, settings, None, before, tuple(judgements), tuple(scores))
+
+    def judgement(self, row: Row, upon: bool = False) -> Reply:
+        plan = self.plan(row["run_id"])
+        scorer = None if plan is None else next((each for each in plan.scorers if each.name == row["scorer"]), None)
+        settings = None if scorer is None else scorer.settings.given
+        step = self.step(row["run_id"], row["fingerprint"])
+        samples = self.rows("samples", "sample_id", [row["sample_id"]])
+        stamp, of = row["fingerprint"], step.of if isinstance(step, Grade) else ""
+        by = row["identity"] or row["evaluator"]
+        key = row["judgement_id"]
+        before: tuple[Reply, ...] = ()
+        if samples:
+            before = self.before(key, row, samples[0], step, lambda ids: judgement_id(stamp, ids, by), of)
+        scores = self.rows("scores", "judgement_id", [key]) if upon else []
+        return Reply(
+            "judgements",
+            row,
+            _messages(row),
+            settings,
+            self.draft(row["adopted_from"] or key),
+            before,
+            (),
+            tuple(scores),
+        )
+
+    def before(
+        self, key: str, row: Row, item: Row, step: Step | None, name: Callable[[list[str]], str], of: str = ""
+    ) -> tuple[Reply, ...]:
+        """The replies that a step built on, but for the one called `of`. The store does not list them: they are those
+        to the same item whose names, put together, give the name of the result. Empty where that is not found out."""
+        plan = self.plan(row["run_id"])
+        if plan is None or step is None or not step.needs:
+            return ()
+        asks = _asks_beside(plan, step)
+        candidates = [self.candidates(item, asks[need]) if need in asks else [] for need in step.needs]
+        for combination in itertools.islice(itertools.product(*candidates), MOST_COMBINATIONS):
+            if name([*combination, *self.made_by(row["run_id"], step)]) == key:
+                chosen = dict(zip(step.needs, combination, strict=True))
+                inner = {need for other in step.needs for need in asks[other].needs}
+                direct = [need for need in step.needs if need not in inner and need != of]
+                return tuple(found for need in direct if (found := self.result(asks[need], chosen[need])) is not None)
+        return ()
+
+    def made_by(self, run_id: str, step: Step) -> tuple[str, ...]:
+        """Who made the data sets that a step looks into, which is part of the name of what it yields."""
+        plan = self.plan(run_id)
+        found = self.query("select roles from main.runs where run_id = ?", [run_id])
+        if plan is None or not found:
+            return ()
+        by = self.identities(run_id)
+        roles = {
+            role: [by.get(name, name) for name in names] for role, names in orjson.loads(found[0]["roles"]).items()
+        }
+        return made_by(plan, step, roles)
+
+    def identities(self, run_id: str) -> dict[str, str]:
+        """Who answered under the name of a model in a run, where that does not say it."""
+        found = self.query("select identities from main.runs where run_id = ?", [run_id])
+        return dict(orjson.loads(found[0]["identities"] or "{}")) if found else {}
+
+    def candidates(self, item: Row, step: Ask | Converse | Verdict) -> list[str]:
+        """The names of all results of a step for an item."""
+        table, name, stamp = "samples", "sample_id", step.fingerprint
+        if isinstance(step, Verdict):
+            table, name, stamp = "judgements", "judgement_id", step.judgement
+        found = self.query(
+            f"select {name} as name from main.{table}"
+            " where scenario = ? and item_id = ? and fingerprint = ? order by 1",
+            [item["scenario"], item["item_id"], stamp],
+        )
+        return [each["name"] for each in found]
+
+    def result(self, step: Ask | Converse | Verdict, key: str) -> Reply | None:
+        """The result of a step by its name."""
+        if isinstance(step, Verdict):
+            rows = self.rows("judgements", "judgement_id", [key])
+            return self.judgement(rows[0]) if rows else None
+        rows = self.rows("samples", "sample_id", [key])
+        return self.sample(rows[0]) if rows else None
+
+    def draft(self, key: str) -> Row | None:
+        rows = self.rows("drafts", "unit_id", [key])
+        return rows[0] if rows else None
+
+    def item_of(self, sample: Reply | None) -> Row | None:
+        return None if sample is None else self.item(sample.row)
+
+    def item(self, row: Row) -> Row | None:
+        rows = self.query(
+            "select * from main.items where benchmark = ? and scenario = ? and item_id = ?",
+            [row["benchmark"], row["scenario"], row["item_id"]],
+        )
+        return rows[0] if rows else None
+
+    def plan(self, run_id: str) -> Plan | None:
+        """The plan of a run; `None` where this version cannot read it."""
+        if run_id not in self.plans:
+            found = self.query("select plan, benchmark from main.runs where run_id = ?", [run_id])
+            try:
+                self.plans[run_id] = read_plan(found[0]["plan"], run_id, found[0]["benchmark"]) if found else None
+            except StoreError:
+                self.plans[run_id] = None
+        return self.plans[run_id]
+
+    def step(self, run_id: str, fingerprint: str) -> Step | None:
+        """The step of that fingerprint; of a grade both fingerprints count."""
+        plan = self.plan(run_id)
+        steps = [] if plan is None else [step for scenario in plan.scenarios for step in scenario.steps]
+        for step in steps:
+            if isinstance(step, Ask | Converse | Score | Grade) and step.fingerprint == fingerprint:
+                return step
+            if isinstance(step, Grade | Verdict) and step.judgement == fingerprint:
+                return step
+        asks = (ask for made in (plan.made if plan is not None else ()) for ask in made.asks)
+        return next((ask for ask in asks if ask.fingerprint == fingerprint), None)
+
+    def rows(self, table: str, column: str, keys: Sequence[str]) -> list[Row]:
+        query = f"select * from main.{table} where {sql.name(column)} in (select unnest(?)) order by all"
+        return self.query(query, [list(keys)])
+
+    def query(self, query: str, values: list[Any]) -> list[Row]:
+        cursor = self.connection.execute(query, values)
+        names = [each[0] for each in cursor.description]
+        return [dict(zip(names, values, strict=True)) for values in cursor.fetchall()]
+
+    def one(self, query: str, value: str) -> Any:
+        found = self.connection.execute(query, [value]).fetchone()
+        return None if found is None else found[0]
+
+
+def _asks_beside(plan: Plan, step: Step) -> dict[str, Ask | Converse | Verdict]:
+    """The asks, conversations and verdicts of the first treatment that has a step, by name."""
+    for scenario in plan.scenarios:
+        for treatment in scenario.treatments:
+            if any(each.fingerprint == step.fingerprint for each in treatment.steps):
+                return {each.name: each for each in treatment.steps if isinstance(each, Ask | Converse | Verdict)}
+    return {}
+
+
+def _messages(row: Row) -> tuple[Row, ...]:
+    try:
+        sent = orjson.loads(row["messages"])
+    except orjson.JSONDecodeError:
+        return ({"role": "?", "content": row["messages"]},)
+    return tuple(sent)

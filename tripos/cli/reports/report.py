@@ -1,0 +1,134 @@
+"""`tripos report`: the measures of a run, with their intervals and SQL, and what came of what was expected."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from tripos.api.selection import selected_values
+from tripos.cli.inputs import open_store
+from tripos.failure import GOOD, NOT_HELD, SOME_FAILED, USAGE, Failure
+from tripos_compiler.plan import Plan
+from tripos_compiler.semantics.selection import under
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.report.junit import junit
+from tripos_warehouse.report.report import Report
+from tripos_warehouse.report.report import report as report_of
+from tripos_warehouse.report.report_text import render
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.runs import Run, get_selected, list_runs
+from tripos_warehouse.views.views import connect, connect_run
+
+
+def list_main(options: Namespace) -> int:
+    """Prints the runs, newest first."""
+    try:
+        rows = [listed.to_row() for listed in list_runs(connect(open_store(options)))]
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    if options.json:
+        print(json.dumps(rows, ensure_ascii=False, indent=2))
+        return GOOD
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for name, justify in (("run", "left"), ("benchmark", "left"), ("models", "left"), ("samples", "right")):
+        table.add_column(name, justify=justify, overflow="fold", no_wrap=name == "run")  # type: ignore[arg-type]
+    table.add_column("scored", justify="right")
+    table.add_column("status")
+    for row in rows:
+        share = row["scored_share"]
+        scored = "—" if share is None else f"{share:.0%}"
+        name = f"{row['benchmark']} {row['version']}"
+        status = f"{row['status']}, {row['withheld']:,} items withheld" if row["withheld"] else row["status"]
+        table.add_row(row["run_id"], name, ", ".join(row["models"]), f"{row['samples']:,}", scored, status)
+    console = Console(width=shutil.get_terminal_size((80, 24)).columns, highlight=False)
+    with console.capture() as captured:
+        console.print(table)
+    print("\n".join(line.rstrip() for line in captured.get().splitlines()))
+    return GOOD
+
+
+def main(options: Namespace) -> int:
+    """Prints the report of a run. Exit code 1 where a measure could not be taken, else 100 where an `expect` did not
+    hold."""
+    plan = None
+    if options.spec is not None:
+        plan = _plan_of(options)
+        if plan is None:
+            return USAGE
+    try:
+        report = make_report(open_store(options), options.run, plan, options.only)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    if options.junit:
+        write_junit(report, options.junit)
+    if options.json:
+        print(json.dumps(report.to_json(), ensure_ascii=False, indent=2))
+    else:
+        show_report(report, sql=options.sql, store=options.store)
+    if report.failed:
+        return SOME_FAILED
+    return GOOD if report.held else NOT_HELD
+
+
+def make_report(store: Store, run_id: str | None, plan: Plan | None = None, wanted: Sequence[str] = ()) -> Report:
+    """The report of a run; without a name that of the last. With a `plan` its measures are taken of what the run has;
+    `wanted` are the values of axes and arms that it is restricted to. Raises `StoreError`, and `Failure` for values
+    that the run has not."""
+    connection, run = connect_run(store, run_id, plan)
+    with connection:
+        own = get_selected(connection, run) if plan is None else under(plan, run.only)
+        if not wanted:
+            return report_of(connection, own, run)
+    only = _within(run, selected_values(wanted, own))
+    connection, run = connect_run(store, run.run_id, plan, only)
+    with connection:
+        return report_of(connection, under(own, only), run, only)
+
+
+def _within(run: Run, only: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+    """What is selected of a run that was restricted itself. Raises `Failure` where nothing of it is."""
+    found = {}
+    for name, values in only.items():
+        own = run.only.get(name, values)
+        found[name] = tuple(value for value in values if value in own)
+        if not found[name]:
+            message = f"run `{run.run_id}` has nothing of `{name}={','.join(values)}`"
+            raise Failure("R0202", message, f"it was made with `--only {name}={','.join(own)}`")
+    return found
+
+
+def show_report(report: Report, *, sql: bool, store: str | None) -> None:
+    """Prints a report; `store` is the folder that was given with `--store`, if any."""
+    from rich.console import Console
+
+    width = shutil.get_terminal_size((80, 24)).columns
+    where = f"--store {store}" if store else ""
+    console = Console(file=sys.stdout, width=width, highlight=False)
+    with console.capture() as captured:  # rich would end the program where nobody reads this any more
+        console.print(render(report, width, sql, where), soft_wrap=True)
+    sys.stdout.write(captured.get())
+
+
+def write_junit(report: Report, path: str) -> None:
+    """Writes what came of the expectations as JUnit XML. Raises `Failure` W0102 where the disk refuses."""
+    try:
+        Path(path).write_text(junit(report), "utf-8")
+    except OSError as error:
+        raise Failure("W0102", f"cannot write `{path}`: {error.strerror}", "write it somewhere else") from error
+
+
+def _plan_of(options: Namespace) -> Plan | None:
+    """The plan of the spec whose measures are wanted, whose mistakes are printed."""
+    from tripos.cli.specs.check import compile_given
+    from tripos.settings.load import chosen_settings
+
+    options.path = options.spec
+    compilation, _ = compile_given(options, chosen_settings(options).config)
+    return compilation.plan

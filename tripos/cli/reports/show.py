@@ -1,0 +1,128 @@
+"""`tripos show`: one dialogue or reply, to be read, or a list of the last ones."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Sequence
+
+import orjson
+
+from tripos.cli.inputs import open_store
+from tripos.cli.reports.provenance import Row
+from tripos.cli.reports.transcripts import Line, Shown, find, to_data
+from tripos.failure import GOOD, Failure
+from tripos.ui.terminal import columns, fold, harmless
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.query.answers import render_table, run_query
+from tripos_warehouse.query.sandbox import duckdb
+from tripos_warehouse.text_table import wrapped
+from tripos_warehouse.views.views import connect
+
+SHOWN = 20
+"""Replies that are listed."""
+BEGINNING = 60
+"""Characters of a reply that are listed, at most."""
+LISTED = f"""
+    with marks as (select sample_id, avg(value) as score from scores group by all)
+    select left(sample_id, 12) as key, scenario, model, status, round(score, 2) as score,
+      left(trim(regexp_replace(reply, '\\s+', ' ', 'g')), {BEGINNING}) as reply
+    from samples left join marks using (sample_id)
+    order by created_at desc, sample_id limit {SHOWN}"""
+
+
+def listing(connection: duckdb.DuckDBPyConnection, width: int) -> str:
+    """The last replies of a store, the newest first, in lines of `width` columns, and how more are found."""
+    rows = run_query(connection, LISTED)
+    [count] = run_query(connection, "select count(*) as n from samples")["n"].to_pylist()
+    shown = "all" if rows.num_rows == count else f"the last {rows.num_rows}"
+    told = f"{shown} of {count} replies, with the mean of their scores; `tripos show KEY` prints one"
+    table, _, _ = render_table(rows, width).rpartition("\n\n")  # without how many rows there are
+    others = "others: tripos sql \"select sample_id from samples where status <> 'ok'\""
+    return f"{table}\n\n{wrapped(told, width)}\n{others}"
+
+
+INDENT = "  "
+MOST_SITTINGS = 12
+"""So many of what followed are listed, unless all are wanted."""
+NARROWEST = 20
+
+
+def main(options: Namespace) -> int:
+    """Prints a conversation, or a reply with what was asked; without a key, the last replies."""
+    if options.key is None and options.json:
+        raise Failure("R0202", "`--json` prints one reply, and none is named", "write `tripos show KEY --json`")
+    store = open_store(options)
+    try:
+        connection = connect(store)
+        try:
+            if options.key is None:
+                print(listing(connection, max(columns(), NARROWEST)))
+                return GOOD
+            shown = find(connection, options.key)
+        finally:
+            connection.close()
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    if options.json:
+        print(orjson.dumps(to_data(shown), option=orjson.OPT_INDENT_2).decode())
+    else:
+        print("\n".join(lines_of(shown, max(columns(), NARROWEST), full=options.full)))
+    return GOOD
+
+
+def lines_of(shown: Shown, width: int, *, full: bool = False) -> list[str]:
+    """The lines of what is shown, none wider than `width` columns."""
+    return [line for part in _parts(shown, width, full) for line in part]
+
+
+def _parts(shown: Shown, width: int, full: bool) -> Iterator[list[str]]:
+    row = shown.row
+    kind = "conversation" if shown.table == "conversations" else "reply"
+    yield _text(f"{kind} {shown.key}", width)
+    yield _text(f"{row['step']} in {row['scenario']} of {row['benchmark']}, item {row['item_id']}", width)
+    for role, model in shown.models.items():
+        yield _text(f"{role}: {model}", width)
+    for line in (*shown.told, *shown.said):
+        yield ["", *_said(line, width)]
+    yield ["", *_text(f"{'ended' if kind == 'conversation' else 'status'}: {shown.ended}", width)]
+    if shown.scores:
+        yield _text(f"scores: {_scores(shown.scores)}", width)
+    if shown.sittings:
+        count = len(shown.sittings)
+        yield ["", f"followed by {count} {'reply' if count == 1 else 'replies'}"]
+    some = shown.sittings if full else shown.sittings[:MOST_SITTINGS]
+    for each in some:
+        about = f"{each.row['step']} {each.row['sample_number']} by {each.row['model']}, {each.row['status']}"
+        yield _text(f"{about}: {_scores(each.scores) or 'no scores'}", width, INDENT)
+        yield _text(_short(each.row["reply"] or "", width), width, 2 * INDENT)
+    if len(some) < len(shown.sittings):
+        yield _text(f"… {len(shown.sittings) - len(some):,} more; --full shows all", width, INDENT)
+
+
+def _said(line: Line, width: int) -> list[str]:
+    number = "" if line.number is None else f"{line.number} "
+    note = f" ({line.note})" if line.note else ""
+    return [*_text(f"{number}{line.speaker}{note}", width), *_text(line.text, width, INDENT)]
+
+
+def _scores(scores: Sequence[Row]) -> str:
+    told = []
+    for each in scores:
+        by = f" by {each['evaluator']}" if each["evaluator"] else ""
+        value = f"{each['value']:g}" if each["value"] is not None else each["given"] or each["status"]
+        told.append(f"{each['metric']} {value}{by}")
+    return ", ".join(told)
+
+
+def _short(text: str, width: int) -> str:
+    """The beginning of a text, on one line."""
+    words = " ".join(harmless(text).split())
+    room = width - 2 * len(INDENT)
+    lines = fold(words, room)
+    return lines[0] if len(lines) == 1 else f"{fold(words, room - 2)[0]} …"
+
+
+def _text(text: str, width: int, indent: str = "") -> list[str]:
+    room = max(width - len(indent), NARROWEST // 2)
+    lines = [each for line in harmless(text).expandtabs(4).split("\n") for each in fold(line, room)]
+    return [f"{indent}{line}".rstrip() for line in lines]

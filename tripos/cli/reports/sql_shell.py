@@ -1,0 +1,206 @@
+"""The shell of `tripos sql`: queries over several lines, completion, history, and commands that begin with a dot."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import duckdb
+
+from tripos.failure import GOOD, USAGE
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.query.statements import names_of
+
+KEYWORDS = (
+    *("and", "as", "asc", "avg(", "between", "case", "count(", "cross", "desc", "distinct", "else", "end", "exists"),
+    *("from", "group by all", "having", "ilike", "in", "is", "join", "left join", "like", "limit", "max(", "median("),
+    *("min(", "not", "null", "offset", "on", "or", "order by", "over", "partition by", "pivot", "qualify", "round("),
+    *("select", "show all tables", "sum(", "then", "union all", "using", "when", "where", "with"),
+)
+_WORD = re.compile(r"[^\s,;()=<>+\-*/|]*$")
+_TABLE_NEXT = re.compile(r"(?:\bfrom|\bjoin|\bdescribe|\bsummarize|^\s*\.schema)\s+[^\s,;()=<>+\-*/|]*$", re.IGNORECASE)
+_TABLES = re.compile(r"\b(?:from|join)\s+([\w.\"]+)", re.IGNORECASE)
+COMMANDS = (".help", ".schema", ".tables")
+
+
+class Completer:
+    """Completes the last word of a line. `names` are tables and macros with their columns (`names_of`)."""
+
+    def __init__(self, names: Mapping[str, Sequence[str]]) -> None:
+        self.names = names
+
+    def complete(self, line: str) -> list[str]:
+        """The words that the last one may become, in order.
+
+        >>> completer = Completer({"quiz.scores": ["model", "value"], "runs": ["run_id"], "quiz.worst()": ["n"]})
+        >>> completer.complete("select mo"), completer.complete("select avg(value) from q")
+        (['model'], ['quiz.scores', 'quiz.worst('])
+        >>> completer.complete("from runs where run"), completer.complete("from runs g"), completer.complete(".t")
+        (['run_id'], ['group by all'], ['.tables'])
+        """
+        found = _WORD.search(line)
+        begun = found[0] if found is not None else ""
+        if not line.strip() or (line.lstrip() == begun and begun.startswith(".")):
+            return [each for each in COMMANDS if each.startswith(begun)] if begun else []
+        if _TABLE_NEXT.search(line):
+            return self._that_begin(begun, (name.replace("()", "(") for name in self.names))
+        row, point, _ = begun.rpartition(".")
+        columns = self._columns_of(line)
+        if point:
+            return self._that_begin(begun, (f"{row}.{column}" for column in columns))
+        matching = self._that_begin(begun, columns)
+        return matching + [word for word in self._that_begin(begun, KEYWORDS) if word not in matching]
+
+    def _columns_of(self, line: str) -> list[str]:
+        """The columns of the tables that the line names; of all, where it names none yet."""
+        asked = [name for name in _TABLES.findall(line) if name in self.names or f"{name}()" in self.names]
+        tables = asked or [name for name in self.names if not name.endswith("()")]
+        parameters = [f"{each} := " for name in asked for each in self.names.get(f"{name}()", ())]
+        return [*parameters, *(column for name in tables for column in self.names.get(name, ()))]
+
+    @staticmethod
+    def _that_begin(begun: str, words: Iterable[str]) -> list[str]:
+        return sorted({word for word in words if word.casefold().startswith(begun.casefold())})
+
+
+PROMPT, MORE = "tripos> ", "   ...> "
+WELCOME = "end a query with `;`, leave with `exit` or Ctrl-D; `.help` lists the commands, Tab completes names"
+HELP = """\
+.tables          every table and macro that can be asked
+.schema NAME     the columns and types of a table, or the parameters of a macro
+.help            this text
+exit             leave; so does Ctrl-D, and Ctrl-C drops what is being typed
+query;           DuckDB SQL over as many lines as it takes, up to `;`"""
+HISTORY_LINES = 2_000
+
+
+class Shell:
+    """Reads queries and answers them, from a terminal or from a file."""
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, output: str | None) -> None:
+        self.connection = connection
+        self.output = output
+        self.names = names_of(connection)
+
+    def run(self) -> int:
+        """Answers until the end. Exit code 2 where nobody types the queries and one could not be answered."""
+        interactive = sys.stdin.isatty()
+        if interactive:
+            _prepare_terminal(Completer(self.names))
+            print(WELCOME)
+        waiting: list[str] = []
+        failed = False
+        while True:
+            try:
+                line = input((MORE if waiting else PROMPT) if interactive else "")
+            except EOFError:
+                break
+            except KeyboardInterrupt:
+                if not interactive:
+                    raise
+                print()
+                waiting = []
+                continue
+            if not waiting and line.strip().casefold().rstrip(";") in ("exit", "quit", ".exit", ".quit"):
+                break
+            if not waiting and line.lstrip().startswith("."):
+                failed |= not self._try(partial(self._command, line.split()))
+                continue
+            waiting.append(line)
+            if line.rstrip().endswith(";"):
+                failed |= not self._answer("\n".join(waiting))
+                waiting = []
+        if "".join(waiting).strip():
+            failed |= not self._answer("\n".join(waiting))
+        # Whoever types sees each mistake and mends it; a script would not know.
+        return USAGE if failed and not interactive else GOOD
+
+    def _answer(self, query: str) -> bool:
+        if query.strip().rstrip(";").strip().casefold() == "help":  # no query of SQL is that
+            print(HELP)
+            return True
+        return self._try(lambda: show_answer(self.connection, query, self.output))
+
+    def _try(self, do: Callable[[], None]) -> bool:
+        """Whether it went well; the shell goes on in any case."""
+        try:
+            do()
+        except StoreError as error:
+            print(f"error[{error.code}]: {error.message}", file=sys.stderr)
+            if error.hint:
+                print(f"  = help: {error.hint}", file=sys.stderr)
+            return False
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
+            return False
+        return True
+
+    def _command(self, words: list[str]) -> None:
+        match words:
+            case [".help"]:
+                print(HELP)
+            case [".tables"]:
+                print("\n".join(sorted(self.names)))
+            case [".schema", name]:
+                self._schema(name.rstrip(";").removesuffix("()"))
+            case [".schema"]:
+                raise StoreError("W0207", "`.schema` needs a name", "such as `.schema samples`; `.tables` lists them")
+            case _:
+                raise StoreError("W0207", f"no command `{words[0]}`", "`.help` lists the commands")
+
+    def _schema(self, name: str) -> None:
+        if f"{name}()" in self.names:
+            print(f"{name}({', '.join(self.names[f'{name}()'])})")
+            return
+        show_answer(self.connection, f"select column_name, column_type from (describe {name})", None)
+
+
+def _prepare_terminal(completer: Completer) -> None:
+    """Arrows, history and completion, where this Python has readline."""
+    try:
+        import atexit
+        import readline
+    except ImportError:  # Windows
+        return
+    state = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "tripos"
+    history = state / "sql_history"
+    with suppress(OSError):
+        readline.read_history_file(history)
+    readline.set_history_length(HISTORY_LINES)
+
+    def keep() -> None:
+        with suppress(OSError):
+            state.mkdir(parents=True, exist_ok=True, mode=0o700)
+            readline.write_history_file(history)
+
+    atexit.register(keep)
+    found: list[str] = []
+
+    def complete(text: str, number: int) -> str | None:
+        nonlocal found
+        if number == 0:
+            found = completer.complete(readline.get_line_buffer()[: readline.get_endidx()])
+        return found[number] if number < len(found) else None
+
+    # A name with a point is one word, and a quote begins one.
+    readline.set_completer_delims(" \t\n,;()=<>+-*/|")
+    readline.set_completer(complete)
+    readline.parse_and_bind("bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete")
+
+
+def show_answer(connection: duckdb.DuckDBPyConnection, query: str, output: str | None) -> None:
+    """Prints what a query gives, or writes it to `output`. Raises `StoreError`."""
+    from tripos.ui.terminal import columns
+    from tripos_warehouse.query.answers import render_table, run_query, write_answer
+
+    table = run_query(connection, query)
+    if output is None:
+        print(render_table(table, columns()))
+    else:
+        write_answer(table, output)
+        print(f"{table.num_rows:,} row{'' if table.num_rows == 1 else 's'} written to {output}", file=sys.stderr)

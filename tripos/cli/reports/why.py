@@ -1,0 +1,245 @@
+"""What made a result, as text that no result can spoil, and as JSON."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import orjson
+from rich.cells import cell_len, chop_cells
+
+from tripos.cli.inputs import open_store
+from tripos.cli.reports.provenance import Reply, Row, Told, find
+from tripos.failure import GOOD, Failure
+from tripos.ui.terminal import columns, fold, harmless
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.views.views import connect
+
+
+def main(options: Namespace) -> int:
+    """Prints what made a sample, a judgement or a score, and what was made from it."""
+    store = open_store(options)
+    try:
+        connection = connect(store)
+        try:
+            told = find(connection, options.key)
+        finally:
+            connection.close()
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+    if options.json:
+        print(orjson.dumps(to_data(told), default=str, option=orjson.OPT_INDENT_2).decode())
+    else:
+        print("\n".join(lines_of(told, columns(), full=options.full)))
+    return GOOD
+
+
+MOST_LINES = 8
+"""So many lines of a text are shown, unless all are wanted."""
+LABEL = 12
+CALL = ("tokens_in", "tokens_out", "tokens_reasoning", "cost_usd", "attempts", "latency_s")
+
+
+def lines_of(told: Told, width: int, *, full: bool) -> list[str]:
+    """The lines of what is known of a result, none wider than `width` columns."""
+    view = _View(width, None if full else MOST_LINES)
+    return list(view.told(told))
+
+
+def to_data(told: Told) -> dict[str, Any]:
+    """What is known of a result as JSON values; texts are whole and as they are."""
+    return {
+        "table": told.table,
+        "id": told.key,
+        "item": _item(told.item),
+        "score": told.score,
+        "comparison": told.comparison,
+        "metric": None if told.metric is None else told.metric.model_dump(mode="json"),
+        "rubric": told.rubric,
+        "made_from": None if told.reply is None else _reply(told.reply),
+        "sample": None if told.sample is None else _reply(told.sample),
+        "further_replies": [_reply(each) for each in told.others],
+    }
+
+
+def _reply(reply: Reply) -> dict[str, Any]:
+    row = {name: value for name, value in reply.row.items() if name not in ("messages", "parsed")}
+    return {
+        "table": reply.table,
+        **row,
+        "parsed": _parsed(reply.row["parsed"]),
+        "settings": reply.settings,
+        "messages": list(reply.messages),
+        "first_try": reply.draft,
+        "builds_on": [_reply(each) for each in reply.builds_on],
+        "judgements": list(reply.judgements),
+        "scores": list(reply.scores),
+    }
+
+
+def _item(item: Row | None) -> dict[str, Any] | None:
+    return None if item is None else {**item, "fields": _parsed(item["fields"])}
+
+
+def _parsed(text: str | None) -> Any:
+    try:
+        return None if text is None else orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text
+
+
+class _View:
+    def __init__(self, width: int, most: int | None) -> None:
+        self.width, self.most = width, most
+
+    def told(self, told: Told) -> Iterator[str]:
+        yield from self.line(told.table.removesuffix("s"), told.key)
+        if told.comparison is not None:
+            yield from self.compared(told.comparison)
+        if told.score is not None:
+            yield from self.score(told)
+        yield from self.item(told.item)
+        replies = [each for each in (told.reply, told.sample, *told.others) if each is not None]
+        for each in replies:
+            yield ""
+            yield from self.reply(each)
+        if not replies:
+            yield from self.line("made from", "no reply: a condition ruled it out, or what it needs was not there")
+
+    def score(self, told: Told) -> Iterator[str]:
+        score, metric = told.score or {}, told.metric
+        value = "none" if score["value"] is None else f"{score['value']:g}"
+        why = f": {score['error']}" if score["error"] else ""
+        yield from self.line("value", f"{value} ({score['status']}{why})")
+        title = "" if metric is None else f" ({metric.title.get('en') or next(iter(metric.title.values()))})"
+        by = f" by {score['evaluator']}" if score["evaluator"] else ""
+        yield from self.line("metric", f"{score['metric']}{title}, scorer {score['scorer']}{by}")
+        yield from self.line("of", f"{score['model']}, in {score['scenario']} of {score['benchmark']}")
+        yield from self.line("made", f"{_when(score)} by run {score['run_id']}, fingerprint {score['fingerprint']}")
+        if told.rubric is not None:
+            yield from self.text("rubric", told.rubric)
+
+    def compared(self, row: Row) -> Iterator[str]:
+        value = {None: "none", 1.0: "the first is better", 0.0: "the second is better"}.get(row["value"], "neither")
+        why = f": {row['error']}" if row["error"] else ""
+        yield from self.line("value", f"{value} ({row['status']}{why})")
+        yield from self.line("first", f"{row['first_model']}, sample {row['first_sample_id']}")
+        yield from self.line("second", f"{row['second_model']}, sample {row['second_sample_id']}")
+        yield from self.line("of", f"{row['step']} in {row['scenario']} of {row['benchmark']}")
+        yield from self.line("judge", f"scorer {row['scorer']} by {row['evaluator']}")
+        yield from self.line("made", f"{_when(row)} by run {row['run_id']}, fingerprint {row['fingerprint']}")
+
+    def item(self, item: Row | None) -> Iterator[str]:
+        if item is None:
+            yield from self.line("item", "not in the store")
+            return
+        yield from self.line("item", f"{item['item_id']} of {item['dataset'] or 'the axes'}")
+        context = ", ".join(f"{axis} {value}" for axis, value in dict(item["context"]).items())
+        if context:
+            yield from self.line("context", context)
+        fields = _parsed(item["fields"])
+        if isinstance(fields, Mapping):
+            for name, value in fields.items():
+                shown = value if isinstance(value, str) else orjson.dumps(value).decode()
+                yield from self.text(f"  {name}", shown, most=2)
+
+    def reply(self, reply: Reply, indent: str = "") -> Iterator[str]:
+        row = reply.row
+        asked = row.get("model") or row.get("evaluator")
+        what = f"{row['step']} by {row['role']}" if reply.table == "samples" else f"scorer {row['scorer']}"
+        key = row.get("judgement_id") or row["sample_id"]
+        yield from self.line("asked" if reply.table == "samples" else "judged", f"{what}: {asked}", indent)
+        yield from self.line("id", f"{key}, fingerprint {row['fingerprint']}", indent)
+        if row.get("round") is not None:
+            yield from self.line("imported", f"round {row['round']}, from {row['source']}", indent)
+            yield from self.text("given", str(row["parsed"]), indent)
+            yield from self.line("made", _when(row), indent)
+            return
+        if row["model_served"] not in (None, asked):
+            yield from self.line("served", row["model_served"], indent)
+        if reply.table == "samples":
+            what = "conversation" if is_conversation(row) else "sample"
+            yield from self.line("number", f"{what} {row['sample_number']}, counted from 0", indent)
+        yield from self.line("settings", _settings(reply.settings), indent)
+        for message in reply.messages:
+            yield from self.text(str(message["role"]), str(message["content"]), indent)
+        if reply.draft is not None:
+            yield from self.text("first try", str(reply.draft["reply"]), indent)
+            yield from self.line("", f"asked for again: {reply.draft['error']}", indent)
+        label = "said" if is_conversation(row) else "reply"
+        yield from self.text(label, "none" if row["reply"] is None else str(row["reply"]), indent)
+        if row["parsed"] is not None and not is_conversation(row):
+            yield from self.text("read as", str(row["parsed"]), indent)
+        problem = f": {row['error']}" if row["error"] else ""
+        ended = f", ended by {row['finish_reason']}" if row["finish_reason"] else ""
+        yield from self.line("status", f"{row['status']}{ended}{problem}", indent)
+        yield from self.line("took", _took(row), indent)
+        if row.get("adopted_from"):
+            yield from self.line("adopted", f"from {row['adopted_from']}, which was sent the same", indent)
+        yield from self.line("made", f"{_when(row)} by run {row['run_id']}", indent)
+        for before in reply.builds_on:
+            yield from self.line("builds on", str(before.row["step"]), indent)
+            yield from self.reply(before, f"{indent}  ")
+        for judgement in reply.judgements:
+            text = (
+                f"{judgement['judgement_id']}: {judgement['scorer']} by {judgement['evaluator']}, {judgement['status']}"
+            )
+            yield from self.line("judgement", text, indent)
+        for score in reply.scores:
+            value = "none" if score["value"] is None else f"{score['value']:g}"
+            by = f" by {score['evaluator']}" if score["evaluator"] else ""
+            yield from self.line(
+                "score", f"{score['metric']} {value} ({score['status']}){by}, {score['score_id']}", indent
+            )
+
+    def line(self, label: str, text: str, indent: str = "") -> Iterator[str]:
+        yield from self.text(label, text, indent, most=None)
+
+    def text(self, label: str, text: str, indent: str = "", most: int | None = 0) -> Iterator[str]:
+        """A label and a text beside it, folded; shortened to `most` lines, or to what the view allows."""
+        most = self.most if most == 0 else most if self.most is not None else None
+        label = harmless(label).replace("\n", " ")
+        room = max(self.width - len(indent) - LABEL, 8)
+        folded: list[str] = []
+        for line in harmless(text).expandtabs(4).split("\n"):
+            folded += fold(line, room)
+            if most is not None and len(folded) > most:
+                break
+        if most is not None and len(folded) > most:
+            rest = len(text) - sum(map(len, folded[:most]))
+            folded = [*folded[:most], f"… {rest:,} more {'character' if rest == 1 else 'characters'}; --full shows all"]
+        if cell_len(label) >= LABEL:
+            yield from (f"{indent}{each}" for each in chop_cells(label, self.width - len(indent)))
+            label = ""
+        pad = " " * (LABEL - cell_len(label))
+        yield f"{indent}{label}{pad}{folded[0]}".rstrip()
+        for more in folded[1:]:
+            yield f"{indent}{' ' * LABEL}{more}".rstrip()
+
+
+def is_conversation(row: Row) -> bool:
+    """Whether a row of `samples` is a conversation, by what is read of it."""
+    told = _parsed(row["parsed"]) if row.get("sample_id") else None
+    return isinstance(told, dict) and told.keys() == {"ended", "ended_by", "models", "turns"}
+
+
+def _settings(settings: Row | None) -> str:
+    if settings is None:
+        return "unknown: the plan of the run cannot be read"
+    told = [f"{name} {value}" for name, value in settings.items()]
+    return ", ".join(told) or "the model's own"
+
+
+def _took(row: Row) -> str:
+    parts = [f"{row['tokens_in']:,} tokens in" if row["tokens_in"] is not None else "tokens in unknown"]
+    parts.append(f"{row['tokens_out']:,} out" if row["tokens_out"] is not None else "out unknown")
+    parts.append(f"{row['cost_usd']:.6f} USD" if row["cost_usd"] is not None else "cost unknown")
+    parts.append(f"{row['attempts']} {'attempt' if row['attempts'] == 1 else 'attempts'}")
+    if row["latency_s"] is not None:
+        parts.append(f"{row['latency_s']:.2f} s")
+    return ", ".join(parts)
+
+
+def _when(row: Row) -> str:
+    return f"{row['created_at']:%Y-%m-%d %H:%M:%S} UTC"

@@ -1,0 +1,1 @@
+"""Verbs that run a benchmark, or plan a run: plan, run, teach."""

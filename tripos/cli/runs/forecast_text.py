@@ -1,0 +1,237 @@
+"""A forecast as text: what is reused and called by role and model, why, what that takes, and how to tell a price."""
+
+from __future__ import annotations
+
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from math import inf
+
+from rich.cells import cell_len, set_cell_size
+
+from tripos.api.forecast_rows import of_budget
+from tripos.ui.terminal import harmless
+from tripos_compiler.plan import Plan
+from tripos_runtime.forecast.estimates import Estimate, Span
+from tripos_runtime.forecast.forecast import Forecast, Line
+from tripos_runtime.scheduling.budget import Budget
+from tripos_warehouse.text_table import Column, grid
+
+MOST_REASONS = 12
+MOST_PLACES = 3
+
+
+@dataclass
+class _Group:
+    """The calls of one role and model."""
+
+    reused: int = 0
+    certain: int = 0
+    perhaps: int = 0
+    ruled_out: int = 0
+    parts: list[Estimate] = field(default_factory=list)
+
+    def add(self, line: Line, part: Estimate | None) -> None:
+        self.reused += line.reused
+        self.certain += line.certain
+        self.perhaps += line.perhaps
+        self.ruled_out += line.ruled_out
+        if part is not None:
+            self.parts.append(part)
+
+
+UNITS = {"usd": "USD", "tokens": "tokens", "calls": "calls"}
+ENOUGH = {
+    "all": "is enough, whatever comes",
+    "expected": "is enough for what is expected, and not for the highest",
+    "little": "is too little: the run would stop before its end",
+    "unknown": "may or may not be enough: a price is not known",
+}
+
+
+def lines_of(found: Forecast, plan: Plan, width: int, budget: Budget | None = None) -> list[str]:
+    """The lines of a forecast, none wider than `width` columns."""
+    lines = _table(found, plan, width)
+    if any(line.ruled_out for line in found.lines.values()):
+        count = sum(line.ruled_out for line in found.lines.values())
+        lines.append(f"{_calls(count)} ruled out by a condition or a reply that could not be read.")
+    if found.scores:
+        lines.append(f"{found.scores:,} {_many('score', found.scores)} taken anew from replies that are kept.")
+    failed: Counter[str] = Counter()
+    for line in found.lines.values():
+        failed.update(line.failed)
+    if failed:
+        codes = ", ".join(f"{count:,} with {code}" for code, count in sorted(failed.items()))
+        lines.append(f"{_calls(sum(failed.values()))} failed before and tried again: {codes}.")
+    if unmade := sum(found.unmade.values()):
+        text = f"{unmade:,} {_many('item', unmade)} yet to be made: expected are calls as if none is rejected."
+        lines += _wrapped(text, width)
+    if found.reasons:
+        lines += ["", "why", *_why(found, width)]
+    lines += ["", *_totals(found, width)]
+    for unit, told in of_budget(found, budget).items():
+        lines += _wrapped(f"The budget of {told['most']:,g} {UNITS[unit]} {ENOUGH[told['enough_for']]}.", width)
+    if found.unpriced:
+        lines += ["", *_prices(found.unpriced, width)]
+    return lines
+
+
+def _table(found: Forecast, plan: Plan, width: int) -> list[str]:
+    groups: dict[tuple[str, str], _Group] = {}
+    order = {role.name: number for number, role in enumerate(plan.roles)}
+    for where, line in found.lines.items():
+        groups.setdefault((where.role, where.model), _Group()).add(line, found.estimates.get(where))
+    rows = sorted(groups.items(), key=lambda pair: order[pair[0][0]])
+    summed = [(role, model, group, Estimate.of_all(group.parts)) for (role, model), group in rows]
+    cells: list[list[str]] = [
+        [
+            role,
+            model,
+            f"{group.reused:,}",
+            f"{group.certain:,}",
+            f"{group.certain + group.perhaps:,}",
+            short(total.tokens_in.expected),
+            short(total.tokens_out.expected),
+            "unknown" if total.cost_usd is None else usd(total.cost_usd.expected),
+        ]
+        for role, model, group, total in summed
+    ]
+    heads = ("role", "model", "reused", "at least", "at most", "tokens in", "out", "USD")
+    columns = [
+        Column(head, tuple(row[place] for row in cells), place > 1, place == 0) for place, head in enumerate(heads)
+    ]
+    return grid(columns, width)
+
+
+def _why(found: Forecast, width: int) -> Iterator[str]:
+    shown = found.reasons[:MOST_REASONS]
+    room = max(len(f"{reason.calls:,}") for reason in shown)
+    for reason in shown:
+        places = _places(reason.places, len({(where.scenario, where.step) for where in found.lines}))
+        text = f"  {reason.calls:>{room},}  {reason.text}"
+        yield _cut(text, width)
+        if places:
+            yield _cut(f"  {'':{room}}    in {places}", width)
+    more = found.reasons[MOST_REASONS:]
+    if more:
+        yield f"  {sum(reason.calls for reason in more):>{room},}  for {len(more)} more reasons, see --json"
+
+
+def _places(places: Sequence[tuple[str, str]], of: int) -> str:
+    """The steps that are meant, by name; nothing where it is every one."""
+    if len(places) == of:
+        return ""
+    steps: dict[str, list[str]] = {}
+    for scenario, step in places:
+        steps.setdefault(step, []).append(scenario)
+    told = [
+        f"{step} of {', '.join(scenarios[:MOST_PLACES])}"
+        + (f" and {len(scenarios) - MOST_PLACES} more" if scenarios[MOST_PLACES:] else "")
+        for step, scenarios in steps.items()
+    ]
+    return "; ".join(told)
+
+
+def _totals(found: Forecast, width: int) -> Iterator[str]:
+    total = found.total
+    if not found.certain and not found.perhaps:
+        yield "Nothing to call: everything is kept."
+        return
+    rows = [
+        ("calls", *(f"{round(each):,}" for each in total.calls)),
+        ("tokens in", *map(short, total.tokens_in)),
+        ("tokens out", *map(short, total.tokens_out)),
+        ("USD", *_cost(total)),
+    ]
+    columns = [
+        Column(head, tuple(row[place] for row in rows), place > 0, True)
+        for place, head in enumerate(("in all", "low", "expected", "high"))
+    ]
+    yield from grid(columns, width)
+    yield from _wrapped(f"Replies are taken to be as long as: {total.rests_on}.", width)
+    if total.unbounded:
+        shown, more = total.unbounded[:MOST_PLACES], len(total.unbounded) - MOST_PLACES
+        told = "; ".join(shown) + (f"; and {more} more, see --json" if more > 0 else "")
+        yield from _wrapped(f"High is unknown, because nothing bounds {told}.", width)
+
+
+def _cost(total: Estimate) -> tuple[str, str, str]:
+    if total.cost_usd is not None:
+        return _spans(total.cost_usd)
+    if not any(total.known_usd):
+        return "unknown", "unknown", "unknown"
+    low, expected, high = _spans(total.known_usd)
+    return f"{low} + unknown", f"{expected} + unknown", high if high == "unknown" else f"{high} + unknown"
+
+
+def _spans(span: Span) -> tuple[str, str, str]:
+    return usd(span.low), usd(span.expected), usd(span.high)
+
+
+def _prices(models: Sequence[str], width: int) -> Iterator[str]:
+    from tripos_runtime.models.catalog.catalog import near_model
+
+    for model in models:
+        close = near_model(model)
+        if close is not None:
+            yield from _wrapped(f"Nothing is known of {harmless(model)}. Did you mean {harmless(close)}?", width)
+    names = ", ".join(map(harmless, models))
+    text = f"No price is known of {names}. Write the provider's figures into tripos.toml, in USD a million tokens:"
+    yield from _wrapped(text, width)
+    for model in models:
+        yield f"  [prices.{_quoted(model)}]"
+        yield "  input = ..."  # no number, so that it cannot be left as it is
+        yield "  output = ..."
+
+
+def _quoted(model: str) -> str:
+    """A name as a key of TOML.
+
+    >>> _quoted('a/"b"')
+    '"a/\\\\"b\\\\""'
+    """
+    return '"' + harmless(model).replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+def short(number: float) -> str:
+    """A number of tokens in few characters.
+
+    >>> short(0), short(940), short(12_340), short(1_234_000), short(2.5e9), short(inf)
+    ('0', '940', '12.3k', '1.2M', '2.5G', 'unknown')
+    """
+    if number == inf:
+        return "unknown"
+    for unit, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if number >= size * 0.9995:
+            return f"{number / size:.1f}{unit}"
+    return f"{number:.0f}"
+
+
+def usd(amount: float) -> str:
+    """An amount with the decimals that tell something.
+
+    >>> usd(0), usd(0.00123), usd(0.25), usd(12.5), usd(1234.5)
+    ('0.00', '0.0012', '0.25', '12.50', '1,234.50')
+    """
+    if amount == inf:
+        return "unknown"
+    if 0 < amount < 0.0001:
+        return "<0.0001"
+    return f"{amount:.4f}" if 0 < amount < 0.1 else f"{amount:,.2f}"
+
+
+def _calls(count: int) -> str:
+    return f"{count:,} {_many('call', count)}"
+
+
+def _many(noun: str, count: int) -> str:
+    return f"{noun} is" if count == 1 else f"{noun}s are"
+
+
+def _cut(text: str, width: int) -> str:
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    return textwrap.wrap(text, width)

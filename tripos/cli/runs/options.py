@@ -1,0 +1,53 @@
+"""Options of the verbs that run a benchmark: plan, run, teach."""
+
+from __future__ import annotations
+
+import argparse
+
+from tripos.cli.arguments import add_junit, add_roles, add_spec, add_store_options, count, positive, seconds
+
+
+def add_plan(parser: argparse.ArgumentParser) -> None:
+    """Options of `tripos plan`."""
+    add_spec(parser, several="planned")
+    add_roles(parser)
+    add_store_options(parser)
+    parser.add_argument("--json", action="store_true", help="print the plan itself")
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Options of `tripos run`."""
+    add_spec(parser, several="run")
+    _add_running(parser)
+
+
+def _add_running(parser: argparse.ArgumentParser) -> None:
+    """How a benchmark is run, and who fills its roles."""
+    add_roles(parser)
+    add_store_options(parser)
+    help_ = "at most so many calls at a time an endpoint (default: 16)"
+    parser.add_argument("--max-connections", type=positive, metavar="N", help=help_)
+    help_ = "tries after a call that failed in passing (default: 5)"
+    parser.add_argument("--max-retries", type=count, metavar="N", help=help_)
+    help_ = "spend at most this: 5usd, 200000tokens or 1000calls; may be repeated for other units"
+    parser.add_argument("--budget", metavar="AMOUNT", action="append", default=[], help=help_)
+    help_ = "longest time of a call, with its retries (default: 600)"
+    parser.add_argument("--timeout", type=seconds, metavar="S", help=help_)
+    help_ = "how long an endpoint may be silent before its calls fail (default: 900)"
+    parser.add_argument("--patience", type=seconds, metavar="S", help=help_)
+    help_ = "refuse to run with other data, models, prices or functions than the lock pins (default: tripos.lock)"
+    parser.add_argument("--locked", metavar="FILE", nargs="?", const="tripos.lock", help=help_)
+    parser.add_argument("--dry-run", action="store_true", help="show what would be asked and reused; ask nothing")
+    help_ = "write how the run goes as JSON Lines to a file, or to standard output for `-`"
+    parser.add_argument("--events", metavar="FILE", help=help_)
+    add_junit(parser)
+    help_ = "also show every endpoint: calls under way and waiting, retries"
+    parser.add_argument("-v", "--verbose", action="store_true", help=help_)
+    parser.add_argument("--json", action="store_true", help="print a summary as JSON instead of the report")
+
+
+def add_teach(parser: argparse.ArgumentParser) -> None:
+    """Options of `tripos teach`: those of `tripos run`, and who teaches."""
+    parser.add_argument("--name", metavar="NAME", required=True, help="who you are; your turns will say human/NAME")
+    add_spec(parser)
+    _add_running(parser)

@@ -1,0 +1,277 @@
+"""`tripos plan`: the contexts, items and model calls of a benchmark, before any is made, and what they would take."""
+
+from __future__ import annotations
+
+import textwrap
+from argparse import Namespace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tripos.api.compilation import CompiledSpec
+from tripos.api.run_plan import plan_run
+from tripos.api.selection import choices_of
+from tripos.cli.runs.run_warnings import warning_printer
+from tripos.cli.runs.several import each_of
+from tripos.cli.specs.check import compile_given
+from tripos.failure import GOOD, USAGE, Failure
+from tripos.releases.items import standing
+from tripos.settings.load import Chosen, chosen_settings
+from tripos.ui.terminal import columns
+from tripos_compiler.compile import Compilation
+from tripos_compiler.plan import Plan, Scenario, Walk
+from tripos_compiler.semantics.selection import left_out_of
+from tripos_compiler.semantics.sharing import sharing
+from tripos_runtime.datasets.cases import Planned, Selection
+from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_warehouse.statistics.power import detectable_difference, paired_variance
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+
+WORST = 0.25
+"""The greatest variance on a scale of length 1, (1 / 2)²: half of the values at either end (Popoviciu, 1935)."""
+CORRELATION = 0.5
+"""How far the scores of two models on one item are taken to go together."""
+
+
+def design_lines(items: Mapping[str, int], width: int = 80) -> list[str]:
+    """What can be detected at 80 % power and a level of 5 %, with so many items of each scenario; nothing without any.
+
+    The least difference is a share of the scale, whichever it is, for the worst variance on it: points of a share.
+
+    >>> print("\\n".join(design_lines({"sums": 198})))
+    198 items show a difference of 9.95 % of a scale between two models that answer
+    all of them, and of 14.08 % between models on items of their own (80 % power, at
+    worst).
+    """
+    total = sum(items.values())
+    if total == 0:
+        return []
+    told = (
+        f"{total:,} item{'s' if total > 1 else ''} show{'' if total > 1 else 's'} a difference of {_least(total)}"
+        f" of a scale between two models that answer all of them, and of {_least(total, paired=False)} between models"
+        " on items of their own (80 % power, at worst)."
+    )
+    counts = {name: count for name, count in items.items() if count}
+    if len(counts) > 1:
+        least = min(counts, key=lambda name: counts[name])
+        told += f" Within `{least}`, which has {counts[least]:,}: {_least(counts[least])}."
+    return textwrap.wrap(told, width)
+
+
+def _least(items: int, paired: bool = True) -> str:
+    variance = paired_variance(WORST, WORST, CORRELATION if paired else 0.0)
+    found = detectable_difference(items, variance).value
+    assert found is not None
+    return "no less than all" if found >= 1 else f"{100 * found:.2f} %"
+
+
+def walk_lines(plan: Plan, planned: Sequence[Planned]) -> Iterator[str]:
+    """A line for every walk: a call is made at every inner node that it visits."""
+    walks = {(made.name, step.name) for made in plan.made for step in made.steps if isinstance(step, Walk)}
+    for each in planned:
+        if (each.place, each.step) in walks and each.least != each.most:
+            yield (
+                f"`{each.place}.{each.step}` asks {each.role} at every node it visits: {each.least:,} calls where"
+                f" nothing is chosen at the first, {each.calls:,} with one path for each row,"
+                f" {each.most:,} with every branch at every attempt."
+            )
+
+
+PARTED = ".."
+"""Stands between the least and the most."""
+MOST_COLUMNS = 3
+"""So many roles have a column each; with more, each has a line."""
+
+
+def main(options: Namespace) -> int:
+    """Prints the plan as a table of counts, or itself as JSON; of several benchmarks one after another."""
+    chosen = chosen_settings(options)
+    if len(options.paths) > 1:
+        if options.json:
+            raise Failure("R0202", "`--json` prints one plan, and several paths are given", "give one of them")
+        return each_of(options, chosen, _plan_compiled)
+    options.path = options.paths[0]
+    return _plan_compiled(options, chosen, *compile_given(options, chosen.config))
+
+
+def _plan_compiled(options: Namespace, chosen: Chosen, compilation: Compilation, folders: DataFolders) -> int:
+    config, plan = chosen.config, compilation.plan
+    if plan is None:
+        return USAGE
+    if options.json:
+        print(plan.to_json(), end="")
+        return GOOD
+    spec = CompiledSpec(options.path, compilation, plan, folders)
+    found = plan_run(spec, choices_of(options), config, warning_printer(options, config))
+    items, models, slots = dict(found.items), dict(found.roles), dict(found.slots)
+    show_plan(plan, found.selection, items, models, slots, found.steps)
+    if told := standing(found.source, found.selection):
+        print(told)
+    if found.forecast is not None and found.prepared is not None:
+        from tripos.cli.runs.forecast_text import lines_of
+
+        print()
+        print("\n".join(lines_of(found.forecast, plan, columns(), found.prepared.budget)))
+    return GOOD
+
+
+@dataclass(frozen=True)
+class Line:
+    """A line of the table: what it is about, its counts, and the steps whose calls stand in it."""
+
+    label: str
+    contexts: str = ""
+    items: str = ""
+    steps: tuple[Planned, ...] | None = None
+    total: bool = False
+
+
+def show_plan(
+    whole: Plan,
+    selection: Selection,
+    items: dict[str, int],
+    models: dict[str, int],
+    slots: dict[str, int],
+    planned: Sequence[Planned],
+) -> None:
+    """Prints contexts, items and calls by data set, scenario and arm, and what is revealed."""
+    from rich.console import Console
+
+    plan = selection.under(whole)
+    console = Console(width=columns(), highlight=False, markup=False)
+    with console.capture() as shown:
+        benchmark = plan.benchmark
+        console.print(f"{benchmark.title} {benchmark.version}   plan {whole.digest[:12]}", style="bold")
+        for release in plan.extends:
+            console.print(f"extends {release.name} {release.version}, {release.digest[:12]}")
+        roles = [role.name for role in plan.roles if any(each.role == role.name for each in planned)]
+        lines = list(_lines(plan, planned, items, slots))
+        console.print(_wide(lines, roles) if len(roles) <= MOST_COLUMNS else _long(lines, roles))
+        filled = ", ".join(f"{models.get(role, 1)} for {role}" for role in roles)
+        console.print(f"Calls for this many models: {filled}. A reply that cannot be read is asked for once more.")
+        spans = (_span(line.steps, role) for line in lines for role in roles)
+        if (span := next((each for each in spans if PARTED in each), None)) is not None:
+            least, _, most = span.partition(PARTED)
+            console.print(f"`{span}`: at least {least} and at most {most}, as the replies will have it.")
+        if (told := left_out_of(plan, selection.only)) is not None:
+            console.print(f"Left out by `--only`: {told}.")
+        for line in walk_lines(plan, planned):
+            console.print(line)
+        for scenario in plan.scenarios:
+            for shared in sharing(plan, scenario) if scenario.name in items else ():
+                console.print(f"{scenario.name}: {shared.shown}.")
+        for line in design_lines(items, columns()):
+            console.print(line)
+        if plan.reveals:
+            console.print(f"{len(plan.reveals)} secret{'s are' if len(plan.reveals) > 1 else ' is'} shown by `reveal`:")
+            for reveal in plan.reveals:
+                console.print(f"  {reveal.scenario}, {reveal.step}: {reveal.shown}")
+        declared = [each.name for each in plan.plugins if each.purity == "declared"]
+        if declared:
+            console.print(f"Taken to read no secret, since the spec says `pure`: {', '.join(declared)}.")
+    # rich fills lines and cells with blanks up to their end.
+    print("\n".join(line.rstrip() for line in shown.get().splitlines()))
+
+
+def _lines(plan: Plan, planned: Sequence[Planned], items: dict[str, int], slots: dict[str, int]) -> Iterator[Line]:
+    for made in plan.made:
+        own = tuple(each for each in planned if each.place == made.name)
+        if made.name in slots:
+            yield Line(f"data set {made.name}", "", f"≤ {slots[made.name]:,}", own)
+    shown = [scenario for scenario in plan.scenarios if scenario.name in items]
+    for scenario in shown:
+        own = tuple(each for each in planned if each.place == scenario.name)
+        numbers = (f"{scenario.cells:,}", f"{items[scenario.name]:,}")
+        groups = _by_arms(own, scenario)
+        if len(groups) == 1:
+            yield Line(scenario.name, *numbers, own)
+            continue
+        yield Line(scenario.name, *numbers)
+        for label, steps in groups.items():
+            yield Line(f"  {label}", steps=tuple(steps))
+    cells = sum(scenario.cells for scenario in shown)
+    yield Line("total", f"{cells:,}", f"{sum(items.values()):,}", tuple(planned), total=True)
+
+
+def _wide(lines: Sequence[Line], roles: Sequence[str]) -> Table:
+    """A column a role. Headings have two lines where that makes room; numbers are never broken."""
+    from rich.table import Table
+
+    rows = [
+        (
+            line.label,
+            line.contexts,
+            line.items,
+            *(_span(line.steps, role) if line.steps is not None else "" for role in roles),
+        )
+        for line in lines
+    ]
+    heads = ["scenario", "contexts", "items", *(f"{role} calls" for role in roles)]
+    needed = sum(max(map(len, cells)) for cells in zip(heads, *rows, strict=True)) + 2 * (len(heads) - 1)
+    if needed > columns():
+        heads = [*heads[:3], *(f"{role}\ncalls" for role in roles)]
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for head in heads:
+        table.add_column(
+            head, justify="left" if head == "scenario" else "right", no_wrap=head != "scenario", overflow="fold"
+        )
+    for line, row in zip(lines, rows, strict=True):
+        if line.total:
+            table.add_section()
+        table.add_row(*row, style="bold" if line.total else None)
+    return table
+
+
+def _long(lines: Sequence[Line], roles: Sequence[str]) -> Table:
+    """A line a role, where a column each would not fit."""
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    table.add_column("scenario", overflow="fold")
+    table.add_column("contexts", justify="right")
+    table.add_column("items", justify="right")
+    table.add_column("role")
+    table.add_column("calls", justify="right")
+    for line in lines:
+        if line.total:
+            table.add_section()
+        own = [role for role in roles if any(each.role == role for each in line.steps or ())]
+        style = "bold" if line.total else None
+        first = own[0] if own else ""
+        table.add_row(line.label, line.contexts, line.items, first, _span(line.steps, first), style=style)
+        for role in own[1:]:
+            table.add_row("", "", "", role, _span(line.steps, role), style=style)
+    return table
+
+
+def _span(steps: Sequence[Planned] | None, role: str) -> str:
+    """The calls of a role, as a number or from the least to the most."""
+    own = [each for each in steps or () if each.role == role]
+    least, most = sum(each.least for each in own), sum(each.most for each in own)
+    if not role:
+        return ""
+    return f"{most:,}" if least == most else f"{least:,}{PARTED}{most:,}"
+
+
+def _by_arms(steps: Sequence[Planned], scenario: Scenario) -> dict[str, list[Planned]]:
+    """The steps by the arms that share them, in words; those of every arm first."""
+    every = "in every arm"
+    groups: dict[str, list[Planned]] = {every: []} if scenario.arms else {}
+    for each in steps:
+        if len(each.arms) in (0, len(scenario.treatments)):
+            label = every if scenario.arms else ""
+        else:
+            label = "; ".join(_telling(each, scenario))
+        groups.setdefault(label, []).append(each)
+    return {label: own for label, own in groups.items() if own} or {"": []}
+
+
+def _telling(step: Planned, scenario: Scenario) -> Iterator[str]:
+    """The arms that a step is tied to, each with its values."""
+    for arm in scenario.arms:
+        values = dict.fromkeys(one[arm] for one in step.arms)
+        if len(values) < len({treatment.arms[arm] for treatment in scenario.treatments}):
+            yield f"{arm} {', '.join(values)}"

@@ -1,0 +1,239 @@
+"""`tripos run`: compiles a benchmark, runs it, keeps everything, and reports."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import shlex
+import shutil
+import signal
+import sys
+import time
+from argparse import Namespace
+from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tripos.api.compilation import CompiledSpec
+from tripos.api.job import Ending, Job
+from tripos.api.preparation import RunWarning, family_warning, prepare, settings_warning
+from tripos.api.run import Run, open_run, store_failure
+from tripos.api.selection import choices_of
+from tripos.cli.progress.display import shown_progress
+from tripos.cli.progress.events import Events
+from tripos.cli.progress.summary import Ended, summary, summary_lines, wrapped
+from tripos.cli.reports.report import show_report, write_junit
+from tripos.cli.runs.run_warnings import warning_printer
+from tripos.cli.specs.check import compile_given
+from tripos.failure import GOOD, INTERRUPTED, NOT_HELD, SOME_FAILED, USAGE, Failure
+from tripos.releases.items import standing
+from tripos.settings.api_keys import without_keys
+from tripos.settings.config import Config
+from tripos.settings.load import Chosen, chosen_settings
+from tripos.ui.terminal import aside, columns, to_nowhere
+from tripos_compiler.compile import Compilation
+from tripos_runtime.datasets.data_folders import DataFolders
+from tripos_runtime.drivers.prepared import PreparedRun
+from tripos_runtime.models import Model
+from tripos_runtime.scheduling.budget import Budget
+from tripos_runtime.scheduling.calling import snapshot
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.report.report import Report
+
+
+def main(options: Namespace, people: Mapping[str, Model] = {}) -> int:
+    """Runs a benchmark; `people` are those who take part, by their names.
+
+    Exit code 1 where calls failed or the run had to stop, 100 where an `expect` did not hold, 130 where it was
+    interrupted."""
+    chosen = chosen_settings(options)
+    compilation, folders = compile_given(options, chosen.config)
+    return run_compiled(options, chosen, compilation, folders, people=people)
+
+
+def run_compiled(
+    options: Namespace,
+    chosen: Chosen,
+    compilation: Compilation,
+    folders: DataFolders,
+    *,
+    people: Mapping[str, Model] = {},
+    budget: Budget | None = None,
+) -> int:
+    """Runs a benchmark that was compiled; gives the exit code as `main` does. A `budget` is one that runs before this
+    one have spent of; without one it is that of the settings. Raises `Failure`."""
+    config = chosen.config
+    plan = compilation.plan
+    if plan is None:
+        return USAGE
+    spec, warn = CompiledSpec(options.path, compilation, plan, folders), warning_printer(options, config)
+    prepared = prepare(spec, choices_of(options), config, people=people, budget=budget, locked=options.locked)
+    if options.dry_run:
+        return _dry_run(prepared, options, config, warn)
+    run = open_run(spec, prepared, config.store, warn)
+    with contextlib.ExitStack() as stack:
+        stack.callback(prepared.wiring.close)
+        events = stack.enter_context(Events.open(options.events, chosen.secrets)) if options.events else None
+        code = _Run(run, options, chosen, events, talking=bool(people)).go()
+    run.check_served()
+    return code
+
+
+def _dry_run(
+    prepared: PreparedRun, options: Namespace, config: Config, warn: Callable[[RunWarning | None], None]
+) -> int:
+    """Prints the forecast of a run, as text or as JSON, and asks no model. A store that is not there is not made.
+    Raises `Failure` where the store or a data file cannot be read."""
+    from tripos.api.forecast import check_names, foresee_run
+    from tripos.api.forecast_rows import to_json
+    from tripos.cli.runs.forecast_text import lines_of
+
+    check_names([name for name in prepared.binding.every if name not in prepared.wiring.recorded], config)
+    warn(family_warning(prepared))
+    warn(settings_warning(prepared))
+    found, budget = foresee_run(prepared, config), prepared.budget
+    withheld = prepared.source.withheld_counts(prepared.selection)
+    lines = [] if options.json else lines_of(found, prepared.plan, columns(), budget)
+    print(to_json(found, budget, withheld) if options.json else "\n".join(lines))
+    return GOOD
+
+
+@dataclass(frozen=True)
+class _Run:
+    """One run and whom it tells what."""
+
+    run: Run
+    options: Namespace
+    chosen: Chosen
+    events: Events | None
+    talking: bool = False
+    """Whether somebody talks in the terminal, where no picture of the run may stand."""
+
+    @property
+    def job(self) -> Job:
+        """What is run."""
+        return self.run.job
+
+    def go(self) -> int:
+        """Runs, tells how it went, and gives the exit code."""
+        job, started = self.job, time.monotonic()
+        self._header()
+        try:
+            ending = asyncio.run(self.run.go(self._shown))
+        except StoreError as error:
+            raise store_failure(error) from error
+        report, unreported = None, None
+        if ending.failure is None:
+            try:
+                report = self._report()
+            except StoreError as error:  # what was asked and what it cost is told all the same
+                unreported = store_failure(error)
+        if report is not None and self.options.junit:
+            write_junit(report, self.options.junit)
+        failure = ending.failure or unreported
+        ended = self._ended(ending, failure, time.monotonic() - started)
+        if self.events is not None:
+            self.events.finished(_machines(ended, report))
+        try:
+            self._tell(ended, report)
+        except BrokenPipeError:  # as `| head` does: how the run went is in the exit code all the same
+            to_nowhere(sys.stdout)
+        if failure is not None:
+            raise failure
+        if ending.status == "interrupted":
+            return INTERRUPTED
+        if job.tally.failed or job.failed_functions():
+            return SOME_FAILED  # the next run may mend it, and only then do the figures count
+        if report is not None and report.failed:
+            return SOME_FAILED
+        return GOOD if report is None or report.held else NOT_HELD
+
+    def _tell(self, ended: Ended, report: Report | None) -> None:
+        """Prints the summary and the report. Raises `BrokenPipeError` where nobody reads them any more."""
+        if self.options.json and not self._events_on_stdout:
+            print(json.dumps(_machines(ended, report), ensure_ascii=False, indent=2), flush=True)
+        elif not self.options.json:
+            aside("\n".join(summary_lines(ended)))
+            if report is not None and self.job.tally.samples and not self._events_on_stdout:
+                show_report(report, sql=False, store=self.options.store)
+                sys.stdout.flush()
+
+    def _report(self) -> Report:
+        """The report, whose measures are kept. Raises `StoreError`."""
+        return self.run.keep_report()
+
+    @property
+    def _events_on_stdout(self) -> bool:
+        return self.events is not None and self.events.on_stdout
+
+    def _header(self) -> None:
+        """What is run, by whom, and where it is kept."""
+        job = self.job
+        benchmark, store = job.plan.benchmark, _short(job.store.root)
+        if self.events is not None:
+            self.events.started(
+                run_id=job.run_id,
+                benchmark=benchmark.name,
+                benchmark_version=benchmark.version,
+                store=str(job.store.root),
+                roles=job.binding.models,
+                budget=job.budget,
+            )
+        if not self.options.json:
+            width = shutil.get_terminal_size((80, 24)).columns
+            head = f"{benchmark.title} {benchmark.version}, run {job.run_id}"
+            gap = ", kept in " if len(head) + len(store) + 10 <= width else "\n  kept in "
+            lines = [f"{head}{gap}{store}"]
+            for role, models in job.binding.models.items():
+                lines += wrapped(f"  {role}: ", ", ".join(models), "    ") if models else ()
+            if told := standing(job.source, job.selection):
+                lines.append(f"  {told}")
+            aside("\n".join(lines))
+
+    def _ended(self, ending: Ending, failure: Failure | None, elapsed_s: float) -> Ended:
+        return Ended(
+            run_id=self.job.run_id,
+            status=ending.status,
+            tally=self.job.tally,
+            elapsed_s=elapsed_s,
+            code=None if failure is None else failure.code,
+            budget=self.job.budget,
+            functions=tuple(self.job.failed_functions()),
+            command=without_keys(shlex.join(["tripos", *sys.argv[1:]]), self.chosen.secrets),
+        )
+
+    @contextlib.asynccontextmanager
+    async def _shown(self, job: Job) -> AsyncIterator[None]:
+        """Shows how the run goes. Ctrl-C once finishes what is under way, twice stops at once."""
+
+        def interrupted() -> None:
+            if job.interrupt():
+                aside("\nfinishing the calls under way; Ctrl-C again stops at once")
+
+        with contextlib.suppress(NotImplementedError):  # Windows
+            asyncio.get_running_loop().add_signal_handler(signal.SIGINT, interrupted)
+        async with shown_progress(
+            job.tally,
+            endpoints=lambda: snapshot(job.callers),
+            budget=job.budget,
+            verbose=self.options.verbose,
+            events=self.events,
+            quiet=self.options.json or self._events_on_stdout or self.talking,
+            secrets=self.chosen.secrets,
+        ):
+            yield
+
+
+def _machines(ended: Ended, report: Report | None) -> dict[str, Any]:
+    """What machines are told at the end."""
+    gates = [] if report is None else [gate.to_json() for gate in report.gates]
+    return {**summary(ended), "expectations": gates}
+
+
+def _short(path: Path) -> str:
+    """A path as it is written from here, where it lies below."""
+    here = Path.cwd()
+    return os.fspath(path.relative_to(here)) if path.is_relative_to(here) else str(path)

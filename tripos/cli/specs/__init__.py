@@ -1,0 +1,1 @@
+"""Verbs about specs: check, fmt, describe."""

@@ -1,0 +1,129 @@
+"""`tripos check`: every mistake that can be found without a model."""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tripos.api.compilation import Spec, earlier_plan, find_spec, holds_parts
+from tripos.failure import GOOD, SOME_FAILED, USAGE
+from tripos.settings.config import Config
+from tripos.settings.denied_warnings import chosen_denials
+from tripos.settings.load import load_config
+from tripos.ui.terminal import columns, is_colored
+from tripos.version import __version__
+from tripos_compiler.compile import Compilation
+from tripos_compiler.diagnostics import Diagnostic
+from tripos_compiler.diagnostics.data import to_data
+from tripos_compiler.diagnostics.text import render_silenced, render_text, summary
+from tripos_runtime.datasets.data_folders import DataFolders
+
+if TYPE_CHECKING:
+    from tripos.cli.specs.worlds import Tried
+
+
+def main(options: Namespace) -> int:
+    """Checks every path and prints what is wrong; exit code 2 where anything is, 1 where only the
+    trial of secrecy found something."""
+    gc.disable()  # a tree of syntax has no cycles worth collecting in a process that ends at once
+    config = load_config(Path.cwd())
+    denied = chosen_denials(options, config)
+    places = (options.data, config.data, (*options.releases, *config.releases))
+    against = earlier_plan(options.against, *places) if options.against else None
+    # A pattern of the shell also names folders of what benchmarks share, which is checked with those that use it.
+    paths = [each for each in options.paths if not holds_parts(Path(each))] or options.paths
+    specs = {path: find_spec(path, *places) for path in paths}
+    found = {path: spec.compile(denied, against) for path, spec in specs.items()}
+    trials = _trials(options.worlds, specs, found)
+    diagnostics = [each for compilation in found.values() for each in compilation.diagnostics]
+    diagnostics += [each for trial in trials.values() for each in trial.diagnostics]
+    silenced = [each for compilation in found.values() for each in compilation.silenced]
+    match options.format:
+        case "json":
+            print(json.dumps(to_data(diagnostics, silenced), ensure_ascii=False, indent=2))
+        case "sarif":
+            from tripos_compiler.diagnostics.sarif import to_sarif
+
+            log = to_sarif(diagnostics, silenced, version=__version__, path_from=_path_from_root)
+            print(json.dumps(log, ensure_ascii=False, indent=2))
+        case "github":
+            from tripos_compiler.diagnostics.github import to_github
+
+            print(to_github(diagnostics, path_from=_path_from_root), end="")
+        case _:
+            show_diagnostics(diagnostics)
+            for path, compilation in found.items():
+                if compilation.plan is not None:
+                    print(f"{path}: {_size(compilation)}")
+                if path in trials:
+                    print(*trials[path].lines(path), sep="\n")
+            if diagnostics:
+                print(summary(diagnostics), file=sys.stderr)
+            print(render_silenced(silenced, width=columns()), end="", file=sys.stderr)
+    if any(compilation.plan is None for compilation in found.values()):
+        return USAGE
+    return SOME_FAILED if any(trial.diagnostics for trial in trials.values()) else GOOD
+
+
+SECRECY = frozenset({"E0501", "E0502"})
+"""What may be wrong with a spec that is tried all the same: the trial shows what is told by it."""
+
+
+def _trials(pairs: int | None, specs: Mapping[str, Spec], found: Mapping[str, Compilation]) -> dict[str, Tried]:
+    """The trials in so many pairs of worlds, if that is wanted, of the specs that compile but for what they tell."""
+    if pairs is None:
+        return {}
+    from tripos.cli.specs.worlds import tried
+
+    gc.enable()
+    trials = {}
+    for path, spec in specs.items():
+        errors = {each.code for each in found[path].diagnostics if each.severity == "error"}
+        compilation = spec.compile(secrecy=False) if errors and errors <= SECRECY else found[path]
+        if compilation.plan is not None:
+            trials[path] = tried(compilation, spec.folders, pairs)
+    return trials
+
+
+def compile_given(options: Namespace, config: Config) -> tuple[Compilation, DataFolders]:
+    """Compiles the spec that a command was given and prints its diagnostics; also where its data is looked for."""
+    releases = (*getattr(options, "releases", ()), *config.releases)
+    spec = find_spec(options.path, options.data, config.data, releases)
+    compilation = spec.compile(chosen_denials(options, config))
+    show_diagnostics(compilation.diagnostics)
+    return compilation, spec.folders
+
+
+def show_diagnostics(diagnostics: Iterable[Diagnostic]) -> None:
+    """Prints diagnostics on standard error."""
+    text = render_text(diagnostics, color=is_colored(sys.stderr), width=columns())
+    if text:
+        print(text, file=sys.stderr)
+
+
+def _size(compilation: Compilation) -> str:
+    """That a spec is well formed, and how much it asks: `demo 1.0.0 is well formed: 1 scenario, …`."""
+    plan = compilation.plan
+    assert plan is not None
+    cells = sum(scenario.cells for scenario in plan.scenarios)
+    items = sum(scenario.row_count for scenario in plan.scenarios)
+    counts = ", ".join(
+        f"{count:,} {noun if count == 1 else noun + 's'}"
+        for count, noun in ((len(plan.scenarios), "scenario"), (cells, "context"), (items, "item"))
+    )
+    return f"{plan.benchmark.name} {plan.benchmark.version} is well formed: {counts}"
+
+
+def _path_from_root(path: str) -> str:
+    """A path from the root of the repository that GitHub checked out, or else from here; absolute outside of it."""
+    workspace = os.environ.get("GITHUB_WORKSPACE")
+    here, absolute = Path.cwd(), Path(os.path.abspath(path))  # noqa: PTH100 - `resolve` would follow links
+    roots = [Path(workspace), here] if workspace else [here]
+    root = next((each for each in roots if absolute.is_relative_to(each)), None)
+    return (absolute.relative_to(root) if root is not None else absolute).as_posix()

@@ -1,0 +1,128 @@
+"""`tripos fmt`: spec files in the one layout."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import shutil
+import sys
+import tempfile
+from argparse import Namespace
+from collections.abc import Sequence
+from pathlib import Path
+
+from tripos.failure import GOOD, USAGE, Failure
+from tripos.ui.terminal import columns, is_colored
+from tripos_compiler.diagnostics import Diagnostic
+from tripos_compiler.diagnostics.text import render_text, summary
+from tripos_compiler.formatting import Unparsable, format_text
+
+WOULD_CHANGE = 1
+"""The exit code of `--check` where a file is not in the layout."""
+STDIN = "-"
+STDIN_SHOWN = "<stdin>"
+
+
+def main(options: Namespace) -> int:
+    """Formats every file; exit code 2 where one has a mistake of syntax, which is left as it is."""
+    if STDIN in options.paths and len(options.paths) > 1:
+        raise Failure("R0202", "`-` stands alone", "format standard input, or files")
+    wrong: list[Diagnostic] = []
+    changes = False
+    for path in _files(options.paths):
+        shown = STDIN_SHOWN if path is None else path.as_posix()
+        content = _read(path)
+        try:
+            formatted = format_text(_decoded(content, shown), shown)
+        except Unparsable as error:
+            wrong += error.diagnostics
+            continue
+        if content != formatted.encode():
+            changes = True
+            _change(path, shown, content.decode(), formatted, options)
+        elif path is None and not (options.check or options.diff):
+            sys.stdout.write(formatted)
+    if wrong:
+        print(render_text(wrong, color=is_colored(sys.stderr), width=columns()), file=sys.stderr)
+        print(summary(wrong), file=sys.stderr)
+        return USAGE
+    return WOULD_CHANGE if options.check and changes else GOOD
+
+
+def _change(path: Path | None, shown: str, before: str, after: str, options: Namespace) -> None:
+    """Does with a change what was asked for: shows it, names it, or makes it."""
+    if options.diff:
+        sys.stdout.write(_difference(before, after, shown))
+    if options.check:
+        print(f"would format {shown}", file=sys.stderr if options.diff else sys.stdout)
+    if options.diff or options.check:
+        return
+    if path is None:
+        sys.stdout.write(after)
+    else:
+        _write(path, after)
+        print(f"formatted {shown}")
+
+
+def _files(paths: Sequence[str]) -> list[Path | None]:
+    """The files to format, each once, those of a folder in the order of their names; None stands for standard input.
+    Raises `Failure` where there is none."""
+    found: dict[Path, Path | None] = {}
+    for path in paths:
+        given = Path(path)
+        if path == STDIN:
+            return [None]
+        if given.is_dir():
+            below = sorted(each for each in given.rglob("*.tripos") if each.is_file())
+            if not below:
+                raise Failure("E0108", f"there is no .tripos file below `{path}`", "name a file, or another folder")
+        elif given.exists():
+            below = [given]
+        else:
+            raise Failure("E0108", f"there is no file at `{path}`", "give .tripos files, or folders that hold some")
+        for each in below:
+            found.setdefault(each.resolve(), each)
+    return list(found.values())
+
+
+def _read(path: Path | None) -> bytes:
+    if path is None:
+        return sys.stdin.buffer.read()
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise Failure("E0108", f"cannot read {path}: {error.strerror}", "check its permissions") from error
+
+
+def _decoded(content: bytes, shown: str) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise Failure("E0108", f"cannot read {shown}: it is not UTF-8 text", "save it as UTF-8") from error
+
+
+def _difference(before: str, after: str, shown: str) -> str:
+    """A unified diff that `patch` takes. Lines end at LF only: a CR belongs to its line."""
+    return "".join(difflib.unified_diff(_lines(before), _lines(after), shown, shown))
+
+
+def _lines(text: str) -> list[str]:
+    *lines, last = text.split("\n")
+    return [f"{line}\n" for line in lines] + ([f"{last}\n\\ No newline at end of file\n"] if last else [])
+
+
+def _write(path: Path, text: str) -> None:
+    """Replaces a file at once, keeping its mode; a link still leads to it. Raises `Failure` where the disk refuses."""
+    target = path.resolve()
+    try:
+        handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(text.encode())
+            shutil.copymode(target, name)
+            Path(name).replace(target)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise Failure("E0108", f"cannot write {path}: {error.strerror}", "check its folder's permissions") from error

@@ -1,0 +1,1 @@
+"""Verbs that bring data into a store, and its upkeep: import, approve, annotate, store."""

@@ -1,0 +1,295 @@
+"""`tripos annotate`: hands a person replies to grade, as a spreadsheet or as a page, and takes their grades back."""
+
+from __future__ import annotations
+
+import secrets
+from argparse import Namespace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import orjson
+
+from tripos.annotation import batch as batches
+from tripos.annotation.assign import Choice, Desk, Hand
+from tripos.annotation.batch import Answers
+from tripos.annotation.carried_scores import carry_on
+from tripos.annotation.grades_file import GradesFile, read_grades
+from tripos.annotation.ingest import Fault, Taken, check
+from tripos.annotation.replies import chosen_role
+from tripos.api.selection import chosen_only, chosen_scenarios, chosen_subset
+from tripos.cli.inputs import open_store
+from tripos.failure import GOOD, SOME_FAILED, Failure
+from tripos.ui.terminal import columns, fold, harmless
+from tripos_compiler.semantics.selection import under
+from tripos_compiler.semantics.subsets import Drawn
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.ledger.given_scores import Kept, keep
+from tripos_warehouse.store.store import Store
+from tripos_warehouse.views.marked_items import known_in_run, marked_items
+from tripos_warehouse.views.runs import find_run, get_selected
+from tripos_warehouse.views.views import connect, connect_run
+
+SHEET = ".xlsx"
+MOST_FAULTS = 40
+
+
+def main(options: Namespace) -> int:
+    """Hands out, or takes back."""
+    _check(options)
+    try:
+        return _take(options) if options.take else _hand(options)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+
+
+def _check(options: Namespace) -> None:
+    """Raises `Failure` R0202 where options of the one are given with the other."""
+    asked = (
+        "run",
+        "role",
+        "name",
+        "output",
+        "page",
+        "port",
+        "sample",
+        "overlap",
+        "limit",
+        "only",
+        "scenario",
+        "subset",
+        "seed",
+        "round",
+    )
+    given = [name for name in (asked if options.take else ("partial", "json")) if getattr(options, name)]
+    if not given:
+        return
+    shown = "RUN" if given[0] == "run" else f"--{given[0]}"
+    if options.take:
+        raise Failure(
+            "R0202", f"`{shown}` says nothing about a file that is taken back", "the file knows it: leave it out"
+        )
+    raise Failure("R0202", f"`{shown}` is for a file that is taken back", "give --take FILE too")
+
+
+# Handing out
+
+
+def _hand(options: Namespace) -> int:
+    path = _output(options)
+    store = open_store(options)
+    connection, run = connect_run(store, options.run)
+    with connection:
+        plan = get_selected(connection, run)
+        plan = under(plan, chosen_only(options, plan))
+        role = chosen_role(plan, options.role, run.compared_role)
+        desk = Desk(store, connection, plan, run, role, options.name, _round(options))
+        choice = _choice(options, desk)
+        if options.page:
+            hand = desk.again(_resumed(desk, path)) if path.exists() else desk.hand(choice, _now)
+        else:
+            hand = desk.hand(choice, _now)
+            _write_sheet(path, hand)
+        of = None if choice.items is None else known_in_run(connection, run.run_id, options.subset, len(choice.items))
+    _say(hand, path, options)
+    if of is not None and not of.whole:
+        print(f"{of.told(options.subset)} are in this run")
+    return _serve(hand, path, options) if options.page else GOOD
+
+
+def _round(options: Namespace) -> int | None:
+    """The round, where it is not the first, which is what grades without one are of."""
+    return options.round if options.round and options.round > 1 else None
+
+
+def _output(options: Namespace) -> Path:
+    if not options.name:
+        raise Failure("R0202", "nobody is named who grades", "give --name NAME; the scores will say human/NAME")
+    if options.port is not None and not options.page:
+        raise Failure("R0202", "`--port` is for a page", "give --page too")
+    later = "" if _round(options) is None else f"-round{options.round}"
+    path = Path(options.output or f"{options.name}{later}{'.jsonl' if options.page else SHEET}")
+    if options.page:
+        if path.suffix == SHEET:
+            raise Failure("R0202", "a page keeps its grades in JSON Lines", "name a file such as anna.jsonl with `-o`")
+        return path
+    if path.suffix.lower() != SHEET:
+        raise Failure("R0202", f"`{path}` is no spreadsheet", f"end the name in {SHEET}, or give --page")
+    if path.exists():
+        raise Failure("W0703", f"`{path}` is there already, perhaps with grades in it", "name another file with `-o`")
+    return path
+
+
+def _choice(options: Namespace, desk: Desk) -> Choice:
+    if options.overlap is not None and options.sample is None:
+        raise Failure(
+            "R0202", "`--overlap` is a share of a sample, and nothing says of how many", "give --sample N too"
+        )
+    return Choice(
+        options.limit,
+        chosen_only(options, desk.plan),
+        chosen_scenarios(options, desk.plan),
+        options.sample,
+        options.overlap,
+        options.seed or 0,
+        options.subset,
+        _items(options.subset, desk),
+    )
+
+
+def _items(name: str | None, desk: Desk) -> Drawn | None:
+    """The items of the run that it has marked as those of a subset. Raises `Failure` R0202 where there are none."""
+    if name is None:
+        return None
+    chosen_subset(name, desk.plan)
+    found = marked_items(desk.connection, desk.run.run_id, name)
+    if not found:
+        hint = f"run them: `tripos run SPEC --subset {name}`"
+        raise Failure("R0202", f"run `{desk.run.run_id}` has no item of the subset `{name}`", hint)
+    return found
+
+
+def _resumed(desk: Desk, path: Path) -> batches.Batch:
+    """The batch of a file that was begun. Raises `Failure` W0703 where it is not of this person, role and run."""
+    batch = batches.get(desk.store, read_grades(path).batch)
+    wanted = desk.run.run_id, desk.role, desk.name, desk.round
+    if (batch.run_id, batch.role, batch.name, batch.round) != wanted:
+        round_ = "" if batch.round is None else f" in round {batch.round}"
+        told = f"`{path}` is of `{batch.name}` as `{batch.role}` on run `{batch.run_id}`{round_}"
+        raise Failure("W0703", told, "name another file with `-o`")
+    return batch
+
+
+def _write_sheet(path: Path, hand: Hand) -> None:
+    from tripos.annotation.sheet import sheet_bytes
+
+    content = sheet_bytes(hand.batch, hand.shown, datetime.fromisoformat(hand.batch.made_at))
+    try:
+        with path.open("xb") as file:
+            file.write(content)
+    except OSError as error:
+        raise Failure("W0703", f"cannot write `{path}`: {error.strerror}", "name another file with `-o`") from error
+
+
+def _say(hand: Hand, path: Path, options: Namespace) -> None:
+    batch = hand.batch
+    scenarios = len({row.scenario for row in batch.rows})
+    marks = sum(len(row.marks) for row in batch.rows)
+    print(
+        f"{_count(len(batch.rows), 'reply', 'replies')} of run {batch.run_id} for {batch.name}:"
+        f" {_count(scenarios, 'scenario')}, {_count(marks, 'grade')}"
+        + ("" if batch.round is None else f", round {batch.round}")
+    )
+    if hand.shared is not None:
+        print(f"{_count(hand.shared, 'reply', 'replies')} of these somebody else was handed too")
+    if hand.graded:
+        print(f"not handed out again: {_count(hand.graded, 'reply', 'replies')} that {batch.name} has graded")
+    if hand.lacking:
+        print(f"{hand.lacking:,} fewer than asked for: there are no more")
+    print(f"batch {batch.batch}, seed {batch.seed}: the store has the order")
+    if not options.page:
+        print(f"written to {path}; when it is filled in: {_back(path, options)}")
+
+
+def _serve(hand: Hand, path: Path, options: Namespace) -> int:
+    from tripos.annotation.web import serve
+
+    grades = GradesFile(path, hand.batch, _now().isoformat(timespec="seconds"))
+    try:
+        done = serve(hand, grades, options.port or 0, secrets.token_urlsafe(24), _now, lambda url: _open_at(url, path))
+    finally:
+        grades.close()
+    print(f"\n{done} of {_count(len(hand.batch.rows), 'reply', 'replies')} graded, kept in {path}")
+    if done < len(hand.batch.rows):
+        print("the same command goes on with it")
+    print(f"take it back: {_back(path, options)}{'' if done == len(hand.batch.rows) else ' --partial'}")
+    return GOOD
+
+
+def _open_at(url: str, path: Path) -> None:
+    print(f"open {url}", flush=True)
+    print(f"every grade is kept in {path} at once; Ctrl-C ends it", flush=True)
+
+
+def _back(path: Path, options: Namespace) -> str:
+    return f"tripos annotate --take {path}" + (f" --store {options.store}" if options.store else "")
+
+
+# Taking back
+
+
+def _take(options: Namespace) -> int:
+    path = Path(options.take)
+    answers = _read(path)
+    store = open_store(options)
+    batch = batches.get(store, answers.batch)
+    taken = check(batch, answers, partial=options.partial)
+    if not taken.faults:
+        kept = _keep(store, batch, taken)
+        _tell(options, batch, taken, kept)
+        return GOOD
+    if options.json:
+        _print_json({"batch": batch.batch, "evaluator": batch.evaluator, **_counts(Kept(), taken.open)}, taken.faults)
+    else:
+        _list(taken.faults)
+    hint = "mend it and take it again" + ("; `--partial` leaves out unfinished replies" if taken.open else "")
+    count = _count(len(taken.faults), "thing")
+    raise Failure("W0705", f"{count} in `{path}` cannot be taken, so nothing was", hint, SOME_FAILED)
+
+
+def _read(path: Path) -> Answers:
+    if path.suffix.lower() == SHEET:
+        from tripos.annotation.sheet import read_sheet
+
+        return read_sheet(path)
+    return read_grades(path)
+
+
+def _keep(store: Store, batch: batches.Batch, taken: Taken) -> Kept:
+    connection = connect(store)
+    with connection:
+        find_run(connection, batch.run_id)  # grades of a run that is not in this store would count nowhere
+    kept = keep(store, taken.scores, _now())
+    carry_on(store, taken.scores)
+    return kept
+
+
+def _tell(options: Namespace, batch: batches.Batch, taken: Taken, kept: Kept) -> None:
+    if options.json:
+        _print_json({"batch": batch.batch, "evaluator": batch.evaluator, **_counts(kept, taken.open)}, ())
+        return
+    print(
+        f"{batch.evaluator}: {_count(kept.new, 'reply', 'replies')} graded, {kept.changed} changed,"
+        f" {kept.same} as before" + (f", {taken.open} not graded yet" if taken.open else "")
+    )
+
+
+def _counts(kept: Kept, still_open: int) -> dict[str, int]:
+    return {"new": kept.new, "changed": kept.changed, "same": kept.same, "open": still_open}
+
+
+def _print_json(said: dict[str, object], faults: tuple[Fault, ...]) -> None:
+    wrong = [{"address": each.address, "reason": each.reason} for each in faults]
+    print(orjson.dumps({**said, "faults": wrong}, option=orjson.OPT_INDENT_2).decode())
+
+
+def _list(faults: tuple[Fault, ...]) -> None:
+    from rich.cells import cell_len, set_cell_size
+
+    room = max(40, columns())
+    shown = faults[:MOST_FAULTS]
+    wide = min(max(cell_len(harmless(each.address)) for each in shown), 24)
+    for each in shown:
+        first, *rest = fold(harmless(" ".join(each.reason.split())), room - wide - 2)
+        print(f"{set_cell_size(harmless(each.address), wide)}  {first}")
+        for line in rest:
+            print(f"{'':<{wide}}  {line}")
+    if len(faults) > MOST_FAULTS:
+        print(f"and {len(faults) - MOST_FAULTS} more")
+
+
+def _count(number: int, one: str, many: str | None = None) -> str:
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,220 @@
+"""`tripos import`: scores that people or other judges gave, and replies that were produced elsewhere."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tripos.cli.inputs import open_store
+from tripos.failure import GOOD, SOME_FAILED, USAGE, Failure
+from tripos.importing.records import Table, read_fixed, read_mapping, read_table
+from tripos.importing.row_errors import Rejection, settle
+from tripos.ui.terminal import columns, harmless
+from tripos_warehouse.errors import StoreError
+
+if TYPE_CHECKING:
+    from tripos.importing.scores import Read
+    from tripos_warehouse.ledger.given_scores import GivenScore
+    from tripos_warehouse.store.store import Store
+
+COUNTS = {
+    "new": "new",
+    "changed": "changed",
+    "same": "in the store already",
+    "repeated": "given again by other rows about the same reply, with the same value: counted once",
+    "blank": "blank",
+}
+"""The counts of an import, in the order in which they are told, with their words."""
+MOST_NAMES = 3
+MOST_CHANGED = 20
+
+
+def main(options: Namespace) -> int:
+    """Does what was asked: `scores`, `samples` or `tree`."""
+    if options.action == "tree":
+        from tripos.cli.stores import trees as import_tree
+
+        return import_tree.main(options)
+    try:
+        return _scores(options) if options.action == "scores" else _samples(options)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+
+
+def _scores(options: Namespace) -> int:
+    from tripos.importing.scores import read_scores
+    from tripos_warehouse.ledger.given_scores import alone
+    from tripos_warehouse.views.runs import get_plan
+    from tripos_warehouse.views.views import connect_run
+
+    table = _table(options, {"evaluator": options.evaluator, "round": options.round})
+    store = open_store(options)
+    connection, run = connect_run(store, options.run)
+    with connection:
+        found = read_scores(table, get_plan(connection, run), run, connection)
+    with nullcontext() if options.dry_run else alone(store):
+        return _bring_in(options, store, run.run_id, table, found)
+
+
+def _bring_in(options: Namespace, store: Store, run_id: str, table: Table, found: Read) -> int:
+    """Writes the scores that are new, where nothing speaks against it, and says what was done."""
+    from tripos.annotation.carried_scores import carry_on
+    from tripos_warehouse.ledger.given_scores import difference, rows_of
+
+    change = difference(store, found.scores)
+    told: dict[str, Any] = {
+        "run_id": run_id,
+        "source": table.source,
+        "rows": len(table.records),
+        "scores": len(found.scores),
+        "replies": len({score.sample["sample_id"] for score in found.scores}),
+        "evaluators": sorted({score.evaluator for score in found.scores}),
+        "blank": found.blank,
+        "repeated": found.repeated,
+        "unused_columns": list(found.unused),
+        "new": len(change.new),
+        "changed": len(change.changed),
+        "same": len(change.same),
+        "changes": [_change(score, was) for score, was in change.changed],
+    }
+    with _Telling(options, told, found.rejected):
+        own = ("evaluator", "round")
+        skip, rows = options.skip_rejected, len(table.records)
+        settle(found.rejected, rows, options.rejected, skip=skip, what="score", options=own)
+        if change.changed and not options.replace:
+            _show_changed(change.changed)
+            many = len(change.changed)
+            raise Failure(
+                "W0505",
+                f"{many:,} of {len(found.scores):,} scores {'is' if many == 1 else 'are'} in the store already, and"
+                f" {'another' if many == 1 else 'others'} than here",
+                "`--replace` replaces what is there; `--round 2` keeps both",
+                SOME_FAILED,
+            )
+        if not options.dry_run and (change.new or change.changed):
+            store.append(rows_of(change, table.source, store.now))
+            carry_on(store, change.fresh)
+            told["imported"] = True
+    if not options.json:
+        by = _listed(told["evaluators"])
+        print(f"{_count(told['scores'], 'score')} of {_count(told['replies'], 'reply')} by {by}")
+        _print_counts(told, "score", options.dry_run)
+    return GOOD
+
+
+def _samples(options: Namespace) -> int:
+    from tripos.cli.specs.check import compile_given
+    from tripos.importing.recording import record, role_flags
+    from tripos.releases.snapshots import thaw_given
+    from tripos.settings.load import chosen_settings
+    from tripos_runtime.datasets.cases import CaseSource
+
+    config = chosen_settings(options).config
+    table = _table(options, {"model": options.model})
+    compilation, folders = compile_given(options, config)
+    plan = compilation.plan
+    if plan is None:
+        return USAGE
+    source = CaseSource(plan, folders, tuple(each.path for each in compilation.sources))
+    thaw_given(source, options.path, compilation.releases)
+    folder = Path(compilation.sources[0].path).parent
+    released = compilation.release_folders
+    command = _run_of(options)
+    made = record(table, plan, source, config, role_flags(options.role), folder, command, released)
+    told = made.told
+    with _Telling(options, told, made.rejected):
+        skip, rows = options.skip_rejected, len(table.records)
+        settle(made.rejected, rows, options.rejected, skip=skip, what="reply", options=("model",))
+        if not options.dry_run:
+            told["imported"] = made.commit()
+    if not options.json:
+        by = _listed(told["models"])
+        print(f"{_count(told['replies'], 'reply')} to {_count(told['items'], 'item')} by {by}")
+        _print_counts(told, "reply", options.dry_run)
+        for name, count in told["unmade"].items():
+            print(f"{_count(count, 'row')} of `{name}` {'is' if count == 1 else 'are'} yet to be made")
+    return GOOD
+
+
+def _run_of(options: Namespace) -> list[str]:
+    """How a run of the spec is typed, into the same store."""
+    folders = [word for folder in options.data for word in ("--data", folder)]
+    return ["tripos", "run", options.path, *folders, *(["--store", options.store] if options.store else [])]
+
+
+def _table(options: Namespace, fixed: Mapping[str, object]) -> Table:
+    own = {name: value for name, value in fixed.items() if value is not None}
+    told = read_mapping(options.mapping, options.column, {**read_fixed(options.set), **own}, options.each)
+    return read_table(options.file, told)
+
+
+class _Telling:
+    """Prints what came of an import as JSON, where that was asked for, also where it was refused."""
+
+    def __init__(self, options: Namespace, told: dict[str, Any], rejected: Sequence[Rejection]) -> None:
+        self.options, self.told, self.rejected = options, told, rejected
+
+    def __enter__(self) -> None:
+        self.told["imported"] = False
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if self.options.json and (kind is None or issubclass(kind, Failure)):
+            rejected = [each.to_json() for each in self.rejected]
+            told = {**self.told, "dry_run": self.options.dry_run, "rejected": rejected}
+            print(json.dumps(told, ensure_ascii=False, indent=2, default=str))
+
+
+def _print_counts(told: Mapping[str, Any], noun: str, dry_run: bool) -> None:
+    for name, words in COUNTS.items():
+        if told.get(name):
+            print(f"{told[name]:>8,} {words}")
+    if told["unused_columns"]:
+        line = f"columns not used: {', '.join(told['unused_columns'])}"
+        print(harmless(line if len(line) <= (most := columns()) else f"{line[: most - 1]}…").replace("\n", " "))
+    if told["imported"]:
+        print(f"imported, for run {told['run_id']}: `tripos report` takes them in")
+    else:
+        print("nothing was written" if dry_run else f"no {noun} is new: nothing was written")
+
+
+def _change(score: GivenScore, was: float | None) -> dict[str, Any]:
+    about = {name: score.sample[name] for name in ("sample_id", "scenario", "item_id", "model")}
+    by = {"metric": score.metric, "evaluator": score.evaluator, "round": score.round}
+    return {**about, **by, "was": was, "value": score.value}
+
+
+def _show_changed(changed: Sequence[tuple[GivenScore, float | None]]) -> None:
+    for score, was in changed[:MOST_CHANGED]:
+        about = f"{score.sample['scenario']} {score.sample['item_id'][:8]}, {score.sample['model']}: {score.metric}"
+        if was == score.value:
+            print(harmless(f"{about} is {score.value:g} as before, with another rationale"), file=sys.stderr)
+        else:
+            said = "nothing" if was is None else f"{was:g}"
+            print(harmless(f"{about} was {said}, is {score.value:g}"), file=sys.stderr)
+    if len(changed) > MOST_CHANGED:
+        print(f"and {len(changed) - MOST_CHANGED:,} more", file=sys.stderr)
+
+
+def _count(number: int, noun: str) -> str:
+    """A count with its noun.
+
+    >>> _count(1, "reply"), _count(1200, "score"), _count(2, "reply")
+    ('1 reply', '1,200 scores', '2 replies')
+    """
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    """Names in a line, the first few.
+
+    >>> _listed(["a", "b", "c", "d", "e"]), _listed([])
+    ('a, b, c and 2 more', 'nobody')
+    """
+    rest = len(names) - MOST_NAMES
+    return ", ".join(names[:MOST_NAMES]) + (f" and {rest} more" if rest > 0 else "") if names else "nobody"

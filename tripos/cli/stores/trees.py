@@ -1,0 +1,110 @@
+"""`tripos import tree`: a tree for a spec, of an outline in a file or of the outlines that a run has drafted."""
+
+from __future__ import annotations
+
+import json
+import sys
+from argparse import Namespace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from tripos.failure import GOOD, Failure
+from tripos.importing.outlines import read_outline
+from tripos.importing.trees import approve, check_suffix, sound, tree_text
+from tripos.ui.terminal import harmless
+from tripos_compiler.lower.approvals import DRAFT
+from tripos_compiler.semantics.trees import Tree
+
+if TYPE_CHECKING:
+    from tripos.importing.outlines import Draft
+
+
+def approve_main(options: Namespace) -> int:
+    """Notes the approval beside the tree."""
+    by = " ".join((options.name or "").split())
+    if not by:
+        raise Failure("R0202", "nobody is named who approves it", "say who read it: `--name YOU`")
+    try:
+        done = approve(Path(options.file), by, datetime.now(UTC).replace(microsecond=0), replace=options.replace)
+    except OSError as error:
+        raise Failure("W0836", f"cannot write beside `{options.file}`: {error.strerror}", "check the folder") from error
+    told = {
+        "tree": done.path.as_posix(),
+        "sha256": done.sha256,
+        "approved_by": done.by,
+        "approved_at": done.at.isoformat(),
+        "leaves": len(done.tree.leaves()),
+        "levels": done.tree.depth,
+    }
+    if options.json:
+        print(json.dumps(told, ensure_ascii=False, indent=2))
+    else:
+        print(harmless(f"{told['tree']}: {told['leaves']:,} leaves, {told['levels']} levels, approved by {by}"))
+        print(f"its digest is {done.sha256[:12]}; once the file is changed it must be approved again")
+    return GOOD
+
+
+def main(options: Namespace) -> int:
+    """Writes the tree, or prints it."""
+    if (options.file is None) == (options.run is None):
+        hint = "`tripos import tree outline.txt`, or `tripos import tree --run RUN --step NAME`"
+        raise Failure("R0202", "an outline comes from a file, or from the step of a run", hint)
+    if options.run is not None:
+        drafted = _drafted(options)
+        return _write(_below(drafted.tree, options.top), options, said=drafted.said, draft=True)
+    for name in ("step", "only"):
+        if getattr(options, name):
+            raise Failure("R0202", f"`--{name}` is said of a run, and none is named", "add `--run RUN`")
+    shown = "standard input" if options.file == "-" else options.file
+    tree = sound(read_outline(_text(options.file)), shown, "W0835")
+    return _write(_below(tree, options.top), options)
+
+
+def _text(path: str) -> str:
+    try:
+        return Path(path).read_text("utf-8") if path != "-" else sys.stdin.read()
+    except OSError as error:
+        raise Failure("W0835", f"cannot read `{path}`: {error.strerror}", "check the path") from error
+    except UnicodeDecodeError as error:
+        raise Failure("W0835", f"`{path}` is not text in UTF-8", "save it as a text file in UTF-8") from error
+
+
+def _drafted(options: Namespace) -> Draft:
+    from tripos.cli.inputs import open_store
+    from tripos.importing.outlines import read_draft
+    from tripos_warehouse.errors import StoreError
+
+    if not options.step:
+        raise Failure("R0202", "which step of the run wrote the outlines?", "add `--step NAME`, such as `reviewed`")
+    try:
+        return read_draft(open_store(options), options.run or None, options.step, options.only)
+    except StoreError as error:
+        raise Failure(error.code, error.message, error.hint) from error
+
+
+def _below(tree: Tree, top: str | None) -> Tree:
+    return tree if top is None else Tree({top: dict(tree.branches)})
+
+
+def _write(tree: Tree, options: Namespace, said: str = "", *, draft: bool = False) -> int:
+    """Writes a tree to where it is wanted. A draft is called one, whatever name it was given."""
+    leaves = f"{len(tree.leaves()):,} leaves, {tree.depth} levels"
+    if options.output is None:
+        print(harmless(tree_text(tree, ".yaml", said)), end="")
+        return GOOD
+    path = Path(options.output)
+    suffix = check_suffix(path)
+    if draft and not path.stem.endswith(DRAFT):
+        path = path.with_name(f"{path.stem}{DRAFT}{path.suffix}")
+    if path.exists() and not options.replace:
+        raise Failure("W0837", f"`{path}` is there already", "give another name, or `--replace` it")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(tree_text(tree, suffix, said), "utf-8")
+    except OSError as error:
+        raise Failure("W0836", f"cannot write `{path}`: {error.strerror}", "check the folder") from error
+    print(harmless(f"{path}: {leaves}"))
+    if draft:
+        print(harmless(f"a draft: read it, mend it, then `tripos approve {path} --name YOU`"))
+    return GOOD

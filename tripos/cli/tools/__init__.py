@@ -1,0 +1,1 @@
+"""Verbs about Tripos itself: doctor, explain, lsp."""

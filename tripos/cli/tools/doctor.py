@@ -1,0 +1,88 @@
+"""`tripos doctor`: whether everything that a run needs is in order, and what to do where it is not."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from tripos.doctor.checks import Check, Status, lines_of, verdict
+from tripos.failure import GOOD, SOME_FAILED, Failure
+from tripos.settings.api_keys import key_values, without_keys
+from tripos.settings.config import Config
+from tripos.settings.load import Chosen, load_env, load_settings, with_options
+from tripos.ui.terminal import is_colored
+
+COLOURS: dict[Status, str] = {"ok": "32", "warning": "33", "problem": "31"}
+
+
+def main(options: Namespace) -> int:
+    """Prints a table of checks, or the checks as JSON. Exit code 1 where there is a problem."""
+    roles = _roles(options)
+    checks, secrets = _checks(options, roles)
+    # Whatever an endpoint or a file said may hold a key; nothing is printed before it has been through here.
+    checks = [
+        replace(each, told=without_keys(each.told, secrets), mend=without_keys(each.mend, secrets)) for each in checks
+    ]
+    failed = any(check.status == "problem" for check in checks)
+    if options.json:
+        status = "problem" if failed else "warning" if any(each.status == "warning" for each in checks) else "ok"
+        table = {"status": status, "checks": [asdict(check) for check in checks]}
+        print(json.dumps(table, indent=2, ensure_ascii=False))
+    else:
+        _show(checks)
+    return SOME_FAILED if failed else GOOD
+
+
+def _checks(options: Namespace, roles: dict[str, list[str]]) -> tuple[list[Check], tuple[str, ...]]:
+    from tripos.doctor.machine import failed_check, machine_checks, project_checks, store_checks
+    from tripos.doctor.models import model_checks, role_table
+
+    folder = Path.cwd()
+    checks = list(machine_checks())
+    readable = True
+    try:
+        load_env(folder)
+        chosen = load_settings(folder, profile=options.profile, environ=os.environ)
+        checks += project_checks(chosen, folder, os.environ)
+    except Failure as failure:
+        chosen = Chosen(Config(), secrets=key_values(os.environ))
+        checks.append(failed_check(failure))
+        readable = False
+    config = with_options(chosen.config, options)
+    table = role_table(config, _names(options.model), roles)
+    if readable or table:  # settings that cannot be read may name models
+        checks += model_checks(table, config, os.environ, ask=options.ask)
+    checks += store_checks(Path(config.store).expanduser(), folder)
+    return checks, chosen.secrets
+
+
+def _show(checks: Sequence[Check]) -> None:
+    colored = is_colored(sys.stdout)
+    for status, line in lines_of(checks):
+        print(_colored(status, line) if colored else line)
+    print(verdict(checks))
+
+
+def _colored(status: Status | None, line: str) -> str:
+    if status is not None:
+        return line.replace(status, f"\x1b[{COLOURS[status]}m{status}\x1b[0m", 1)
+    return line if line.startswith(" ") else f"\x1b[1m{line}\x1b[0m"
+
+
+def _roles(options: Namespace) -> dict[str, list[str]]:
+    roles: dict[str, list[str]] = {}
+    for text in options.role:
+        name, equals, models = text.partition("=")
+        if not equals or not _names([models]):
+            raise Failure("R0202", f"`--role {text}` names no model", "write --role NAME=PROVIDER/MODEL")
+        roles[name] = [*roles.get(name, []), *_names([models])]
+    return roles
+
+
+def _names(values: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(name.strip() for value in values for name in value.split(",") if name.strip()))

@@ -1,0 +1,1 @@
+"""Checks of the machine, the settings, the models and the store."""

@@ -1,0 +1,174 @@
+"""Finds the releases that a spec extends: beside it, in the folders of releases that a command was given, or where the
+spec says that one lies."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from tripos.failure import Failure
+from tripos.releases.file_names import MANIFEST, RELEASES
+from tripos.releases.locations import ZIP, find_release, is_release
+from tripos_compiler.releases import Asked, FoundRelease, ReleaseError
+from tripos_compiler.semantics.versions import order
+
+MOST_SHOWN = 5
+"""So many versions, or folders, are named in an error."""
+
+
+@dataclass(frozen=True)
+class ReleaseFolders:
+    """Looks for a release in `releases/` beside the spec that names it and beside each folder above, then in `folders`:
+    folders of releases, or releases themselves. Where the spec says the place, nothing else is taken, but for
+    a release of the very digest. Only with `fetch` is anything read from the network."""
+
+    folders: tuple[Path, ...] = ()
+    fetch: bool = True
+
+    def find(self, asked: Asked, near: str) -> FoundRelease:
+        """The release that a spec at path `near` asks for: the one of that digest, or else the highest version.
+
+        Raises `ReleaseError`: E0912 where none is found, E0913 where it has another digest, E0914 where it is damaged.
+        """
+        candidates = list(self._candidates(asked, near)) if asked.place is None or asked.sha256 is not None else []
+        fitting = [each for each in candidates if asked.fits(each.version)]
+        if asked.sha256 is not None:
+            same = next((each for each in fitting if each.digest == asked.sha256), None)
+            if same is not None:  # it is that one wherever it lies: in a release that holds it, and need not be fetched
+                return _found(same, asked)
+        if asked.place is not None:
+            return self._placed(asked, near)
+        if not fitting:
+            raise self._nothing(asked, near, candidates)
+        highest = max(fitting, key=lambda each: order(each.version))
+        if asked.sha256 is not None:
+            raise _another(asked, highest)
+        others = [each for each in fitting if each.version == highest.version and each.digest != highest.digest]
+        if others:
+            message = f"two releases are called {highest.version}: `{highest.folder}` and `{others[0].folder}`"
+            raise ReleaseError("E0913", message, f'say which is meant: sha256 "{highest.digest}"')
+        return _found(highest, asked)
+
+    def _placed(self, asked: Asked, near: str) -> FoundRelease:
+        assert asked.place is not None
+        there = asked.place if "://" in asked.place else _join(Path(near).parent, asked.place)
+        if "://" in there and not self.fetch:
+            raise ReleaseError("E0912", f"`{there}` is not fetched here", "see what it comes to: tripos check")
+        try:
+            folder = find_release(there)
+        except Failure as failure:
+            raise ReleaseError("E0912", failure.message, failure.hint or "") from failure
+        candidate = None if folder is None else _candidate(folder)
+        if candidate is None:
+            raise ReleaseError("E0912", f"there is no release at `{there}`", "give its folder, its zip, or its URL")
+        if candidate.name != asked.name or not asked.fits(candidate.version):
+            message = f"`{there}` is {candidate.name} {candidate.version}, not `{asked.text}`"
+            raise ReleaseError("E0913", message, f'write "{candidate.name}@{candidate.version}", or name another place')
+        if asked.sha256 not in (None, candidate.digest):
+            raise _another(asked, candidate)
+        return _found(candidate, asked)
+
+    def _candidates(self, asked: Asked, near: str) -> Iterator[_Candidate]:
+        """Every release of that benchmark, in the order of the places."""
+        for place in self._places(near):
+            found = [place] if is_release(place) or _is_zip(place) else sorted(_named(place, asked.name))
+            for path in found:
+                candidate = _candidate(find_release(str(path)) or path)
+                if candidate is not None and candidate.name == asked.name:
+                    yield candidate
+
+    def _places(self, near: str) -> Iterator[Path]:
+        beside = Path(near).parent
+        above = [beside, *beside.parents]
+        if not beside.is_absolute():
+            above += Path.cwd().parents
+        yield from (each / RELEASES for each in above)
+        yield from self.folders
+
+    def _nothing(self, asked: Asked, near: str, candidates: list[_Candidate]) -> ReleaseError:
+        if candidates:
+            versions = sorted({each.version for each in candidates}, key=order, reverse=True)
+            more = f" and {len(versions) - MOST_SHOWN} more" if len(versions) > MOST_SHOWN else ""
+            message = f"no version of `{asked.name}` fits `{asked.text}`"
+            return ReleaseError("E0912", message, f"there is {', '.join(versions[:MOST_SHOWN])}{more}")
+        there = [f"`{place}`" for place in self._places(near) if place.exists()]
+        looked = f"looked in {', '.join(there[:MOST_SHOWN])}" if there else f"no folder `{RELEASES}` is beside the spec"
+        help_ = f"{looked}; give the folder that holds it with --releases DIR"
+        return ReleaseError("E0912", f"there is no release `{asked.text}`", help_)
+
+
+@dataclass(frozen=True)
+class _Candidate:
+    folder: Path
+    name: str
+    version: str
+    digest: str
+    main: str
+    languages: tuple[str, ...]
+
+
+def _candidate(folder: Path) -> _Candidate | None:
+    """What a folder says that it is; None where it is no release that can be read."""
+    from tripos.releases.opening import open_release
+
+    try:
+        release = open_release(folder)
+    except Failure:
+        return None
+    manifest = release.manifest
+    return _Candidate(folder, manifest.benchmark, manifest.version, release.digest, manifest.main, manifest.languages)
+
+
+@cache
+def _data_of(folder: Path, digest: str) -> frozenset[tuple[str, str]]:
+    """The data files of a release, whose files are held against its manifest: once, since a release never changes."""
+    from tripos.releases.opening import open_release
+
+    plan = open_release(folder).plan()
+    files = {(file.path, file.sha256) for dataset in plan.datasets for file in dataset.files}
+    for tree in plan.trees:
+        files |= {(file.path, file.sha256) for file in tree.files} or {(tree.path, tree.sha256)}
+    return frozenset(files)
+
+
+def _found(candidate: _Candidate, asked: Asked) -> FoundRelease:
+    folder = candidate.folder
+    try:
+        data = _data_of(folder.resolve(), candidate.digest)
+    except Failure as failure:
+        raise ReleaseError("E0914", f"`{asked.text}`: {failure.message}", failure.hint or "") from failure
+    main = (folder / candidate.main).as_posix()
+    return FoundRelease(
+        candidate.name, candidate.version, candidate.digest, folder.as_posix(), main, candidate.languages, data
+    )
+
+
+def _another(asked: Asked, found: _Candidate) -> ReleaseError:
+    message = f"`{found.folder}` has another digest: {found.digest}, and the spec says {asked.sha256}"
+    help_ = "get the release that is meant; or, where the new one is, write its digest here"
+    return ReleaseError("E0913", message, help_)
+
+
+def _named(place: Path, name: str) -> Iterator[Path]:
+    """The folders and zips in a folder that are called like releases of a benchmark; of one that is there as both, the
+    folder."""
+    label = re.compile(rf"{re.escape(name)}-\d+\.\d+\.\d+([-+][\w.]+)?(\.zip)?")
+    try:
+        there = [path for path in place.iterdir() if label.fullmatch(path.name)]
+    except OSError:
+        return
+    folders = {path.name for path in there if (path / MANIFEST).is_file()}
+    yield from (path for path in there if path.name in folders)
+    yield from (path for path in there if path.suffix == ZIP and path.stem not in folders)
+
+
+def _is_zip(path: Path) -> bool:
+    return path.suffix == ZIP and path.is_file()
+
+
+def _join(folder: Path, place: str) -> str:
+    return Path(os.path.normpath(folder / place)).as_posix()

@@ -1,0 +1,219 @@
+"""Where a release lies: in a folder, a zip, at a URL or on the Hub; to every command it is a folder."""
+
+from __future__ import annotations
+
+import contextlib
+import zipfile
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from tripos.failure import SOME_FAILED, Failure
+from tripos.releases.file_names import FORMAT, HUB, MANIFEST, UNLISTED
+
+ALWAYS_FINE = 256 * 2**20
+"""Bytes that a zip may hold however small it is."""
+MOST_GROWTH = 100
+"""What is larger may be at most so many times the size of the zip: text seldom shrinks to a tenth."""
+
+
+def unpack(path: Path, folder: Path) -> Path:
+    """Puts what lies in a zip into a folder, and gives the folder of the release there: that, or the one in it.
+
+    Raises `zipfile.BadZipFile` for a zip that is none or not to be trusted, and `OSError`.
+    """
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        _check_names(names)
+        size = sum(each.file_size for each in archive.infolist())
+        if size > max(ALWAYS_FINE, MOST_GROWTH * path.stat().st_size):
+            raise zipfile.BadZipFile(f"it would be {size:,} bytes, far more than a release of its size")
+        archive.extractall(folder)
+    tops = {PurePosixPath(name).parts[0] for name in names}
+    return folder / tops.pop() if len(tops) == 1 else folder
+
+
+def _check_names(names: list[str]) -> None:
+    for name in names:
+        parts = PurePosixPath(name).parts
+        if not parts or "\\" in name or ".." in parts or parts[0] == "/" or "/".join(parts) != name.rstrip("/"):
+            raise zipfile.BadZipFile(f"`{name}` is no path in it")
+    for name, times in Counter(name.casefold() for name in names).items():
+        if times > 1:
+            raise zipfile.BadZipFile(f"it has two files of the name `{name}`")
+
+
+ZIP = ".zip"
+_LONG_AGO = (1980, 1, 1, 0, 0, 0)
+"""The date of everything in a zip: the earliest that one can have, so that no clock is in its bytes."""
+_HINT = "give a folder, a zip, or a URL such as s3://bucket/releases/NAME-1.0.0"
+
+
+def is_release(path: Path) -> bool:
+    """Whether a path is the folder of a release."""
+    try:
+        return FORMAT.partition("/")[0].encode() in (path / MANIFEST).read_bytes()
+    except OSError:
+        return False
+
+
+@cache
+def find_release(given: str) -> Path | None:
+    """The folder of what a command was given, if it is a release. What lies in a zip or at a URL is put into a folder
+    that goes with the process.
+
+    Raises `Failure` W0851 for a zip or a URL that cannot be read, and for the Hub as `push_to_hub` does.
+    """
+    if given.startswith(HUB):
+        from tripos.releases.hub import fetch_from_hub, place_of
+
+        folder = temporary(PurePosixPath(place_of(given).name).name)
+        fetch_from_hub(given, folder)
+        return folder
+    if "://" in given:
+        return _fetched(given)
+    path = Path(given)
+    if path.suffix == ZIP and path.is_file():
+        return _unpacked(path)
+    return path if is_release(path) else None
+
+
+def pack(folder: Path) -> Path:
+    """Writes a release as a zip beside its folder: the same release, the same bytes. Raises `OSError`."""
+    import zipfile
+
+    target = folder.with_name(folder.name + ZIP)
+    new = target.with_name(f".{target.name}.new")
+    with zipfile.ZipFile(new, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
+        for name, path in _files(folder):
+            entry = zipfile.ZipInfo(f"{folder.name}/{name}", _LONG_AGO)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            entry.external_attr = 0o100644 << 16
+            archive.writestr(entry, path.read_bytes())
+    new.replace(target)
+    return target
+
+
+def push(folder: Path, url: str) -> str:
+    """Copies a release to `URL/NAME-VERSION`, the manifest last, so that it is there whole or not at all; where it is.
+    On the Hub, `hf://OWNER/NAME`, it becomes the head of a data set.
+
+    Raises `Failure` W0850 where a file of another content is there, or the store refuses.
+    """
+    if url.startswith(HUB):
+        from tripos.releases.hub import push_to_hub
+
+        return push_to_hub(folder, url)
+    import obstore
+    from obstore.exceptions import AlreadyExistsError, BaseError
+
+    place = f"{url.rstrip('/')}/{folder.name}"
+    listed = sorted(_files(folder), key=lambda each: (each[0] in UNLISTED, each[0] == MANIFEST, each[0]))
+    try:
+        store = _store(place, make=True)
+        for name, path in listed:
+            content = path.read_bytes()
+            try:
+                obstore.put(store, name, content, mode="create")
+            except AlreadyExistsError as error:
+                if bytes(obstore.get(store, name).bytes()) != content:
+                    message = f"`{place}/{name}` is there already, with other content"
+                    raise Failure("W0850", message, "a release is never changed: push it elsewhere") from error
+    except (BaseError, ValueError, OSError) as error:
+        raise Failure("W0850", f"cannot write to `{place}`: {_first(error)}", _HINT, SOME_FAILED) from error
+    return place
+
+
+def _fetched(url: str) -> Path:
+    import obstore
+    from obstore.exceptions import BaseError
+    from pydantic import ValidationError
+
+    from tripos.releases.manifest import Manifest
+
+    if url.endswith(ZIP):
+        return _unpacked(_one_file(url))
+    try:
+        store = _store(url.rstrip("/"))
+        raw = bytes(obstore.get(store, MANIFEST).bytes())
+    except (BaseError, ValueError, OSError) as error:
+        raise Failure("W0851", f"there is no release at `{url}`: {_first(error)}", _HINT) from error
+    folder = temporary(PurePosixPath(url.rstrip("/")).name)
+    try:
+        names = [file.path for file in Manifest.model_validate_json(raw).files]
+    except ValidationError:
+        names = []
+    # A web server lists nothing: what was added to a release there is not seen, nor read.
+    with contextlib.suppress(BaseError, NotImplementedError):
+        names += [each["path"] for batch in obstore.list(store) for each in batch]
+    for name in dict.fromkeys((*names, *UNLISTED)):
+        target = folder / name
+        if not target.resolve().is_relative_to(folder.resolve()):
+            raise Failure("W0851", f"`{url}` names a file outside of it: `{name}`", _HINT, SOME_FAILED)
+        try:
+            content = bytes(obstore.get(store, name).bytes())
+        except FileNotFoundError:
+            continue  # verifying says so
+        except (BaseError, OSError) as error:
+            raise Failure("W0851", f"cannot read `{url}/{name}`: {_first(error)}", _HINT, SOME_FAILED) from error
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
+    return folder
+
+
+def _one_file(url: str) -> Path:
+    """A file at a URL, put where it goes with the process."""
+    import obstore
+    from obstore.exceptions import BaseError
+
+    around, _, name = url.rpartition("/")
+    try:
+        content = bytes(obstore.get(_store(around), name).bytes())
+    except (BaseError, ValueError, OSError) as error:
+        raise Failure("W0851", f"there is no release at `{url}`: {_first(error)}", _HINT) from error
+    path = temporary("zip") / name
+    path.write_bytes(content)
+    return path
+
+
+def _unpacked(path: Path) -> Path:
+    """What lies in a zip: the release itself, or one folder with it."""
+    import zipfile
+    import zlib
+
+    try:
+        return unpack(path, temporary(path.stem))
+    except (zipfile.BadZipFile, zlib.error, OSError, NotImplementedError, RuntimeError) as error:
+        hint = "get it again from where it was published"
+        raise Failure("W0851", f"cannot read the zip `{path}`: {error}", hint, SOME_FAILED) from error
+
+
+def temporary(name: str) -> Path:
+    """A folder of that name that goes with the process."""
+    import atexit
+    import shutil
+    import tempfile
+
+    around = Path(tempfile.mkdtemp(prefix="tripos-"))
+    atexit.register(shutil.rmtree, around, ignore_errors=True)
+    (around / (name or "release")).mkdir()
+    return around / (name or "release")
+
+
+def _files(folder: Path) -> Iterator[tuple[str, Path]]:
+    named = ((path.relative_to(folder).as_posix(), path) for path in folder.rglob("*") if path.is_file())
+    yield from sorted(named)
+
+
+def _store(url: str, make: bool = False) -> Any:
+    from obstore.store import LocalStore, from_url
+
+    if url.startswith("file://"):
+        return LocalStore(url.removeprefix("file://"), mkdir=make)
+    return from_url(url, client_options={"allow_http": True} if url.startswith("http://") else None)
+
+
+def _first(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)

@@ -1,0 +1,1 @@
+"""The making of a release: its contents, its descriptions, its version."""

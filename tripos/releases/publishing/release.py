@@ -1,0 +1,318 @@
+"""Makes a release: a folder that is written whole or not at all, and never changed after."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from tripos.failure import SOME_FAILED, Failure
+from tripos.releases.extended import ReleaseFolders
+from tripos.releases.file_names import CHECKSUM, MANIFEST, SIGNATURES, SPEC
+from tripos.releases.items import (
+    canary_of,
+    frozen_items,
+    held_back_in,
+    withheld_of,
+    write_drawn,
+    write_items,
+    write_public,
+)
+from tripos.releases.manifest import (
+    Manifest,
+    Parent,
+    ReleasedFile,
+    ReleasedItems,
+    checksum_line,
+    digest_of,
+    file_digest,
+    spec_digest,
+)
+from tripos.releases.opening import open_release, recompiled_digest
+from tripos.releases.publishing.contents import WITHHELD, Contents, check_pinned, contents_of, hold, own_sources
+from tripos.releases.publishing.descriptions import CARD, CROISSANT, card_of, croissant_of, need, what_it_measures
+from tripos.releases.publishing.lineage import check_what_scores
+from tripos.releases.publishing.private_items import check_leaks, held_files, held_sets, put_aside
+from tripos.releases.publishing.signing import sign
+from tripos.releases.release_toml import About, check_license, read_about
+from tripos.releases.reward_models import Artefact, artefacts_of, lent_artefacts, with_lent
+from tripos.releases.snapshots import freeze, gather, take_frozen, thaw_extended
+from tripos.version import __version__
+from tripos_compiler.compile import Compilation
+from tripos_compiler.data import DataError
+from tripos_compiler.plan import Plan
+from tripos_runtime.datasets.cases import CaseSource
+from tripos_runtime.datasets.data_folders import SHIPPED, DataFolders
+
+PLAN, LICENSE, CHANGELOG = "plan.json", "LICENSE", "CHANGELOG.md"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is released: a compiled spec, where its data lie, and the release that it follows, with what changed since
+    in words. `day` is the date that it bears, if any."""
+
+    compilation: Compilation
+    plan: Plan
+    folders: DataFolders
+    parent: Parent | None = None
+    before: Manifest | None = None
+    """The manifest of that release."""
+    changes: tuple[str, ...] = ()
+    former: str = ""
+    """The change log of the release before."""
+    day: date | None = None
+    store: Path | None = None
+    """Where the items are that models wrote."""
+    artefacts: Mapping[str, str] = field(default_factory=dict)
+    """The folders or digests of models that scorers name, by role, besides those of `release.toml`."""
+    sign_key: Path | None = None
+    """The secret key that it is signed with, if any."""
+
+
+@dataclass(frozen=True)
+class Made:
+    """A release that was written, or was there already with the same content."""
+
+    path: Path
+    digest: str
+    manifest: Manifest
+    was_there: bool
+    private: Path | None = None
+    """The folder with the text of items that models wrote and that are withheld, beside the release."""
+
+
+def make_release(wanted: Wanted, to: Path) -> Made:
+    """Writes `to/NAME-VERSION`.
+
+    Raises `Failure`: E0901 for a version that says less than what changed, W0850 where something else is there, W0852
+    for a licence, W0853 for data that cannot be released, W0854 for items that nobody has made yet, W0857 where
+    libraries lack, W0858 where the release would not compile to its own plan, W0878 where releases name two models for
+    one role, W0881 and W0882 for a model that a scorer names.
+    """
+    need()
+    check_pinned(wanted.compilation)
+    benchmark = wanted.plan.benchmark
+    beside = Path(wanted.compilation.sources[0].path).parent
+    about = read_about(beside)
+    artefacts = artefacts_of(wanted.plan, about, wanted.artefacts, beside)
+    license_ = check_license(benchmark.license, f"`{benchmark.name}`")
+    source = CaseSource(wanted.plan, wanted.folders, tuple(each.path for each in wanted.compilation.sources))
+    thaw_extended(source, wanted.compilation.releases)
+    folders = wanted.compilation.release_folders
+    times = gather(wanted.plan, source, wanted.store or Path("results"), folders)
+    held = held_files(wanted.plan, source, held_back_in(wanted.compilation.releases))
+    contents = contents_of(wanted.compilation, wanted.plan, wanted.folders, about, held)
+    for each in contents.external:
+        if each.license is not None:
+            check_license(each.license, f"`{each.path}`")
+    try:
+        to.mkdir(parents=True, exist_ok=True)
+        building = Path(tempfile.mkdtemp(prefix=".release-", dir=to))
+        private = Path(tempfile.mkdtemp(prefix=".withheld-", dir=to))
+    except OSError as error:
+        raise _unwritable(to, error) from error
+    try:
+        manifest = _write(wanted, source, building, contents, about, license_, artefacts, times, private)
+        check_what_scores(manifest, wanted.plan, to, wanted.before)
+        check_leaks(building, source, wanted.compilation.releases)
+        written = manifest.to_bytes()
+        (building / MANIFEST).write_bytes(written)
+        (building / CHECKSUM).write_bytes(checksum_line(written))
+        _check(building, wanted, contents)
+        if wanted.sign_key is not None:
+            sign(building, wanted.sign_key, f"{manifest.name} {digest_of(written)}", os.environ)
+        made = _put(building, to / manifest.name, manifest)
+        return made if not any(private.iterdir()) else replace(made, private=put_aside(private, made.path))
+    except OSError as error:
+        raise _unwritable(to, error) from error
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+        shutil.rmtree(private, ignore_errors=True)
+
+
+def _write(
+    wanted: Wanted,
+    source: CaseSource,
+    folder: Path,
+    contents: Contents,
+    about: About,
+    license_: str,
+    artefacts: Sequence[Artefact],
+    times: Mapping[str, Mapping[str, datetime]],
+    private: Path,
+) -> Manifest:
+    plan = wanted.plan
+    rows: dict[str, int] = {}
+    for copied in contents.copied:
+        target = folder / copied.path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(copied.location, target)
+        if copied.rows is not None:
+            rows[copied.path] = copied.rows
+    extends = hold(wanted.compilation.releases, about, folder)
+    artefacts = with_lent(artefacts, lent_artefacts(plan, wanted.compilation.releases), extends)
+    for name, path in ((name, path) for artefact in artefacts for name, path in artefact.files.items()):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, folder / name)
+    (folder / PLAN).write_text(plan.to_json(), "utf-8")
+    canary = canary_of(plan.benchmark.name)
+    frozen = freeze(source, folder, times, canary, withheld_of(source), private)
+    rows |= frozen.rows
+    held_back = held_back_in(wanted.compilation.releases)
+    held = withheld_of(source) | held_back
+    if any(each.source == WITHHELD for each in contents.external):
+        rows |= write_public(source, folder, held_sets(source, held_back), held, canary)
+    if held and plan.subsets:
+        write_drawn(source, folder)
+    lent = take_frozen(plan, wanted.compilation.releases, folder)
+    rows |= lent.rows
+    external = (*contents.external, *frozen.withheld, *lent.withheld)
+    items = _items(wanted, source, contents, folder, canary)
+    rows |= {each.path: pq.read_metadata(folder / each.path).num_rows for each in items if each.path is not None}
+    (folder / LICENSE).write_bytes(_license_text(wanted, about, license_))
+    (folder / CHANGELOG).write_text(_change_log(wanted, about), "utf-8")
+    named = tuple(artefact.said for artefact in artefacts)
+    (folder / CARD).write_text(card_of(plan, license_, items, external, about, named), "utf-8")
+    measured = what_it_measures(plan, about)
+    described = croissant_of(plan, license_, items, _files(folder, rows), folder, wanted.day, measured, about.limits)
+    (folder / CROISSANT).write_bytes(described)
+    files = _files(folder, rows)
+    return Manifest(
+        benchmark=plan.benchmark.name,
+        version=plan.benchmark.version,
+        title=plan.benchmark.title,
+        license=license_,
+        languages=plan.benchmark.languages,
+        cites=plan.benchmark.cites,
+        tool=f"tripos {__version__}",
+        main=contents.main,
+        plan=plan.digest,
+        spec=spec_digest(files),
+        parent=wanted.parent,
+        extends=extends,
+        canary=canary,
+        items=tuple(items),
+        external=external,
+        artefacts=named,
+        files=files,
+    )
+
+
+def _items(wanted: Wanted, source: CaseSource, contents: Contents, folder: Path, canary: str) -> list[ReleasedItems]:
+    """Writes the items of every scenario whose data may be copied."""
+    plan = wanted.plan
+    outer = {each.sha256 for each in contents.external}
+    # Of a file with items that are withheld, only a data set that knows which ones they are may publish the others.
+    held_back = held_back_in(wanted.compilation.releases)
+    known = held_sets(source, held_back) if any(each.source == WITHHELD for each in contents.external) else set()
+    kept_back = {each.name for each in plan.datasets if outer & {file.sha256 for file in each.files}} - known
+    over = {each.name: each.rows.dataset if each.rows is not None else None for each in plan.scenarios}
+    made = []
+    try:
+        for frozen in frozen_items(source, canary, held_back):
+            path = None if over[frozen.scenario] in kept_back else write_items(frozen, folder)
+            made.append(
+                ReleasedItems(
+                    scenario=frozen.scenario,
+                    rows=frozen.rows,
+                    digest=frozen.digest,
+                    path=path,
+                    withheld=frozen.withheld,
+                )
+            )
+    except DataError as error:
+        raise Failure("W0854", f"cannot freeze the items: {error.message}", error.help) from error
+    return made
+
+
+def _files(folder: Path, rows: dict[str, int]) -> tuple[ReleasedFile, ...]:
+    found = sorted(path for path in folder.rglob("*") if path.is_file())
+    named = [(path.relative_to(folder).as_posix(), path) for path in found]
+    return tuple(
+        ReleasedFile(path=name, sha256=file_digest(path), bytes=path.stat().st_size, rows=rows.get(name))
+        for name, path in sorted(named)
+    )
+
+
+def _license_text(wanted: Wanted, about: About, license_: str) -> bytes:
+    """The licence's text where the spec has it, and else its SPDX expression."""
+    beside = Path(wanted.compilation.sources[0].path).parent
+    named = beside / (about.license_file or LICENSE)
+    if named.is_file():
+        return named.read_bytes()
+    if about.license_file is not None:
+        raise Failure("W0852", f"there is no licence file `{named}`", "mend `license_file` in release.toml")
+    title = wanted.plan.benchmark.title
+    return f"SPDX-License-Identifier: {license_}\n\n{title} is under the licence that this names.\n".encode()
+
+
+def _change_log(wanted: Wanted, about: About) -> str:
+    """The changes of this version, on top of those of the versions before."""
+    told = [*about.changes, *wanted.changes] or (
+        ["first release"] if wanted.parent is None else ["no change was found"]
+    )
+    day = f" ({wanted.day.isoformat()})" if wanted.day is not None else ""
+    head = f"## {wanted.plan.benchmark.version}{day}\n\n" + "".join(f"- {each}\n" for each in told)
+    _, _, former = wanted.former.partition("\n\n")
+    return f"# Changes\n\n{head}" + (f"\n{former}" if former else "")
+
+
+def _check(folder: Path, wanted: Wanted, contents: Contents) -> None:
+    """Sees that what was written compiles to the plan that it says."""
+    outer = list(_outer(wanted))
+    releases = ReleaseFolders(tuple(Path(each.folder) for each in wanted.compilation.releases))
+    if any(each.source == WITHHELD for each in contents.external):
+        beside = [Path(path).resolve().parent for path in own_sources(wanted.compilation)]
+        outer += [*beside, *(each / SHIPPED for each in beside)]
+    found = recompiled_digest(open_release(folder), outer, releases)
+    if found != wanted.plan.digest:
+        message = "the release would not compile to its own plan"
+        raise Failure("W0858", message, "see that every data file lies in the spec's folder or in one data folder")
+
+
+def _outer(wanted: Wanted) -> Sequence[Path]:
+    main = Path(wanted.compilation.sources[0].path).resolve().parent
+    return [each.resolve() for each in wanted.folders.folders if not each.resolve().is_relative_to(main)]
+
+
+def _put(building: Path, target: Path, manifest: Manifest) -> Made:
+    """Gives the folder its name, unless the same release has it already."""
+    digest = digest_of(manifest.to_bytes())
+    if target.exists():
+        try:
+            there = digest_of((target / MANIFEST).read_bytes())
+        except OSError:
+            there = None
+        if there == digest:
+            for name in SIGNATURES:  # what was unsigned, or signed with another key, may be signed later
+                if (building / name).exists():
+                    os.replace(building / name, target / name)  # noqa: PTH105
+            return Made(target, digest, manifest, was_there=True)
+        raise Failure(
+            "W0850",
+            f"`{target}` is there already, with other content",
+            "a release is never changed: raise the version of the benchmark, or release to another folder",
+            SOME_FAILED,
+        )
+    for path in building.rglob("*"):
+        if path.is_file():
+            path.chmod(0o444)
+    building.chmod(0o755)
+    os.rename(building, target)  # noqa: PTH104 - to a name that must be free
+    return Made(target, digest, manifest, was_there=False)
+
+
+def _unwritable(to: Path, error: OSError) -> Failure:
+    return Failure(
+        "W0850", f"cannot write to `{to}`: {error.strerror or error}", "release to another folder", SOME_FAILED
+    )
+
+
+__all__ = ["CHANGELOG", "LICENSE", "PLAN", "SPEC", "Made", "Wanted", "make_release"]

@@ -1,0 +1,267 @@
+"""Whether a release is what it says: every file, its manifest, its signature, its items, and what its sources compile
+to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import ValidationError
+
+from tripos.failure import Failure
+from tripos.releases.extended import ReleaseFolders
+from tripos.releases.file_names import CHECKSUM, MANIFEST, UNLISTED
+from tripos.releases.items import Frozen, canary_of, frozen_items, held_back_in
+from tripos.releases.manifest import (
+    Check,
+    Manifest,
+    Outcome,
+    ReleasedItems,
+    canonical,
+    checksum_line,
+    digest_of,
+    file_digest,
+    spec_digest,
+)
+from tripos.releases.opening import Release, recompile
+from tripos.releases.publishing.descriptions import CROISSANT, croissant_faults, lacking
+from tripos.releases.release_toml import check_license
+from tripos.releases.reward_models import artefact_checks, lent_artefacts
+from tripos.releases.snapshots import MADE, thaw
+from tripos_compiler.data import DataError
+from tripos_compiler.plan import Plan
+from tripos_runtime.datasets.cases import CaseSource
+
+
+def disagreements(manifest: Manifest, plan: Plan) -> Iterator[str]:
+    """What a manifest says otherwise than the plan, each in words. Files are not looked at."""
+    benchmark = plan.benchmark
+    said = {"benchmark": benchmark.name, "version": benchmark.version, "title": benchmark.title}
+    said |= {"canary": canary_of(benchmark.name)}
+    for name, value in said.items():
+        if getattr(manifest, name) != value:
+            yield f"`{name}` is not what the plan says, `{value}`"
+    for name in ("languages", "cites"):
+        if getattr(manifest, name) != getattr(benchmark, name):
+            yield f"`{name}` is not what the plan says"
+    if not _same_license(manifest.license, benchmark.license):
+        yield f"`license` is not what the plan says, `{benchmark.license}`"
+    if [each.scenario for each in manifest.items] != [each.name for each in plan.scenarios]:
+        yield "`items` are not those of the plan's scenarios"
+    used = {file.sha256 for dataset in plan.datasets for file in dataset.files}
+    used |= {each.sha256 for each in plan.trees}
+    used |= {file.sha256 for tree in plan.trees for file in tree.files}
+    for each in manifest.external:
+        if each.sha256 not in used and not each.path.startswith(f"{MADE}/"):
+            yield f"`external` has `{each.path}`, which the plan does not read"
+
+
+def _same_license(said: str, meant: str | None) -> bool:
+    """Whether two expressions are one. Where the library that knows lacks, the letters decide."""
+    if said == meant:
+        return True
+    try:
+        return check_license(meant, "the plan") == said
+    except (Failure, ImportError):
+        return False
+
+
+def fault_of_items(said: ReleasedItems | None, found: Frozen, folder: Path) -> str | None:
+    """What is wrong with the items of a scenario, those of its file among them; `None` where nothing is."""
+    if said is None or (said.rows, said.digest, said.withheld) != (found.rows, found.digest, found.withheld):
+        return "are not those of the manifest"
+    if said.path is None:
+        return None
+    try:
+        same = pq.read_table(folder / said.path).equals(found.table)
+    except (OSError, pa.ArrowException):
+        same = False
+    return None if same else f"are not those in `{said.path}`"
+
+
+@dataclass(frozen=True)
+class Verified:
+    """Everything that was looked at. `digest` is that of the manifest as it lies there; `None` without one."""
+
+    folder: Path
+    name: str
+    digest: str | None
+    checks: tuple[Check, ...]
+
+    @property
+    def wrong(self) -> tuple[Check, ...]:
+        """What is not as it was released."""
+        return tuple(check for check in self.checks if check.outcome == "wrong")
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines."""
+        checks = [{"what": each.what, "outcome": each.outcome, "told": each.told} for each in self.checks]
+        return {"release": self.name, "digest": self.digest, "good": not self.wrong, "checks": checks}
+
+
+def verify(
+    folder: Path,
+    outer: Sequence[Path] = (),
+    expected: str | None = None,
+    signed: Sequence[Check] = (),
+    releases: Sequence[Path] = (),
+    artefacts: Mapping[str, Path] = {},
+) -> Verified:
+    """Looks at all of a release. `outer` are folders with the data that it does not hold, `releases` those with the
+    releases that it extends and does not hold, `artefacts` those of models that it only names, by role; `expected` is
+    the digest that it should have, as cited, and `signed` what was found of its signature."""
+    try:
+        raw = (folder / MANIFEST).read_bytes()
+    except OSError:
+        return Verified(folder, folder.name, None, (Check(MANIFEST, "wrong", "is missing"),))
+    checks = list(_of_manifest(folder, raw, expected))
+    digest = digest_of(raw)
+    try:
+        manifest = Manifest.model_validate_json(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "it"
+        checks.append(Check(MANIFEST, "wrong", f"does not fit its schema: `{place}`: {first['msg'].lower()}"))
+        return Verified(folder, folder.name, digest, (*checks, *signed))
+    checks += _of_files(folder, manifest)
+    checks += artefact_checks(folder, manifest, artefacts)
+    touched = any(each.outcome == "wrong" for each in checks)
+    checks += _of_content(Release(folder, manifest, digest), outer, touched, ReleaseFolders(tuple(releases)))
+    return Verified(folder, manifest.name, digest, (*checks, *signed))
+
+
+def _of_manifest(folder: Path, raw: bytes, expected: str | None) -> Iterator[Check]:
+    try:
+        same = (folder / CHECKSUM).read_bytes() == checksum_line(raw)
+        told = "does not have the digest that `manifest.sha256` says: one of the two was changed"
+    except OSError:
+        same, told = False, "cannot be held against `manifest.sha256`, which is missing"
+    yield Check(MANIFEST, "good") if same else Check(MANIFEST, "wrong", told)
+    try:
+        regular = canonical(json.loads(raw)) == raw
+    except (ValueError, RecursionError):
+        regular = False
+    if not regular:
+        yield Check(MANIFEST, "wrong", "is not in the canonical form of RFC 8785: it was edited")
+    if expected is not None and expected != digest_of(raw):
+        yield Check(MANIFEST, "wrong", f"has the digest {digest_of(raw)}, not the one that was asked for")
+
+
+def _of_files(folder: Path, manifest: Manifest) -> Iterator[Check]:
+    for file in manifest.files:
+        yield _of_file(folder, file.path, file.sha256, file.bytes)
+    listed = {file.path for file in manifest.files}
+    folders = {parent.as_posix() for path in listed for parent in Path(path).parents}
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder).as_posix()
+        if path.is_dir() and not path.is_symlink():
+            if name not in folders:
+                yield Check(name, "wrong", "is a folder that the manifest knows nothing of")
+        elif name in UNLISTED and path.is_symlink():
+            yield Check(name, "wrong", "is a link in the place of a file")
+        elif name not in listed and name not in UNLISTED:
+            yield Check(name, "wrong", "is not in the manifest: it was added")
+    if spec_digest(manifest.files) != manifest.spec:
+        yield Check(MANIFEST, "wrong", "`spec` is not the digest of the files below `spec/`")
+
+
+def _of_file(folder: Path, name: str, sha256: str, size: int) -> Check:
+    path = folder / name
+    if not path.resolve().is_relative_to(folder.resolve()):
+        return Check(name, "wrong", "lies outside of the release")
+    try:
+        there = path.stat().st_size
+        if path.is_symlink():
+            return Check(name, "wrong", "is a link in the place of a file")
+        if not path.is_file():  # a pipe would be waited for
+            return Check(name, "wrong", "is no file")
+        if file_digest(path) == sha256:
+            return Check(name, "good")
+    except OSError:
+        return Check(name, "wrong", "is missing")
+    by = f", {there - size:+,} bytes" if there != size else ""
+    return Check(name, "wrong", f"was changed{by}")
+
+
+def _of_content(release: Release, outer: Sequence[Path], touched: bool, releases: ReleaseFolders) -> Iterator[Check]:
+    """What the files say, which is only worth a look where they are those that were released."""
+    manifest = release.manifest
+    if touched:
+        yield Check("plan", "unchecked", "whether the sources compile to it: files were changed")
+        return
+    if absent := lacking():
+        yield Check(CROISSANT, "unchecked", f"{', '.join(absent)} not installed: pip install 'tripos[release]'")
+    else:
+        faults = croissant_faults(release.folder / CROISSANT)
+        yield Check(CROISSANT, "wrong", faults[0]) if faults else Check(CROISSANT, "good", "")
+    try:
+        plan = release.plan()
+    except Failure as failure:
+        yield Check("plan", "wrong", failure.message)
+        return
+    for told in disagreements(manifest, plan):
+        yield Check(MANIFEST, "wrong", told)
+    told_of = [(each.name, each.version, each.digest) for each in manifest.extends]
+    if told_of != [(each.name, each.version, each.digest) for each in plan.extends]:
+        yield Check(MANIFEST, "wrong", "`extends` is not what the plan says")
+        return
+    try:
+        extended = release.compilation(releases).releases
+        lent = lent_artefacts(plan, extended)
+    except Failure as failure:
+        yield Check("plan", "unchecked", f"{failure.message}; {failure.hint}")
+        return
+    yield from (Check(f"extends {each.title}", "good", each.digest) for each in extended)
+    named = {each.role: each.digest for each in manifest.artefacts}
+    for role, each in lent.items():
+        if named.get(role) != each.said.digest:
+            yield Check(f"artefact {role}", "wrong", f"is not that of {each.release.title}, {each.said.digest}")
+    missing = _missing(release, outer)
+    if missing:
+        told = f"it needs data that is not here: {', '.join(missing)}; give its folder with --data DIR"
+        yield Check("plan", "unchecked", told)
+        return
+    compilation = recompile(release, outer, releases)
+    if compilation.plan is None:
+        errors = [each.message for each in compilation.diagnostics if each.severity == "error"]
+        yield Check("plan", "wrong", f"the sources do not compile: {errors[0] if errors else '?'}")
+        return
+    if compilation.plan.digest != manifest.plan:
+        yield Check("plan", "wrong", "the sources compile to another plan")
+        return
+    yield Check("plan", "good", "the sources compile to it")
+    source = CaseSource(plan, release.data_folders(outer), tuple(each.path for each in compilation.sources))
+    try:
+        thaw(source, release.folder)
+    except Failure as failure:
+        yield Check("items", "wrong", failure.message)
+        return
+    listed = {each.scenario: each for each in manifest.items}
+    try:
+        for frozen in frozen_items(source, manifest.canary, held_back_in(extended)):
+            fault = fault_of_items(listed.get(frozen.scenario), frozen, release.folder)
+            outcome: Outcome = "good" if fault is None else "wrong"
+            yield Check(f"items of {frozen.scenario}", outcome, fault or f"{frozen.rows:,}")
+    except DataError as error:
+        yield Check("items", "wrong", error.message)
+
+
+def _missing(release: Release, outer: Sequence[Path]) -> list[str]:
+    """The data files that lie neither in the release nor in a folder that was given."""
+    return [
+        f"`{each.path}`"
+        for each in release.manifest.external
+        if not any(_is(folder / each.path, each.sha256) for folder in outer)
+    ]
+
+
+def _is(path: Path, sha256: str) -> bool:
+    try:
+        return file_digest(path) == sha256
+    except OSError:
+        return False

@@ -1,0 +1,1 @@
+"""Runs of a store: their rows, their committed results, and recordings of them that can be replayed."""

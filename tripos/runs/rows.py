@@ -1,0 +1,100 @@
+"""Rows of runs: those that describe a run, and the results that a store has committed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from tripos.version import __version__
+from tripos_compiler.plan import Plan, Scenario
+from tripos_runtime.drivers.bindings import bound
+from tripos_runtime.roles.binding import Binding
+from tripos_warehouse.errors import StoreError
+from tripos_warehouse.ledger.draws import Draws
+from tripos_warehouse.ledger.lookup import Lookup
+from tripos_warehouse.store.index import RESULTS, Index, pack
+from tripos_warehouse.store.rows import Row
+from tripos_warehouse.store.store import Store
+
+
+def run_row(
+    plan: Plan,
+    binding: Binding,
+    run_id: str,
+    items_of: str,
+    scenarios: Sequence[str],
+    options: Mapping[str, Any],
+    started_at: datetime,
+) -> dict[str, Any]:
+    """The row of `runs` for a run of a plan."""
+    return {
+        "run_id": run_id,
+        "items_of": items_of,
+        "benchmark": plan.benchmark.name,
+        "version": plan.benchmark.version,
+        "plan_digest": plan.digest,
+        "plan": plan.to_json(),
+        "fingerprints": sorted(plan.fingerprints),
+        "roles": json.dumps({role: list(models) for role, models in binding.models.items()}, sort_keys=True),
+        "identities": json.dumps(dict(binding.identities), sort_keys=True) if binding.identities else None,
+        "compared_role": binding.compared,
+        "models": list(binding.of(binding.compared)),
+        "scenarios": list(scenarios),
+        "options": json.dumps(options, sort_keys=True),
+        "tool_version": __version__,
+        "started_at": started_at,
+    }
+
+
+def step_rows(plan: Plan, binding: Binding, run_id: str, scenarios: Iterable[Scenario]) -> list[dict[str, Any]]:
+    """The rows of `run_steps` for a run of some scenarios of a plan."""
+    return [{"run_id": run_id, **each._asdict()} for each in bound(plan, binding, scenarios)]
+
+
+def find_store(path: str | Path) -> Store | None:
+    """The store at a path; `None` where there is none. Raises `StoreError` where there is one that cannot be read."""
+    try:
+        return Store.open(path, create=False)
+    except StoreError as error:
+        if error.code == "W0101":
+            return None
+        raise
+
+
+class Committed:
+    """What a store that may only be read has committed."""
+
+    def __init__(self, store: Store, fingerprints: Collection[str]) -> None:
+        self._store, self._fingerprints = store, fingerprints
+        self._indexes: dict[str, Index] = {}
+        self._draws = Draws(store.parts, Lookup())
+
+    def statuses(self, table: str, ids: Sequence[str]) -> list[str | None]:
+        """The status of each of these rows; `None` for those that are not kept."""
+        index = self._index(table)
+        return index.names_of(index.find(pack(ids)).codes)
+
+    def held(self) -> set[str]:
+        """The fingerprints of which any result is kept."""
+        return set[str]().union(*(self._index(table).fingerprints for table in RESULTS))
+
+    def rows(self, table: str, ids: Collection[str]) -> Mapping[str, Mapping[str, Any]]:
+        """Whole rows, by id."""
+        return self._store.rows(table, ids)
+
+    def repliers(self, table: str) -> Collection[str]:
+        """Who gave replies of which it is known what they are replies to."""
+        return self._draws.models(table)
+
+    def replies(self, table: str, request: str) -> list[tuple[Row, Row | None]]:
+        """The rows whose reply was sent for the request of that digest, each with its unreadable first reply."""
+        return self._draws.find(table, request)
+
+    def _index(self, table: str) -> Index:
+        if table not in self._indexes:
+            self._indexes[table] = Index(table, self._fingerprints)
+            self._indexes[table].load(self._store.parts(table))
+        return self._indexes[table]

@@ -1,0 +1,1 @@
+"""Settings: `tripos.toml`, the environment and options, and their meaning to the runtime."""

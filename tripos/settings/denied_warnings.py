@@ -1,0 +1,36 @@
+"""The warnings that count as errors: those that are denied for one command, and those of `tripos.toml`."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+
+from tripos.failure import Failure
+from tripos.settings.config import NAME, Config
+from tripos_compiler.diagnostics import nearest
+from tripos_compiler.diagnostics.codes import CODES
+from tripos_compiler.diagnostics.deny import EVERY
+
+
+def chosen_denials(options: Namespace, config: Config) -> dict[str, str]:
+    """The codes that are denied, or `warnings`, and by what each is. Raises `Failure` for a code that is none."""
+    flags = [code.strip() for given in options.deny for code in given.split(",") if code.strip()]
+    return denied_codes(flags, config, "--deny")
+
+
+def denied_codes(given: Sequence[str], config: Config, by: str = "deny") -> dict[str, str]:
+    """Return the codes that are denied, or `warnings`, each with what denies it. Raises `Failure` for an unknown
+    code."""
+    by_file = dict.fromkeys(config.check.deny, f"`deny` in {NAME}")
+    return {_known(code, source): source for code, source in (by_file | dict.fromkeys(given, by)).items()}
+
+
+def _known(code: str, by: str) -> str:
+    """A code as the catalogue has it: a warning of the compiler, or one of judges or settings when a run is bound."""
+    known = {EVERY, "R0205", "R0209", *(each for each in CODES if each.startswith("E"))}
+    found = next((each for each in known if each.casefold() == code.casefold()), None)
+    if found is None:
+        close = nearest(code, known)
+        hint = f"did you mean `{close}`?" if close else f"give codes such as E0309, or `{EVERY}` for all"
+        raise Failure("R0202", f"{by}: there is no code `{code}` of a warning", hint)
+    return found

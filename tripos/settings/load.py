@@ -1,0 +1,282 @@
+"""The settings that hold for a command: built in, then `tripos.toml`, a profile, the environment, and options last."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tomllib
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from dotenv import load_dotenv
+from pydantic import BaseModel, ValidationError
+
+from tripos.failure import Failure
+from tripos.settings.api_keys import HIDDEN, is_key_like, key_values, keys_in, without_keys
+from tripos.settings.config import SHORT, Config, Settings, at_length, find_file
+from tripos.settings.environment import PROFILE, settings_in, unknown_variables, variable_of
+from tripos.settings.toml_lines import find_line
+from tripos_compiler.diagnostics import nearest
+
+UNKNOWN_VARIABLE = "R0208"
+MERGED = ("roles", "endpoints", "prices", "limits", "check")
+"""Tables of which a later layer replaces entries; any other setting it replaces whole."""
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "store": ("store",),
+    "budget": ("budget",),
+    "max_connections": ("limits", "max_connections"),
+    "max_retries": ("limits", "max_retries"),
+    "timeout": ("limits", "timeout_s"),
+    "patience": ("limits", "patience_s"),
+}
+"""Options of the command line that replace a setting. The others (`--model`, `--role`, `--data`) have rules of their
+own, where they are used."""
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """The settings that hold, the file and the profile they come from, and what is odd about them."""
+
+    config: Config
+    path: Path | None = None
+    profile: str | None = None
+    warnings: tuple[tuple[str, str], ...] = ()
+    """What is wrong, and how to mend it."""
+    secrets: tuple[str, ...] = field(default=(), repr=False)
+    """Values that must never be shown."""
+
+
+def load_config(folder: Path, *, profile: str | None = None, environ: Mapping[str, str] | None = None) -> Config:
+    """The settings that hold in a folder: those of the nearest `tripos.toml` from there upwards, of the profile that is
+    chosen, and of the environment (`os.environ` where nothing is handed in). Raises `Failure`.
+
+    >>> load_config(Path("/"), environ={"TRIPOS_STORE": "/tmp/kept", "TRIPOS_MODEL": "mock/careful"}).store
+    '/tmp/kept'
+    """
+    return load_settings(folder, profile=profile, environ=os.environ if environ is None else environ).config
+
+
+def chosen_settings(options: Namespace, folder: Path | None = None) -> Chosen:
+    """The settings of a command: reads `.env` into the environment, then everything in its order, options last.
+    Warns on standard error of variables that are called like ours and are none. Raises `Failure`."""
+    folder = folder or Path.cwd()
+    load_env(folder)
+    chosen = load_settings(folder, profile=getattr(options, "profile", None), environ=os.environ)
+    for message, hint in chosen.warnings:
+        print(f"warning[{UNKNOWN_VARIABLE}]: {message}\n  = help: {hint}", file=sys.stderr)
+    return replace(chosen, config=with_options(chosen.config, options))
+
+
+def env_files(folder: Path) -> list[Path]:
+    """The files `.env` that are read: of the folder, then of that of `tripos.toml`."""
+    found = find_file(folder)
+    folders = dict.fromkeys([folder.absolute(), *([found.parent] if found is not None else [])])
+    return [each / ".env" for each in folders if (each / ".env").is_file()]
+
+
+def load_env(folder: Path) -> None:
+    """Sets the variables of the files `.env`; what the environment has already stays."""
+    for path in env_files(folder):
+        try:
+            load_dotenv(path)
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
+            raise Failure("R0203", f"cannot read {path}: {reason}", "mend the file, or take it away") from error
+
+
+def project_settings(folder: Path, profile: str | None = None) -> Chosen:
+    """Read `.env` into the environment, and the settings that hold in a folder. Raises `Failure`."""
+    load_env(folder)
+    return load_settings(folder, profile=profile, environ=os.environ)
+
+
+def with_options(config: Config, options: Namespace) -> Config:
+    """The settings with the options that stand for one."""
+    table: dict[str, Any] = {}
+    for name, place in OPTIONS.items():
+        value = getattr(options, name, None)
+        if value is None or value == []:
+            continue
+        inner = table
+        for part in place[:-1]:
+            inner = inner.setdefault(part, {})
+        inner[place[-1]] = value
+    update = {name: value for name, value in table.items() if name != "limits"}
+    if "budget" in update:
+        update["budget"] = tuple(update["budget"])
+    if "limits" in table:
+        update["limits"] = config.limits.model_copy(update=table["limits"])
+    return config.model_copy(update=update)
+
+
+def load_settings(folder: Path, *, profile: str | None, environ: Mapping[str, str]) -> Chosen:
+    """The settings that hold in a folder. Raises `Failure`: R0203 for a file that cannot be read or a setting that
+    does not exist or does not fit, R0207 for a key that stands in the file."""
+    path = find_file(folder)
+    text, table = _read(path) if path is not None else ("", {})
+    for place in keys_in(table):
+        line = find_line(text, place)
+        raise Failure(
+            "R0207",
+            f"{_at(path, line)}: `{_shown(place)}` holds what looks like a key",
+            'set an environment variable or a line in `.env` to it, and name that: api_key_env = "MY_KEY"; '
+            "a key that others may have seen is best replaced",
+        )
+    _validate(Config, table, path, text)
+    wanted = profile or environ.get(PROFILE, "").strip() or table.get("profile")
+    by = "--profile" if profile else PROFILE if environ.get(PROFILE, "").strip() else "profile"
+    layers = [at_length(table)]
+    if wanted is not None:
+        profiles = table.get("profiles", {})
+        if wanted not in profiles:
+            raise _no_profile(wanted, by, profiles, path)
+        layers.append(at_length(profiles[wanted]))
+    merged: dict[str, Any] = {}
+    if path is not None:
+        # A store that nothing names lies beside the file too, so that it is the same one from every folder below.
+        for layer in ({"store": Config().store}, *layers):
+            merged = _merge(merged, _against(layer, path.parent))
+    of_environment = settings_in(environ)
+    try:
+        config = Config.model_validate(_merge(merged, of_environment))
+    except ValidationError as error:
+        raise _of_environment(error, environ) from error
+    odd = tuple((f"no setting is called `{name}`", hint) for name, hint in unknown_variables(environ))
+    variables = [each.api_key_env for each in config.endpoints.values() if each.api_key_env]
+    return Chosen(config, path, wanted, odd, key_values(environ, variables))
+
+
+def _read(path: Path) -> tuple[str, dict[str, Any]]:
+    try:
+        text = path.read_text("utf-8-sig")
+        return text, tomllib.loads(text)
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        reason = getattr(error, "strerror", None) or without_keys(str(error))
+        if isinstance(error, UnicodeDecodeError):
+            reason = "it is not UTF-8 text"
+        raise Failure("R0203", f"cannot read {path}: {reason}", "mend the file; it is TOML in UTF-8") from error
+
+
+def _against(table: Mapping[str, Any], base: Path) -> dict[str, Any]:
+    """A layer of the file with its paths made whole."""
+    made = dict(table)
+    for name in ("data", "releases"):
+        if isinstance(made.get(name), str):
+            made[name] = [made[name]]
+        if name in made:
+            made[name] = [str(base / Path(each).expanduser()) for each in made[name]]
+    if "store" in made:
+        made["store"] = str(base / Path(made["store"]).expanduser())
+    return made
+
+
+def _merge(under: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Two layers, the second on top. An endpoint or a price is replaced whole: a key goes to no address but its own.
+
+    >>> _merge({"store": "a", "limits": {"timeout_s": 9, "max_retries": 1}}, {"limits": {"max_retries": 2}})
+    {'store': 'a', 'limits': {'timeout_s': 9, 'max_retries': 2}}
+    """
+    merged = dict(under)
+    for name, value in over.items():
+        merged[name] = {**merged.get(name, {}), **value} if name in MERGED else value
+    return merged
+
+
+def _validate(model: type[BaseModel], table: Mapping[str, Any], path: Path | None, text: str) -> None:
+    try:
+        model.model_validate(table)
+    except ValidationError as error:
+        first, *more = error.errors()
+        place = tuple(str(part) for part in first["loc"])
+        others = f" (and {len(more)} more)" if more else ""
+        line = find_line(text, place)
+        if place[-1:] and place[-1] in SHORT:
+            line = find_line(text, (*place[:-2], place[-1])) or line
+        if first["type"] == "extra_forbidden":
+            known = known_settings(place[:-1])
+            close = nearest(place[-1], known)
+            hint = f"did you mean `{close}`?" if close else f"settings here are {', '.join(known)}"
+            message = f"there is no setting `{_shown(place)}`{others}"
+        else:
+            message, hint = f"`{_shown(place)}` {in_words(first)}{others}", "docs/settings.md shows every setting"
+            if not place:
+                message = in_words(first)
+        raise Failure("R0203", f"{_at(path, line)}: {message}", hint) from error
+
+
+def known_settings(place: tuple[str, ...]) -> list[str]:
+    """The settings that a table may have.
+
+    >>> known_settings(("endpoints", "openai"))[:2], known_settings(("profiles", "ci"))[:2]
+    (['base_url', 'api_key_env'], ['data', 'releases'])
+    """
+    if place[:1] == ("profiles",) and len(place) > 1:
+        place, model = place[2:], Settings
+    else:
+        model = Config
+    if not place:
+        return [*model.model_fields, *SHORT]
+    annotation: Any = model.model_fields[place[0]].annotation if place[0] in model.model_fields else None
+    inner = next((each for each in getattr(annotation, "__args__", ()) if hasattr(each, "model_fields")), annotation)
+    return list(getattr(inner, "model_fields", ()))
+
+
+def in_words(error: Any) -> str:
+    """What is wrong with a value, in words that do not repeat it."""
+    bounds = error.get("ctx", {})
+    match error["type"]:
+        case "missing":
+            return "is missing"
+        case "greater_than_equal":
+            return f"must be at least {bounds['ge']:g}"
+        case "greater_than":
+            return f"must be more than {bounds['gt']:g}"
+        case "less_than_equal":
+            return f"must be at most {bounds['le']:g}"
+        case "int_type" | "int_parsing" | "int_from_float":
+            return "must be a whole number"
+        case "float_type" | "float_parsing" | "finite_number":
+            return "must be a number"
+        case "string_type":
+            return "must be a text in quotes"
+        case "tuple_type" | "list_type":
+            return 'must be a list of texts, such as ["a", "b"]'
+        case "value_error":
+            return without_keys(str(bounds.get("error", "does not fit")))
+        case "dict_type" | "model_type" | "model_attributes_type":
+            return "must be a table"
+    return f"does not fit: {without_keys(str(error['msg']).lower())}"
+
+
+def _of_environment(error: ValidationError, environ: Mapping[str, str]) -> Failure:
+    first = error.errors()[0]
+    name = variable_of(tuple(str(part) for part in first["loc"]), environ) or "the environment"
+    return Failure("R0203", f"`{name}` {in_words(first)}", f"set {name} to another value, or unset it")
+
+
+def _no_profile(wanted: str, by: str, profiles: Mapping[str, Any], path: Path | None) -> Failure:
+    close = nearest(wanted, profiles)
+    if close:
+        hint = f"did you mean `{close}`?"
+    elif profiles:
+        hint = f"its profiles are {', '.join(sorted(profiles))}"
+    else:
+        hint = f"write a table [profiles.{wanted if wanted.isidentifier() else 'NAME'}] into tripos.toml"
+    where = f"{path} has no profile" if path is not None else "without a tripos.toml there is no profile"
+    return Failure("R0203", f"{by}: {where} `{HIDDEN if is_key_like(wanted) else wanted}`", hint)
+
+
+def _at(path: Path | None, line: int | None) -> str:
+    return f"{path}:{line}" if line is not None else str(path)
+
+
+def _shown(place: tuple[str, ...]) -> str:
+    """A place in the way that TOML writes it.
+
+    >>> _shown(("endpoints", "openai/gpt-4o", "base_url"))
+    'endpoints."openai/gpt-4o".base_url'
+    """
+    return ".".join(part if part.replace("-", "_").isidentifier() or part.isdigit() else f'"{part}"' for part in place)

@@ -1,0 +1,115 @@
+"""The libraries that training needs, which come with the extra `train`."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+from tripos.failure import Failure
+from tripos_compiler.plan import digest
+
+KINDS = ("auto", "cpu", "cuda")
+
+
+@dataclass(frozen=True)
+class Device:
+    """A device: `kind` is `cpu` or `cuda`, `name` what it is called, and `bf16` whether it multiplies in bfloat16, with
+    the weights and their updates in 32 bits."""
+
+    kind: str
+    name: str
+    bf16: bool
+
+    @property
+    def at_once(self) -> int:
+        """Lines that go through the model together where nobody says it."""
+        return 8 if self.kind == "cuda" else 1
+
+
+def choose_device(wanted: str = "auto") -> Device:
+    """The device of that kind; `auto` is a GPU where there is one. Raises `Failure` W0816 for one that is not
+    there."""
+    import torch
+
+    there = torch.cuda.is_available()
+    if wanted == "cuda" and not there:
+        raise Failure("W0816", "there is no GPU that torch can use", "`--device cpu`, or a build of torch for the GPU")
+    if wanted != "cpu" and there:
+        return Device("cuda", str(torch.cuda.get_device_name()), bool(torch.cuda.is_bf16_supported()))
+    return Device("cpu", f"{torch.get_num_threads()} threads", False)
+
+
+@dataclass(frozen=True)
+class Split:
+    """The places of the lines that are learned and of those that are held out, each in the order of the data; and how
+    many groups each has."""
+
+    learned: tuple[int, ...]
+    held_out: tuple[int, ...]
+    groups_learned: int
+    groups_held_out: int
+
+
+def split_by_group(groups: Sequence[str], share: float, seed: int) -> Split:
+    """Holds out the `share` of the groups, of at least one where it is above 0, whose seeded digests are the smallest.
+
+    `groups` has the group of every line. All lines of a group are on one side, so what is held out was not seen in
+    another form; and a group keeps its side when others come, unless it stands at the edge. Raises `Failure` W0815
+    where nothing would be left to learn.
+
+    >>> split_by_group(["a", "a", "b", "c"], 0.3, seed=0)
+    Split(learned=(2, 3), held_out=(0, 1), groups_learned=2, groups_held_out=1)
+    """
+    order = sorted(set(groups), key=lambda group: digest([seed, group]))
+    count = max(1, round(share * len(order))) if share > 0 else 0
+    if count >= len(order):
+        found = f"{len(order)} item" + ("" if len(order) == 1 else "s")
+        hint = "train on more items, or on all of them: `--held-out 0`"
+        raise Failure("W0815", f"the data have {found}: nothing is left to learn where {count} is held out", hint)
+    held = set(order[:count])
+    return Split(
+        tuple(place for place, group in enumerate(groups) if group not in held),
+        tuple(place for place, group in enumerate(groups) if group in held),
+        len(order) - count,
+        count,
+    )
+
+
+LIBRARIES = ("torch", "transformers", "trl", "datasets", "accelerate", "peft")
+
+
+def need(libraries: Sequence[str] = LIBRARIES) -> None:
+    """Raises `Failure` W0812, with the command that installs them, where one of `libraries` is lacking."""
+    lacking = [name for name in libraries if importlib.util.find_spec(name) is None]
+    if lacking:
+        some = ", ".join(f"`{name}`" for name in lacking)
+        raise Failure("W0812", f"training needs {some}", "pip install 'tripos[train]'")
+
+
+def versions(libraries: Sequence[str] = LIBRARIES) -> dict[str, str]:
+    """The versions of those `libraries` that are installed."""
+    found = {}
+    for name in ("tripos", *libraries):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def quieten() -> None:
+    """Makes the libraries print no bars and hints, and send nothing about their use to anybody. To be called before
+    they are imported, since some look at the environment only then."""
+    os.environ.setdefault("TQDM_DISABLE", "1")
+    for name in ("HF_HUB_DISABLE_TELEMETRY", "HF_HUB_DISABLE_PROGRESS_BARS", "TRANSFORMERS_NO_ADVISORY_WARNINGS"):
+        os.environ.setdefault(name, "1")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    import datasets
+    import transformers
+
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+    datasets.disable_progress_bars()

@@ -1,0 +1,1 @@
+"""Text for terminals: width, colours, and text that no terminal obeys."""
